@@ -53,6 +53,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.model_calls
 	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.variants
 	$(BIN)/python -m benchmarks.sql_validator
 	$(BIN)/python -m benchmarks.equivalence
 	$(BIN)/python -m benchmarks.load

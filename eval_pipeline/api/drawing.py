@@ -7,6 +7,7 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.until import Until
 from eval_pipeline.operations.drawing import ask_until
+from eval_pipeline.operations.ranking import check_rankable, rank
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
@@ -36,8 +37,17 @@ def evaluate_until(
     rule, seed = until
     problems: list[str] = []
     scopes: dict[Scope, list[Partition]] = {}
-    for place in partitions:
-        run = RunContext(epoch=epoch, canary=canary)
+    notes: list[str] = []
+    run = RunContext(epoch=epoch, canary=canary)
+    if rule.ranked:
+        check_rankable(partitions)
+        for suite in dict.fromkeys(place.suite for place in partitions):
+            ranking = rank(workspace, [place for place in partitions if place.suite == suite], seed, run, progress)
+            problems += ranking.problems
+            notes += [f"{suite}, ranked: {ranking.text}"] if ranking.text else []
+            for place, scope in ranking.scopes.items():
+                scopes.setdefault(scope, []).append(place)
+    for place in () if rule.ranked else partitions:
         try:
             asked = ask_until(workspace, place, rule, seed, run, progress)
         except EvalError as error:  # the other evaluations go on
@@ -47,7 +57,6 @@ def evaluate_until(
         if asked.problem:
             problems.append(f"{place.suite}, {place.model_version}: {asked.problem}")
     done: list[Partition] = []
-    notes: list[str] = []
     for scope, places in scopes.items():
         found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary)
         problems, done, notes = problems + found.problems, done + found.done, notes + found.notes

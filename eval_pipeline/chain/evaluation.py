@@ -30,7 +30,15 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 
-_SUITE_PARTS = (tables.CASES, tables.TURNS, tables.CASE_PROBLEMS, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS)
+_SUITE_PARTS = (
+    tables.CASES,
+    tables.TURNS,
+    tables.CASE_PROBLEMS,
+    tables.LEFT_OUT_CASES,
+    tables.GOLD_OVERRIDES,
+    tables.SUITE_EDITIONS,
+)
+_EVIDENCE = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
 _ASKED = (tables.GENERATIONS, tables.RECOVERY_ATTEMPTS)
 
 
@@ -141,10 +149,11 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         "evidence",
         "What comparing the last attempt with the gold shows.",
         reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED),
-        writes=(tables.EVIDENCE,),
+        writes=_EVIDENCE,
         run=evidence.gather_evidence,
         code=code.evidence_code,
         facts=evidence.evidence_facts,
+        shards=True,
     )
     judged = (tables.JUDGEMENTS,) if isinstance(track, Judged) else ()
     if judged:
@@ -173,7 +182,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
     yield Stage(
         "turn_metrics",
         "Every metric on every turn, and the records of what failed.",
-        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE, *judged),
+        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, *_EVIDENCE, *judged),
         writes=(*own, tables.METRICS),
         run=score.score,
         code=code.scoring_code,

@@ -7,8 +7,10 @@ from math import inf
 
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import is_current, made_from, prepared
+from eval_pipeline.chain.shards import drop_parts, run_in_shards
 from eval_pipeline.chain.stage import Chain, Delivery, Facts, Stage
 from eval_pipeline.chain.wholeness import gate
+from eval_pipeline.cluster.port import open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.durable import locked
@@ -51,8 +53,14 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     header = inputs.header(stage.writes[0])
     if header is not None and dict(header.made_from) != made:  # equal inputs would give the same figures
         stage.replacing(inputs)
-    with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
-        return stage.run(inputs, outputs) or {}
+    opened = open_cluster() if stage.shards else None
+    if opened is None:
+        with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
+            return stage.run(inputs, outputs) or {}
+    with opened as cluster, open_outputs(inputs, stage.writes, made) as outputs:
+        facts = run_in_shards(stage, inputs, outputs, made, cluster)
+    drop_parts(stage, inputs)
+    return facts
 
 
 def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:

@@ -95,6 +95,8 @@ class Stage:
         unfinished: whether running again with the same inputs may give more, because a call failed.
         after: names of stages that it follows without reading their tables.
         whole_suite: whether it processes a suite, not a single evaluation.
+        shards: whether it may run on one range of cases at a time, each answer by itself, so that a cluster can share
+            the work.
         asks_again: settings whose change would require asking a model again, which is done only on request.
     """
 
@@ -113,6 +115,7 @@ class Stage:
     asks: Asking | None = None
     after: tuple[str, ...] = ()
     whole_suite: bool = False
+    shards: bool = False
     asks_again: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset({"python", "parquet"})
 

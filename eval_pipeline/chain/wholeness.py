@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.checks.verdicts import Verdict, check_generations_scored
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import CASES, GENERATIONS
+from eval_pipeline.store.tables import CASES, GENERATIONS, MEASURED_EVIDENCE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.workspace.inputs import Inputs
@@ -69,10 +69,10 @@ def _track_of(inputs: Inputs) -> Track | None:
 
 
 def _came_later(inputs: Inputs, name: str) -> bool:
-    """Whether the table is an aggregate that did not exist yet when the evaluation was completed."""
+    """Whether the table did not exist yet when the evaluation was completed."""
     statuses = {row["status"] for row in run_rows(inputs.workspace, inputs.place, ["status"])}
     made = {table.name for aggregate in all_aggregates().values() for table in aggregate.tables}
-    return name in made and bool(statuses & {COMPLETE, INCOMPLETE})
+    return name in {*made, MEASURED_EVIDENCE.name} and bool(statuses & {COMPLETE, INCOMPLETE})
 
 
 def _odd(inputs: Inputs, stage: Stage) -> tuple[str, str] | None:

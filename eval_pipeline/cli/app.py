@@ -21,6 +21,7 @@ from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.judging import rejudge
 from eval_pipeline.cli.mutation import harden
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
+from eval_pipeline.cli.packages import packages_app
 from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.removing import remove
 from eval_pipeline.cli.rescoring import rescore
@@ -55,6 +56,7 @@ app.command()(acknowledge)
 app.command()(rejudge)
 app.add_typer(reviews_app, name="reviews")
 app.add_typer(suite_app, name="suite")
+app.add_typer(packages_app, name="packages")
 app.command()(prune)
 app.command()(remove)
 app.command()(inspecting.doctor)

@@ -50,7 +50,11 @@ def queue(
     suite: Suite,
     size: Annotated[int, typer.Option(min=1, help="Answers to draw.")] = 50,
     by: Annotated[
-        str, typer.Option(help="uniform, or disagreement: more answers on which judge, metrics or models disagree.")
+        str,
+        typer.Option(
+            help="uniform; disagreement: more answers on which judge, metrics or models disagree; narrowest: more of "
+            "those on which, by the reviews so far, the metric errs most, for the narrowest corrected accuracy."
+        ),
     ] = "disagreement",
     seed: Annotated[int, typer.Option(help="Seed of the draw.")] = 0,
     model_version: Annotated[
@@ -68,8 +72,9 @@ def queue(
     (inputs,) = _inputs([suite])
     made = draw_queue(inputs, model_version, by, size, seed)
     typer.echo(f"{inputs.suite}: queue {made.id}, {len(made.items)} answers drawn by {by}, seed {seed}")
+    width = max(28, *map(len, made.strata))
     for name, stratum in made.strata.items():
-        typer.echo(f"  {name:<28} {stratum.drawn:>5} of {stratum.population:,}")
+        typer.echo(f"  {name:<{width}} {stratum.drawn:>5} of {stratum.population:,}")
     typer.echo(f"Review them with `eval-pipeline view`, at {linked(reviews_path(inputs.suite))}")
 
 
@@ -175,6 +180,7 @@ def _reviewed(inputs: "Inputs") -> "Reviewed":
 
 
 def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, Any]]") -> None:
+    from eval_pipeline.analysis.reviews.corrected import corrected_figure, headline_rater
     from eval_pipeline.operations.reviewing import disputed, progress_of
 
     counting, odds = reviewed.current, len(disputed(reviewed))
@@ -185,10 +191,21 @@ def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, A
         own = found.queue
         far = f"{len(found.reviewed):,} of {len(own.items):,} reviewed"
         typer.echo(f"\nqueue {own.id}, {own.at:%Y-%m-%d}, by {own.by}: {far}")
-        _tell_figures([row for row in rows if row["queue"] == own.id])
+        of_queue = [row for row in rows if row["queue"] == own.id]
+        _tell_corrected(of_queue, corrected_figure(headline_rater(own)))
+        _tell_figures(of_queue)
     if looked_at := [row for row in rows if row["queue"] is None]:
         typer.echo("\nof the answers looked at, which nobody drew:")
         _tell_figures(looked_at)
+
+
+def _tell_corrected(rows: "Sequence[Mapping[str, Any]]", figure: str) -> None:
+    """Prints the accuracy as reviewers would say, of each model version and of all."""
+    for row in rows:
+        if row["figure"] == figure and row["value"] is not None:
+            ends = f"({row['reason']})" if row["low"] is None else f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
+            told = f"accuracy as reviewers would say, {row['value']:.1%} {ends}, from {row['n']:,} reviews"
+            typer.echo(_safe(f"  {row['model_version'] or 'all'}: {told}"))
 
 
 def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:

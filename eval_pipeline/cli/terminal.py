@@ -14,6 +14,8 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from eval_pipeline.core.left_out import sentences
+
 if TYPE_CHECKING:
     from eval_pipeline.operations.doctor import Finding
     from eval_pipeline.operations.headline import Headline
@@ -134,7 +136,12 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
 
 
 def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
-    """Yields a line per model version on how far its turns got, followed by a line on what is missing."""
+    """Yields a line per model version on how far its turns got, followed by lines on what is missing.
+
+    Cases that were left out of the suite come first, with one line for model versions that lack the same ones.
+    """
+    for sentence in sentences([(found.partition.model_version, found.cases) for found in headlines]):
+        yield f"cases:    {sentence}"
     for found in headlines:
         yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
         if gaps := found.coverage.gaps():

@@ -37,6 +37,11 @@ class Home:
         return self.root / "reports"
 
     @property
+    def parts(self) -> Path:
+        """What workers of a cluster have computed of stages that are not finished yet."""
+        return self.root / "parts"
+
+    @property
     def dagster(self) -> Path:
         return self.root / "dagster"
 
@@ -63,6 +68,10 @@ class Home:
     @property
     def expected(self) -> Path:
         return self.root / "expected"
+
+    @property
+    def packages(self) -> Path:
+        return self.root / "packages"
 
     @property
     def judgements(self) -> Path:

@@ -1,4 +1,4 @@
-"""The rule that stops an evaluation of drawn cases: `±2pp`, `decided-against BASELINE` or `budget 5usd`."""
+"""The rule that stops an evaluation of drawn cases: `±2pp`, `decided-against BASELINE`, `budget 5usd` or `ranked`."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from decimal import Decimal
 
 from eval_pipeline.core.errors import UsageError
 
-FORMS = "'±2pp', 'decided-against MODEL_VERSION' or 'budget 5usd'"
+FORMS = "'±2pp', 'decided-against MODEL_VERSION', 'budget 5usd' or 'ranked'"
+RANKED = "ranked"
 _NUMBER = r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _WIDTH = re.compile(rf"(?:±|\+-|\+/-)?\s*{_NUMBER}\s*pp", re.IGNORECASE)
 _BUDGET = re.compile(rf"budget\s+(?:\$\s*{_NUMBER}|{_NUMBER.replace('number', 'other')}\s*usd)", re.IGNORECASE)
@@ -23,11 +24,13 @@ class Until:
         half_width: half the width of the accuracy's 95% interval, as a share (0.02 for ±2pp).
         baseline: a model version; asking stops when it is decided which of the two is better.
         usd: dollars that the answers may cost.
+        ranked: asking stops when it is decided of every two of the named model versions which is better.
     """
 
     half_width: float | None = None
     baseline: str = ""
     usd: float | None = None
+    ranked: bool = False
 
     @classmethod
     def parse(cls, text: str) -> "Until":
@@ -45,6 +48,8 @@ class Until:
             return cls(usd=float(number))
         if found := _DECIDED.fullmatch(given):
             return cls(baseline=found["name"])
+        if given.lower() == RANKED:
+            return cls(ranked=True)
         raise UsageError(f"--until '{text}' is not a stopping rule; expected {FORMS}")
 
     def label(self) -> str:
@@ -53,7 +58,7 @@ class Until:
             return f"±{_plain(Decimal(repr(self.half_width)) * 100)}pp"
         if self.usd is not None:
             return f"budget {_plain(Decimal(repr(self.usd)))}usd"
-        return f"decided-against {self.baseline}"
+        return RANKED if self.ranked else f"decided-against {self.baseline}"
 
 
 def _plain(number: Decimal) -> str:

@@ -6,7 +6,7 @@ from uuid import uuid4
 from zlib import crc32
 
 from eval_pipeline.analysis.draws.history import baseline_of, candidates_of, earlier_evaluations
-from eval_pipeline.analysis.draws.looks import Draw, expected_cases, schedule
+from eval_pipeline.analysis.draws.looks import Answers, Draw, expected_cases, schedule
 from eval_pipeline.analysis.draws.reading import answers_of
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.runner import run_stage
@@ -73,12 +73,9 @@ def ask_until(
     """
     run = replace(run, run_id=str(uuid4()))
     inputs = Inputs.of(workspace, partition, run=run, progress=progress)
-    for stage in ingesting(chain_of(inputs.track)):
-        _run(stage, inputs)
-    header = inputs.header(GENERATIONS)
-    if header is not None and header.made_from.get("scope") == FULL and not run.epoch:
-        return Asked(Scope())  # the whole is known
-    design = _design(inputs, until, seed, fresh=bool(run.epoch))
+    if whole_is_known(inputs):
+        return Asked(Scope())
+    design = design_of_rule(inputs, until, seed)
     with ending_failed(workspace, partition, run.run_id):
         asked = _ask(inputs, design)
     end_run(workspace, partition, run.run_id, COMPLETE)
@@ -91,9 +88,7 @@ def _ask(inputs: Inputs, design: Design) -> Asked:
     while True:
         if design.batches:
             scope = design.scope()
-            for stage in _scoring(inputs):
-                _run(stage, inputs.anew(scope=scope))
-            answers = answers_of(inputs)
+            answers = ask(inputs, scope)
             if missing := answers.missing(design):
                 return Asked(scope, f"{missing} of the drawn turns have no verdict; run again to go on")
             if not design.left:
@@ -105,9 +100,32 @@ def _ask(inputs: Inputs, design: Design) -> Asked:
         write_design(inputs.record, inputs.place, design)
 
 
-def _design(inputs: Inputs, until: Until, seed: int, *, fresh: bool) -> Design:
-    """Returns the recorded draw, or else a new one."""
-    known = None if fresh else read_design(inputs.record, inputs.place)
+def whole_is_known(inputs: Inputs) -> bool:
+    """Reads the suite, and returns whether the evaluation has already been made in full."""
+    for stage in ingesting(chain_of(inputs.track)):
+        _run(stage, inputs)
+    header = inputs.header(GENERATIONS)
+    return header is not None and header.made_from.get("scope") == FULL and not inputs.run.epoch
+
+
+def ask(inputs: Inputs, scope: Scope) -> Answers:
+    """Runs the stages up to the scored turns for a part of the suite, and returns the answers.
+
+    Raises:
+        EvalError: a stage failed, or a blocking check did not pass.
+    """
+    for stage in _scoring(inputs):
+        _run(stage, inputs.anew(scope=scope))
+    return answers_of(inputs)
+
+
+def design_of_rule(inputs: Inputs, until: Until, seed: int) -> Design:
+    """Returns the recorded draw, or else a new one.
+
+    Raises:
+        UsageError: the record has a draw by another rule, or there is nothing to draw from.
+    """
+    known = None if inputs.run.epoch else read_design(inputs.record, inputs.place)
     if known is not None:
         if known.until != until:
             raise UsageError(
@@ -134,8 +152,9 @@ def new_design(inputs: Inputs, until: Until, seed: int) -> Design:
     if not candidates:
         raise UsageError(f"{inputs.suite} has no turn to ask")
     names = tuple(f"{place.model_version} {place.eval_date}" for place in evaluations)
-    # Another draw for each night and model version, the same one each time.
-    number = crc32(f"{inputs.place} {seed}".encode())
+    # Another draw for each night and model version, the same one each time; those that are ranked share theirs.
+    drawn_for = f"{inputs.suite} {inputs.place.eval_date}" if until.ranked else str(inputs.place)
+    number = crc32(f"{drawn_for} {seed}".encode())
     return Design(until, number, schedule(until, candidates), names, baseline, candidates)
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
 from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.coverage import recorded_coverage
+from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import (
     COMPLEXITY_CEILING,
@@ -33,6 +34,7 @@ class Headline:
         simulated: whether a stand-in gave the responses.
         scope: `full`, or the part of the suite that was run.
         coverage: how far its turns got.
+        cases: how many cases of the suite it covers, and why others were left out.
         editions: rows of `gold_editions`; empty for evaluations older than that table.
         drawn: rows of `sampled_estimates`; empty unless the cases were drawn.
         served: the models that answered, by the provider's names.
@@ -45,6 +47,7 @@ class Headline:
     simulated: bool
     scope: str
     coverage: Coverage
+    cases: CaseCounts
     served: Served
     editions: Sequence[Mapping[str, Any]] = ()
     drawn: Sequence[Mapping[str, Any]] = ()
@@ -64,6 +67,7 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         version["simulated"],
         planned_scope(workspace, partition),
         recorded_coverage(record, partition),
+        recorded_cases(record, partition),
         Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT])),
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
         record.read(SAMPLED_ESTIMATES, key).to_pylist() if record.header(SAMPLED_ESTIMATES, key) else (),

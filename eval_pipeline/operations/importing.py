@@ -19,6 +19,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
+from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.import_notes import import_notes, take_import_options
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
@@ -122,6 +123,8 @@ def import_suite(
         if foreign.leaves_out_wrong_gold and problems:
             cases = tuple(case for case in cases if not wrong[case.id])
             _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
+            first = ((name, *found[0]) for name, found in wrong.items() if found)
+            write_left_out(made, [LeftOutAtImport(case_id=name, why=f"{turn.id}: {why}") for name, turn, why in first])
         if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():

@@ -158,6 +158,8 @@ def _remove(workspace: Workspace, partition: Partition) -> None:
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
+    for stage in workspace.home.parts.glob("*"):
+        _remove_folder(stage.joinpath(*key.folders(RUNS)))
     # If somebody is just creating a new lock, it stays.
     shutil.rmtree(workspace.home.root.joinpath("locks", *key.folders(RUNS)), ignore_errors=True)
 

@@ -143,14 +143,14 @@ def _in_store(workspace: Workspace) -> Iterator[RecordKey]:
 
 
 def _folders(workspace: Workspace, removal: Removal) -> Iterator[Path]:
-    """Yields the folders in record and reports that belong to the model version (or to it and a suite) alone.
+    """Yields the folders in record, parts and reports that belong to the model version (or to it and a suite) alone.
 
     This includes tables of packages that are no longer installed, and files left by killed writers.
     """
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
     suites = None if removal.suites is None else {_suite_folder(suite) for suite in removal.suites}
-    for folder in home.record.glob("*/suite=*/model_version=*"):
+    for folder in (found for root in (home.record, home.parts) for found in root.glob("*/suite=*/model_version=*")):
         if folder.name == own and (suites is None or folder.parent.name in suites):
             yield folder
     names = None if removal.suites is None else {safe_name(suite) for suite in removal.suites}

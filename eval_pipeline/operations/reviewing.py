@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place, answers_of, reviewed_evaluations
-from eval_pipeline.analysis.reviews.drawing import draw
+from eval_pipeline.analysis.reviews.drawing import NARROWEST, draw
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
 from eval_pipeline.analysis.reviews.scores import scores_of, together
 from eval_pipeline.chain.evaluation import stage_of
@@ -21,7 +21,16 @@ from eval_pipeline.operations.keeping import deliver
 from eval_pipeline.store.tables import REVIEW_STATISTICS, TURNS
 from eval_pipeline.suites.reviews.files import add_review
 from eval_pipeline.suites.reviews.queues import Queue, QueueItem, write_queue
-from eval_pipeline.suites.reviews.review import AnswerKey, Review, asked_by_queues, by_answer, is_disputed
+from eval_pipeline.suites.reviews.review import (
+    RIGHT,
+    WRONG,
+    AnswerKey,
+    Review,
+    asked_by_queues,
+    by_answer,
+    is_disputed,
+    verdict_of,
+)
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
 
@@ -149,9 +158,22 @@ def draw_queue(inputs: Inputs, versions: Sequence[str] | None, by: str, size: in
     """
     chosen = reviewed_evaluations(inputs.workspace, inputs.suite, versions)
     scores = together([scores_of(inputs.anew(partition=partition)) for partition in chosen])
-    queue = draw(scores, by, size, seed, lambda drawn: _read(inputs, drawn))
+    known = _known(inputs, chosen) if by == NARROWEST else {}
+    queue = draw(scores, by, size, seed, lambda drawn: _read(inputs, drawn), known)
     write_queue(inputs.workspace.suite(inputs.suite).folder, queue)
     return queue
+
+
+def _known(inputs: Inputs, chosen: Sequence[Partition]) -> dict[Place, bool]:
+    """Returns whether people call an answer right, of the answers of some evaluations that were reviewed before."""
+    found: dict[Place, bool] = {}
+    together = by_answer(reviewed_of(inputs).current)
+    for partition in chosen:
+        turns = {key.turn_id for key in together if key.model_version == partition.model_version}
+        for answer in answers_of(inputs.anew(partition=partition), turns) if turns else ():
+            if (verdict := verdict_of(together.get(answer.key, ()))) in {RIGHT, WRONG}:
+                found[answer.place] = verdict == RIGHT
+    return found
 
 
 def _read(inputs: Inputs, drawn: Sequence[tuple[Partition, Place]]) -> list[Answer]:

@@ -12,19 +12,28 @@ import pyarrow as pa
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.exported import exported_state
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.store import tables
-from eval_pipeline.store.coverage import recorded_coverage
+from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 
 Row = dict[str, Any]
 
 ALL = "all"
-_LATER = (tables.COVERAGE, tables.GOLD_OVERRIDES, tables.SUITE_EDITIONS, tables.GOLD_EDITIONS, tables.SAMPLED_ESTIMATES)
+_LATER = (
+    tables.COVERAGE,
+    tables.GOLD_OVERRIDES,
+    tables.LEFT_OUT_CASES,
+    tables.SUITE_EDITIONS,
+    tables.GOLD_EDITIONS,
+    tables.SAMPLED_ESTIMATES,
+    tables.MEASURED_EVIDENCE,
+)
 _SERVED = ("served_model", "system_fingerprint")
 
 
@@ -85,6 +94,11 @@ class Evaluation:
         """Returns the rows of a table that belong to this evaluation, or to its suite or its model version."""
         return self._record.read(table, self._key(table))
 
+    def evidence(self) -> pa.Table:
+        """Returns all evidence, what was measured last; older evaluations have it all in one table."""
+        both = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
+        return pa.concat_tables([self.read(table) for table in both if not self._came_later(table)])
+
     def rows(self, table: Table) -> list[Row]:
         """Returns the same rows as `read`, as Python values; meant for tables of moderate size."""
         rows: list[Row] = self.read(table).to_pylist()
@@ -113,6 +127,11 @@ class Evaluation:
     def coverage(self) -> Coverage:
         """How far the turns got (asked, answered, scored); unknown for evaluations older than this table."""
         return recorded_coverage(self._record, self.partition)
+
+    @cached_property
+    def case_counts(self) -> CaseCounts:
+        """How many cases of the suite are covered, and why others are not; unknown for older evaluations."""
+        return recorded_cases(self._record, self.partition)
 
     @cached_property
     def implausible(self) -> list[str]:

@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from eval_pipeline.core.coverage import implausible_text
+from eval_pipeline.core.left_out import PART
 from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
 from eval_pipeline.reports.draws import drawn_text
 from eval_pipeline.reports.evaluation import Evaluation
@@ -31,6 +32,8 @@ def warnings(evaluation: Evaluation) -> list[str]:
     if not evaluation.planned.is_full:
         part = drawn_text(evaluation.drawn) or scope_text(evaluation.planned.scope)
         found.append(f"PART OF THE SUITE ONLY: {part}")
+    if evaluation.case_counts.causes - {PART}:
+        found.append(f"CASES LEFT OUT: {evaluation.case_counts.text()}")
     if gaps := evaluation.coverage.gaps():
         found.append(f"COVERAGE: {gaps}")
     if evaluation.implausible:
@@ -58,6 +61,7 @@ def facts(evaluation: Evaluation) -> list[tuple[str, str]]:
         *_origin(evaluation),
         ("Settings", _settings(model["settings"], _NEVER_ASKED if model["recorded"] else frozenset())),
         ("Scope", scope_text(planned.scope)),
+        ("Cases", evaluation.case_counts.text()),
         ("Turns planned", "not on record" if planned.turns is None else f"{planned.turns:,}"),
         ("Turns evaluated", f"{evaluation.turns:,}"),
         ("Software", _software(planned.software) or "not on record"),

@@ -81,8 +81,9 @@ def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
         arguments += ["--setenv", name, value]
     for path in _read_only_paths():
         arguments += _shown(path)
-    inner = [f"/packages/{place}" for place in range(len(_packages()))]
-    for shown, path in zip(inner, _packages(), strict=True):
+    packages = _packages(limits)
+    inner = [f"/packages/{place}" for place in range(len(packages))]
+    for shown, path in zip(inner, packages, strict=True):
         arguments += ["--ro-bind", path, shown]
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
@@ -112,17 +113,17 @@ def _device(name: str) -> list[str]:
 def sandlock_launch(scratch: str, limits: Limits) -> Launch:
     """Starts a zygote without a jail, which confines each snippet's process by Landlock and its filter."""
     shown = [path for path in _read_only_paths() if os.path.exists(path)]
-    readable = [*shown, *_packages(), str(INSIDE), "/dev/null", "/dev/urandom"]
-    return _plain_launch(scratch, _configuration(limits, wiped=[scratch], landlock=readable))
+    readable = [*shown, *_packages(limits), str(INSIDE), "/dev/null", "/dev/urandom"]
+    return _plain_launch(scratch, limits, _configuration(limits, wiped=[scratch], landlock=readable))
 
 
 def unsafe_launch(scratch: str, limits: Limits) -> Launch:
     """Starts a zygote without a jail; only resource limits confine its snippets."""
-    return _plain_launch(scratch, _configuration(limits, wiped=[scratch], seccomp=False))
+    return _plain_launch(scratch, limits, _configuration(limits, wiped=[scratch], seccomp=False))
 
 
-def _plain_launch(scratch: str, configuration: str) -> Launch:
-    command = (_interpreter(), *_OPTIONS, configuration, str(INSIDE.parent), *_packages())
+def _plain_launch(scratch: str, limits: Limits, configuration: str) -> Launch:
+    command = (_interpreter(), *_OPTIONS, configuration, str(INSIDE.parent), *_packages(limits))
     return Launch(command, {**_ENVIRONMENT, "HOME": scratch, "TMPDIR": scratch})
 
 
@@ -144,10 +145,11 @@ def _interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def _packages() -> tuple[str, ...]:
-    """Returns the folders with the packages that this interpreter uses."""
+def _packages(limits: Limits) -> tuple[str, ...]:
+    """Returns the folders with packages: those of this interpreter first, so that no layer can replace pandas."""
     paths = sysconfig.get_paths()
-    return tuple(dict.fromkeys(os.path.realpath(paths[name]) for name in ("purelib", "platlib")))
+    layer = [os.path.realpath(limits.packages)] if limits.packages else []
+    return tuple(dict.fromkeys([*(os.path.realpath(paths[name]) for name in ("purelib", "platlib")), *layer]))
 
 
 def _read_only_paths() -> Sequence[str]:

@@ -7,7 +7,7 @@ MIB = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of one snippet (docs/sandbox.md).
+    """Limits of one snippet (docs/sandbox.md), and the packages that it may import beside those of the pipeline.
 
     Attributes:
         wall_s: seconds from its start to its result.
@@ -18,6 +18,7 @@ class Limits:
         scratch_bytes, scratch_files: limits of its scratch folder, which is emptied afterwards; the former also limits
             each file.
         threads: number of simultaneous threads.
+        packages: folder of further packages (`layers.py`), read-only; empty for none.
         snippets_per_zygote: after so many snippets a zygote is replaced; after a violation at once.
     """
 
@@ -30,3 +31,4 @@ class Limits:
     scratch_files: int = 10_000
     threads: int = 64
     snippets_per_zygote: int = 500
+    packages: str = ""

@@ -1,7 +1,6 @@
 """Runs model-written Python in jails."""
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.processors import processors
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables, pack
@@ -69,7 +69,7 @@ class PythonSandbox:
             tiers: the tiers that may be used, best first; default: what `EVAL_SANDBOX` allows.
         """
         self._limits = limits or Limits()
-        self._slots = asyncio.Semaphore(zygotes or len(os.sched_getaffinity(0)))
+        self._slots = asyncio.Semaphore(zygotes or processors())
         self._tiers = tiers
         self._tier: Tier | None = None
         self._pool: Pool | None = None

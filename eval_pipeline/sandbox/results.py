@@ -110,6 +110,11 @@ def _of_one_length(table: Mapping[str, Any]) -> Mapping[str, Any]:
 Table = Annotated[_Frame | _Series | _Array, Field(discriminator="kind"), AfterValidator(_of_one_length)]
 
 
+class _Figure(TypedDict):
+    kind: Literal["figure"]
+    marks: Annotated[_Frame, AfterValidator(_of_one_length)]
+
+
 class _Error(TypedDict):
     types: Annotated[list[str], Field(min_length=1)]
     message: str
@@ -117,7 +122,7 @@ class _Error(TypedDict):
 
 
 class _ToldOutcome(TypedDict, total=False):
-    result: Table | _Value
+    result: Table | _Figure | _Value
     error: _Error
 
 
@@ -136,7 +141,7 @@ def read_told(text: bytes) -> Mapping[str, Json] | None:
 
 
 def as_pandas(result: Json) -> Any:
-    """Returns the value that a snippet set: a DataFrame, Series, numpy array or plain value.
+    """Returns the value that a snippet set: a DataFrame, Series, numpy array or plain value; for a figure its marks.
 
     It equals the original except for what plain data cannot represent: kinds of missing values (None in object
     columns), unused categories, the name of the column axis, intervals (which become texts) and extension dtypes.
@@ -154,6 +159,8 @@ def as_pandas(result: Json) -> Any:
             series = _column(result["values"], _index(result["index"]))
             series.name = _value(result["values"]["name"])
             return series
+        case "figure":
+            return as_pandas(result["marks"])
         case "array":
             return _column(result["values"], None).to_numpy().reshape(result["shape"])
     return _value(result["value"])

@@ -28,7 +28,7 @@ class Tier:
         why_not: a sentence if it is known to be unusable; None if it may work.
         launch: returns how to start a zygote, given its scratch folder and the limits.
         separate: whether each snippet has its own namespaces and its own scratch folder in memory; otherwise snippets
-            share those of their zygote, and a folder on disk that is emptied after each.
+            share those of their zygote, and a folder that is emptied after each.
     """
 
     name: str

@@ -6,13 +6,14 @@ It is a child process that gets requests on standard input and answers on standa
 import asyncio
 import json
 import os
+import shutil
 import struct
 import tempfile
 from collections.abc import Mapping
 from typing import Any, Self
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.sandbox.inside.scratch import wipe
+from eval_pipeline.sandbox.inside.scratch import wiping
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables
 from eval_pipeline.sandbox.tiers import Tier
@@ -22,6 +23,10 @@ _START_S = 60.0
 _GRACE_S = 30.0  # for the work after a snippet on a busy machine; the zygote itself enforces the time limit
 _MOST_HEADER = 1 << 16
 _TRIES = 100
+_SCRATCH = "scratch"
+_IN_MEMORY, _ROOM = "/dev/shm", 4  # noqa: S108 - a folder of its own is made there
+_STEPS = 20
+"""Steps of a removal between which others get their turn."""
 
 
 class ZygoteError(Exception):
@@ -37,13 +42,15 @@ class ZygoteProcess:
         retiring: whether it only works until another one is ready.
     """
 
-    def __init__(self, process: asyncio.subprocess.Process, limits: Limits, scratch: str) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, limits: Limits, folder: str) -> None:
+        """Takes over a process and the folder that contains its scratch folder; empty if it has none."""
         self.snippets = 0
         self.retiring = False
         self.tables = NO_TABLES.key
         self._process = process
         self._limits = limits
-        self._scratch = scratch
+        self._folder = folder
+        self._tidying: asyncio.Task[None] | None = None
 
     @classmethod
     async def start(cls, tier: Tier, limits: Limits) -> Self:
@@ -52,7 +59,10 @@ class ZygoteProcess:
         Raises:
             ZygoteError: it does not start; the message contains its last output.
         """
-        scratch = tempfile.mkdtemp(prefix="eval-scratch-") if not tier.separate else ""
+        folder = "" if tier.separate else tempfile.mkdtemp(prefix="eval-scratch-", dir=_roomy_folder(limits))
+        scratch = os.path.join(folder, _SCRATCH) if folder else ""
+        if scratch:
+            os.mkdir(scratch, 0o700)
         launch = tier.launch(scratch, limits)
         with tempfile.TemporaryFile() as log:
             try:
@@ -65,11 +75,13 @@ class ZygoteProcess:
                     cwd="/",
                     start_new_session=True,
                 )
-            except OSError as error:
-                if scratch:
-                    os.rmdir(scratch)
-                raise ZygoteError(str(error)) from error
-            zygote = cls(process, limits, scratch)
+            except BaseException as error:  # cancelled too: nobody else would remove it
+                if folder:
+                    shutil.rmtree(folder, ignore_errors=True)
+                if isinstance(error, OSError):
+                    raise ZygoteError(str(error)) from error
+                raise
+            zygote = cls(process, limits, folder)
             try:
                 await zygote._answer(_START_S)
             except ZygoteError as error:
@@ -122,6 +134,7 @@ class ZygoteProcess:
         else:
             await self._send({"op": "check", "wall_s": wall_s, "tests_bytes": len(tests)}, tests + code)
         seen, body = await self._answer(wall_s + _GRACE_S)
+        self._tidy()
         try:
             printed = seen["output_bytes"]
             return seen, body[:printed], body[printed:]
@@ -135,10 +148,23 @@ class ZygoteProcess:
         if self.alive:
             self._process.kill()
         await self._process.wait()
-        for _ in range(_TRIES if self._scratch else 0):  # its snippet is killed too, but may take a moment to disappear
-            if not os.path.isdir(self._scratch) or (wipe(self._scratch) and _removed(self._scratch)):
+        if self._tidying is not None:
+            self._tidying.cancel()
+        for _ in range(_TRIES if self._folder else 0):  # its snippet is killed too, but may take a moment to disappear
+            if await _removed(self._folder):
                 return
             await asyncio.sleep(0.02)
+
+    def _tidy(self) -> None:
+        """Removes, while others work, what the zygote has moved out of the scratch folder."""
+        is_at_it = self._tidying is not None and not self._tidying.done()
+        if self._folder and not is_at_it and len(os.listdir(self._folder)) > 1:
+            self._tidying = asyncio.create_task(self._tidied())
+
+    async def _tidied(self) -> None:
+        while left := [name for name in os.listdir(self._folder) if name != _SCRATCH]:
+            if not all([await _removed(os.path.join(self._folder, name)) for name in left]):
+                return  # `stop` tries it again
 
     async def _send(self, header: Mapping[str, Any], body: bytes) -> None:
         assert self._process.stdin is not None
@@ -169,9 +195,27 @@ class ZygoteProcess:
             raise ZygoteError(f"an answer of the wrong form: {error}") from error
 
 
-def _removed(folder: str) -> bool:
+def _roomy_folder(limits: Limits) -> str | None:
+    """Returns a folder in memory for scratch folders if it has much more room than a snippet may use, or None.
+
+    Removing a file or a folder there takes no time worth mentioning, while a disk may take some milliseconds each.
+    """
     try:
+        is_roomy = shutil.disk_usage(_IN_MEMORY).free >= _ROOM * limits.scratch_bytes
+    except OSError:
+        return None
+    return _IN_MEMORY if is_roomy and os.access(_IN_MEMORY, os.W_OK | os.X_OK) else None
+
+
+async def _removed(folder: str) -> bool:
+    """Removes a folder in small steps; returns whether it is gone."""
+    try:
+        for step, _ in enumerate(wiping(folder)):
+            if step % _STEPS == 0:
+                await asyncio.sleep(0)
         os.rmdir(folder)
+    except FileNotFoundError:
+        return not os.path.isdir(folder)
     except OSError:
         return False
     return True

@@ -1,14 +1,15 @@
 """Compares the results of two queries: rows as multisets, columns in any order, cells as in `cells`."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from eval_pipeline.sql_equivalence.cells import NUMBERS, close, key_of, rough_key, same_number
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sql_equivalence.cells import NUMBERS, key_of, rough_key, same_number
+from eval_pipeline.sql_equivalence.column_orders import orders, sides
 
-_MOST_PERMUTATIONS = 5_000
 _MOST_ORDERS = 24
 _MOST_ASSIGNED = 400
 
@@ -66,13 +67,17 @@ class ColumnMatch:
         return other
 
     def agrees(self, generated: Result, expected: Result) -> bool:
-        """Returns whether such an order still exists with these results; if not, they are not stored."""
+        """Returns whether such an order still exists with these results; if not, they are not stored.
+
+        Raises:
+            SqlError: too many orders are possible to try them all.
+        """
         width = len(expected.columns)
         if len(generated.columns) != width or len(generated.rows) != len(expected.rows):
             return False
         order = self._order if self._order is not None else tuple(range(width))
         if not same_rows(reordered(generated.rows, order), expected.rows, expected.ties):
-            found = next(_fitting([*self._seen, (generated.rows, expected)], width), None)
+            found = next(_fitting([*self._seen, (generated.rows, expected)], width, every=False), None)
             if found is None:
                 return False
             order = found
@@ -88,19 +93,18 @@ class ColumnMatch:
         """
         if not self._seen:
             return None
-        found = tuple(islice(_fitting(self._seen, len(self._seen[0][1].columns)), _MOST_ORDERS + 1))
+        fitting = _fitting(self._seen, len(self._seen[0][1].columns), every=True)
+        try:
+            found = tuple(islice(fitting, _MOST_ORDERS + 1))
+        except SqlError:
+            return None
         return found if 0 < len(found) <= _MOST_ORDERS else None
 
 
-def _fitting(results: Sequence[tuple[Rows, Result]], width: int) -> Iterator[tuple[int, ...]]:
-    """Yields the orders of columns that fit all results, up to a limit of attempts."""
-    candidates = [set(range(width)) for _ in range(width)]
-    for rows, expected in results:
-        mine = [_profile(row[place] for row in rows) for place in range(width)]
-        theirs = [_profile(row[place] for row in expected.rows) for place in range(width)]
-        for place in range(width):
-            candidates[place] = {other for other in candidates[place] if _may_match(mine[other], theirs[place])}
-    for order in islice(_orders(candidates), _MOST_PERMUTATIONS):
+def _fitting(results: Sequence[tuple[Rows, Result]], width: int, *, every: bool) -> Iterator[tuple[int, ...]]:
+    """Yields orders of columns that fit all results. Raises a SqlError if there are too many to try."""
+    keys = [sides(rows, expected.rows, expected.ties, width) for rows, expected in reversed(results)]
+    for order in orders(keys, width, every=every):
         if all(same_rows(reordered(rows, order), expected.rows, expected.ties) for rows, expected in results):
             yield order
 
@@ -218,31 +222,6 @@ def _close(row: Row, other: Row) -> bool:
 
 def _row_key(row: Row) -> Row:
     return tuple(map(key_of, row))
-
-
-def _profile(cells: Iterable[Any]) -> tuple[Counter[Any], list[float]]:
-    """Returns a column's values regardless of row order: the other values counted, and the numbers sorted."""
-    keys = [key_of(cell) for cell in cells]
-    numbers = sorted(float(key) for key in keys if isinstance(key, NUMBERS))
-    return Counter(key for key in keys if not isinstance(key, NUMBERS)), numbers
-
-
-def _may_match(mine: tuple[Counter[Any], list[float]], theirs: tuple[Counter[Any], list[float]]) -> bool:
-    return mine[0] == theirs[0] and len(mine[1]) == len(theirs[1]) and all(map(close, mine[1], theirs[1]))
-
-
-def _orders(candidates: list[set[int]]) -> Iterator[tuple[int, ...]]:
-    """Yields every choice of a different candidate for each position, the ones closest to the given order first."""
-
-    def extend(chosen: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        place = len(chosen)
-        if place == len(candidates):
-            yield chosen
-            return
-        for other in sorted(candidates[place] - set(chosen), key=lambda other: (other != place, other)):
-            yield from extend((*chosen, other))
-
-    return extend(())
 
 
 def _groups(ties: Sequence[int]) -> Iterator[tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""The stage `evidence`: compares the last attempt at each turn with the gold."""
+"""The stage `evidence`: compares the last attempt at each turn with the gold.
+
+Measured times go into a table of their own: everything else is the same whenever and wherever it is gathered.
+"""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -7,20 +10,22 @@ from itertools import islice
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.stages.attempts.rows import attempted_turns
-from eval_pipeline.store.tables import EVIDENCE, GENERATIONS
-from eval_pipeline.tracks.capabilities import gather_all
+from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, MEASURED_EVIDENCE
+from eval_pipeline.tracks.capabilities import gather_all, measured_kinds_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
 EvidenceByTurn = Mapping[tuple[str, int], Sequence[Evidence]]
 """(turn id, sample) → evidence."""
+_BOTH = (EVIDENCE, MEASURED_EVIDENCE)
 _AT_ONCE = 32
 """Number of turns that a track receives at once."""
 
 
 def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
     """Compares every turn's last attempt with its gold and records the result."""
-    rows = outputs.rows(EVIDENCE)
+    rows, measured_rows = outputs.rows(EVIDENCE), outputs.rows(MEASURED_EVIDENCE)
+    measured = measured_kinds_of(inputs.track)
     found: dict[tuple[str, int], Sequence[Evidence]] = {}
     generated = inputs.header(GENERATIONS)
     turns = inputs.counted("evidence", attempted_turns(inputs), generated.rows if generated else 0)
@@ -31,14 +36,14 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
             found[turn.id, sample] = pieces
             for evidence in pieces:
                 said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
-                rows.add(place | said | {"details": json_text(dict(evidence.details))})
-    outputs.keep(EVIDENCE, found)
+                row = place | said | {"details": json_text(dict(evidence.details))}
+                (measured_rows if evidence.kind in measured else rows).add(row)
+    outputs.keep(_BOTH, found)
 
 
 def evidence_facts(inputs: Inputs) -> dict[str, Json]:
     """Returns the number of comparisons."""
-    header = inputs.header(EVIDENCE)
-    return {"rows": header.rows if header else 0}
+    return {"rows": sum(header.rows for table in _BOTH if (header := inputs.header(table)))}
 
 
 def load_evidence(inputs: Inputs) -> EvidenceByTurn:
@@ -47,9 +52,10 @@ def load_evidence(inputs: Inputs) -> EvidenceByTurn:
     def read() -> EvidenceByTurn:
         found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
         columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
-        for row in inputs.read(EVIDENCE, columns).to_pylist():
-            details = parse_json(row.pop("details"))
-            found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
+        for table in _BOTH:
+            for row in inputs.read(table, columns).to_pylist():
+                details = parse_json(row.pop("details"))
+                found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
         return found
 
-    return inputs.remembered(EVIDENCE, read)
+    return inputs.remembered(_BOTH, read)

@@ -64,7 +64,7 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     # Registered only now: after a run was stopped, its settings may be corrected under the same name.
     register_model_version(inputs.workspace, inputs.version, provider)
     sink.flush()
-    outputs.keep(GENERATIONS, sink.made)
+    outputs.keep((GENERATIONS,), sink.made)
     inputs.progress.finish(label)
     return asking_facts(inputs)
 

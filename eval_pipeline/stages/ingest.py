@@ -8,7 +8,15 @@ from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import CASE_PROBLEMS, CASES, GOLD_OVERRIDES, SUITE_EDITIONS, SUITES, TURNS
+from eval_pipeline.store.tables import (
+    CASE_PROBLEMS,
+    CASES,
+    GOLD_OVERRIDES,
+    LEFT_OUT_CASES,
+    SUITE_EDITIONS,
+    SUITES,
+    TURNS,
+)
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
 from eval_pipeline.suites.editions import editions_of
 from eval_pipeline.tracks.base import Track
@@ -61,6 +69,7 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         names = ("file", "line", "field", "message")
         problems = {name: [getattr(problem, name) for problem in found.problems] for name in names}
         outputs.writer(CASE_PROBLEMS).write(problems)
+        outputs.rows(LEFT_OUT_CASES).extend(asdict(case) for case in found.left_out)
         outputs.rows(GOLD_OVERRIDES).extend(override_rows(track, found))
         editions = editions_of(source.require(), track, cases, found.overrides, found.scored)
         outputs.writer(SUITE_EDITIONS).write({name: [value] for name, value in asdict(editions).items()})
@@ -68,7 +77,7 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         for start in range(0, len(cases), _CASES_AT_ONCE):
             some = slice(start, start + _CASES_AT_ONCE)
             outputs.writer(CASES).write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
-    outputs.keep(CASES, cases)
+    outputs.keep((CASES,), cases)
 
 
 def files_of(inputs: Inputs) -> dict[str, str]:

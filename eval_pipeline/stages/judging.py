@@ -27,7 +27,7 @@ from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
-from eval_pipeline.tracks.capabilities import Judged, ToJudge
+from eval_pipeline.tracks.capabilities import Judged, ToJudge, measured_kinds_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
@@ -149,8 +149,10 @@ def _as_refused(said: Judgement) -> Judgement:
 def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
     track, evidence = inputs.track, load_evidence(inputs)
     assert isinstance(track, Judged)
+    measured = measured_kinds_of(track)
     for case, turn, sample, made in attempted_turns(inputs):
-        pair = track.to_judge(case, turn, made[-1][1], evidence.get((turn.id, sample), ()))
+        found = [one for one in evidence.get((turn.id, sample), ()) if one.kind not in measured]
+        pair = track.to_judge(case, turn, made[-1][1], found)
         if pair is not None:
             yield (turn.id, case.id, turn.index, sample), pair
 

@@ -52,7 +52,7 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
         for result in asked:
             sink.add(item.unit.case, item.unit.turns[0], result)
     sink.flush()
-    outputs.keep(RECOVERY_ATTEMPTS, sink.made)
+    outputs.keep((RECOVERY_ATTEMPTS,), sink.made)
     inputs.progress.finish(label)
     return asking_facts(inputs)
 

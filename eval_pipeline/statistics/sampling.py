@@ -102,13 +102,13 @@ def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEst
     ones = np.asarray(values, dtype=np.float64) * inside
     weights = strata.weights
     n, population = int(inside.sum()), float(weights[inside].sum())
-    if missing := _missing(n, strata):
+    if missing := missing_reason(n, strata):
         return DrawnEstimate(n, None, None, None, None, None, missing)
     found = _estimate(np.column_stack([ones, inside]), strata, lambda t: t[0] / t[1] if t[1] > 0 else None)
     assert found.value is not None
     if found.variance is None:
         return DrawnEstimate(n, population, found.value, None, None, None, found.reason)
-    variance = found.variance + _of_those_alike(ones, inside, strata)
+    variance = found.variance + variance_of_those_alike(ones, inside, strata)
     rate = min(max(found.value, 0.0), 1.0)
     if variance <= 0.0:  # every member was rated
         return DrawnEstimate(n, population, rate, 0.0, rate, rate, None)
@@ -130,7 +130,7 @@ def drawn_kappa(first: ArrayLike, second: ArrayLike, domain: ArrayLike, strata: 
     inside = np.asarray(domain, dtype=bool)
     one, other = (np.where(inside, np.asarray(side), 0).astype(np.int64) for side in (first, second))
     n = int(inside.sum())
-    if missing := _missing(n, strata):
+    if missing := missing_reason(n, strata):
         return DrawnEstimate(n, None, None, None, None, None, missing)
     size = int(max(one.max(), other.max())) + 1
     cells = np.zeros((len(one), size * size))
@@ -168,7 +168,7 @@ def _estimate(x: Floats, strata: Strata, figure: Callable[[Floats], float | None
     if value is None:
         return _Found(None, None, 0, None)
     variance, freedom = 0.0, 0
-    for members, share in _groups(strata):
+    for members, share in sampled_groups(strata):
         count = int(members.sum())
         if count < 2:
             return _Found(value, None, 0, LONE_MEMBER)
@@ -183,7 +183,7 @@ def _estimate(x: Floats, strata: Strata, figure: Callable[[Floats], float | None
     return _Found(value, variance, max(freedom, 1), None)
 
 
-def _groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
+def sampled_groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
     """Groups the members by stratum and returns each group with its sampled share; fully sampled strata are left out.
 
     A stratum with one rated member shows no variance. It is merged with the largest other one, which makes the variance
@@ -196,15 +196,18 @@ def _groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
     return [(np.isin(strata.codes, sorted(found)), float(min(seen[h] / sizes[h] for h in found))) for found in sets]
 
 
-def _of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> float:
-    """Returns the variance that is added for strata whose members within the domain are all alike."""
+def variance_of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> float:
+    """Returns the variance that is added for strata whose members within the domain are all alike.
+
+    ``ones`` are the values of the members, or their deviations from a prediction.
+    """
     seen, sizes, weights = strata.seen, strata.sizes, strata.weights
     whole = float(weights[inside].sum())
-    alike: dict[float, list[NDArray[np.bool_]]] = {0.0: [], 1.0: []}
+    alike: dict[float, list[NDArray[np.bool_]]] = {}
     for h in np.flatnonzero((seen > 0) & (seen < sizes)):
         here = inside & (strata.codes == h)
         if here.any() and ones[here].min() == ones[here].max():
-            alike[float(ones[here][0])].append(here)
+            alike.setdefault(float(ones[here][0]), []).append(here)
     added = 0.0
     for members in alike.values():
         chance = 1.0 / (sum(int(here.sum()) for here in members) + 2.0)
@@ -215,7 +218,8 @@ def _of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> 
     return float(added)
 
 
-def _missing(n: int, strata: Strata) -> str | None:
+def missing_reason(n: int, strata: Strata) -> str | None:
+    """Returns why nothing can be estimated of ``n`` rated members; None if something can."""
     if (strata.seen == 0).any():
         return UNSEEN_STRATUM
     return None if n else NOTHING_DRAWN

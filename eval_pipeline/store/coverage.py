@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.coverage import Coverage, Try
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
@@ -23,6 +24,14 @@ def recorded_coverage(record: Record, partition: Partition) -> Coverage:
     if record.header(COVERAGE, key) is None:
         return Coverage()
     return Coverage.from_row(record.read(COVERAGE, key).to_pylist()[0])
+
+
+def recorded_cases(record: Record, partition: Partition) -> CaseCounts:
+    """Returns how many cases an evaluation covers and why others were left out; unknown for older evaluations."""
+    key = RecordKey.of(partition)
+    if record.header(COVERAGE, key) is None:
+        return CaseCounts()
+    return CaseCounts.from_row(record.read(COVERAGE, key).to_pylist()[0])
 
 
 def tries_of(read: Callable[[Table, Sequence[str]], pa.Table]) -> Iterator[Try]:

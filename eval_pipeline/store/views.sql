@@ -47,7 +47,8 @@ SELECT
     coalesce(h.mean, r.accuracy) AS accuracy, h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens,
     coalesce(k.usd_total, r.usd) AS usd, k.tokens_per_success, k.usd_per_success, f.on_front,
     coalesce(r.simulated, v.simulated) AS simulated, g.planned, g.asked, g.answered, g.readable,
-    coalesce(g.scored, r.scored) AS scored, coalesce(v.retired, false) AS retired,
+    coalesce(g.scored, r.scored) AS scored, g.cases, g.cases_in_suite, g.left_out_because,
+    coalesce(v.retired, false) AS retired,
     e.gold_edition, e.overridden_turns, e.excluded_turns, e.accuracy_published
 FROM latest_partitions AS c
 LEFT JOIN (
@@ -83,7 +84,7 @@ LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
 COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval, '
     'the cost in total and per successful conversation, whether it is on the Pareto front of cost and accuracy '
     '(stand-ins and models separately; NULL: no known cost, or retired), and how many turns were planned, asked, answered, '
-    'readable and scored (NULL: not on record); the edition of the gold that accuracy stands for, how many turns of it are '
+    'readable and scored (NULL: not on record); how many cases of the suite they are of, and why others were left out; the edition of the gold that accuracy stands for, how many turns of it are '
     'overridden or excluded, and the accuracy without overrides (NULL: there are none).';
 
 CREATE VIEW leaderboard AS

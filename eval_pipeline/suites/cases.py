@@ -9,7 +9,16 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites.entries import Entry, problem_at, read_entries
-from eval_pipeline.suites.headers import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, SuiteSource, only_entry
+from eval_pipeline.suites.headers import (
+    LEFT_OUT_FILE,
+    OVERRIDES_FILE,
+    REVIEWS_FOLDER,
+    SUITE_FILE,
+    SuiteFile,
+    SuiteSource,
+    only_entry,
+)
+from eval_pipeline.suites.left_out import LeftOutCase, read_left_out, unread_entry, wrong_case
 from eval_pipeline.suites.overrides import Override, ScoredGold, read_overrides
 from eval_pipeline.suites.rehearsal import rehearse
 from eval_pipeline.tracks.base import CaseError, Track
@@ -24,6 +33,7 @@ class SuiteCases:
         cases: in the order of files and lines.
         contents: each case in the suite's file format, as JSON, for the record.
         problems: why other cases could not be read; only for tracks that keep the good ones.
+        left_out: these cases, and those that an importer left out.
         empty: names of files without a case.
         shared: what the cases have in common; its type belongs to the track.
         overrides: people's overrides of the gold (docs/gold.md).
@@ -33,6 +43,7 @@ class SuiteCases:
     cases: tuple[Case, ...]
     contents: tuple[str, ...]
     problems: tuple[Problem, ...]
+    left_out: tuple[LeftOutCase, ...]
     empty: tuple[str, ...]
     shared: Any
     overrides: tuple[Override, ...]
@@ -60,6 +71,7 @@ def read_suite(source: SuiteSource) -> SuiteCases:
     cases: list[Case] = []
     contents: list[str] = []
     problems: list[Problem] = []
+    left_out: list[LeftOutCase] = []
     empty: list[str] = []
     first: dict[str, str] = {}
     for path in _case_files(source, header):
@@ -69,13 +81,15 @@ def read_suite(source: SuiteSource) -> SuiteCases:
             count += 1
             if isinstance(entry, Problem):
                 problems.append(entry)
+                left_out.append(unread_entry(entry))
                 continue
             case, wrong = _read_case(track, header.name, entry, shared)
+            if case is not None and case.id in first:
+                told = f"duplicate id '{case.id}', first used at {first[case.id]}"
+                case, wrong = None, [problem_at(entry, ("id",), told)]
             problems += wrong
             if case is None:
-                continue
-            if case.id in first:
-                problems.append(problem_at(entry, ("id",), f"duplicate id '{case.id}', first used at {first[case.id]}"))
+                left_out.append(wrong_case(entry, wrong))
                 continue
             first[case.id] = f"{entry.file}:{entry.line}"
             cases.append(case)
@@ -86,7 +100,10 @@ def read_suite(source: SuiteSource) -> SuiteCases:
         raise InputError(problems)
     raws = {case.id: content for case, content in zip(cases, contents, strict=True)}
     overrides, scored = read_overrides(source, track, cases, raws, shared)
-    return SuiteCases(tuple(cases), tuple(contents), tuple(problems), tuple(empty), shared, overrides, scored)
+    left_out += read_left_out(source.folder)
+    return SuiteCases(
+        tuple(cases), tuple(contents), tuple(problems), tuple(left_out), tuple(empty), shared, overrides, scored
+    )
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:
@@ -114,7 +131,7 @@ def _matched(folder: Path, pattern: str) -> list[Path]:
         found = [path for path in folder.glob(pattern) if path.is_file()]
     except (ValueError, NotImplementedError):  # the pattern is empty or absolute
         return []
-    others, reviews = (folder / SUITE_FILE, folder / OVERRIDES_FILE), folder / REVIEWS_FOLDER
+    others, reviews = [folder / name for name in (SUITE_FILE, OVERRIDES_FILE, LEFT_OUT_FILE)], folder / REVIEWS_FOLDER
     return sorted(path for path in found if path not in others and reviews not in path.parents)
 
 

@@ -21,6 +21,8 @@ from eval_pipeline.tracks.suite_metrics import with_metrics
 SUITE_FILE = "suite.yaml"
 OVERRIDES_FILE = "gold_overrides.yaml"
 """File beside `suite.yaml`; it contains no cases."""
+LEFT_OUT_FILE = "left_out.jsonl"
+"""File of an imported suite: cases that the importer left out, with the reasons."""
 REVIEWS_FOLDER = "reviews"
 """Folder of people's reviews of answers. It does not belong to the suite: reviews must not change its hash."""
 

@@ -45,6 +45,13 @@ class Executes(ABC):
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Returns the executor of artefacts, as a context manager."""
 
+    def worker_tier(self) -> str | None:
+        """Returns the sandbox that this machine has for artefacts; None if they need none.
+
+        Called on a worker of a cluster before it runs anything. Raises NoSandboxError if there is none.
+        """
+        return None
+
 
 class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """The track checks artefacts before they run. Without this, only parse errors are logged."""
@@ -57,7 +64,16 @@ class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):
 
 
 class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
-    """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence."""
+    """The track compares attempts with the gold beyond what metrics can do. Without this, there is no evidence.
+
+    Attributes:
+        measured_kinds: kinds of evidence that hold measured times and therefore differ each time. They are recorded
+            apart (`measured_evidence`); all other evidence has to be the same on every machine and under any load.
+        evidence_cpu_s: CPU seconds an answer takes, roughly; a cluster's shards are cut by it.
+    """
+
+    measured_kinds: frozenset[str] = frozenset()
+    evidence_cpu_s: float = 0.005
 
     @abstractmethod
     def gather(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT]) -> tuple[Evidence, ...]:
@@ -170,6 +186,7 @@ class Judged(ABC, Generic[ContextT, GoldT, ArtefactT]):
     ) -> ToJudge | None:
         """Returns the pair for the judge to compare; None if there is nothing to compare.
 
+        The evidence is without what was measured, so that the judge is not asked again because times differ.
         The judgement is passed to `values` as evidence of the kind `judgement`.
         """
 
@@ -369,6 +386,25 @@ def turn_tables_of(track: Track) -> tuple[Table, ...]:
 def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
     """Returns the evidence for the last attempt of each turn."""
     return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
+
+
+def measured_kinds_of(track: Track) -> frozenset[str]:
+    """Returns the kinds of evidence that hold measured times."""
+    return track.measured_kinds if isinstance(track, Gathers) else frozenset()
+
+
+def evidence_cpu_s_of(track: Track) -> float:
+    """Returns the CPU seconds that gathering the evidence on an answer takes, roughly."""
+    return track.evidence_cpu_s if isinstance(track, Gathers) else Gathers.evidence_cpu_s
+
+
+def worker_tier_of(track: Track) -> str | None:
+    """Returns the sandbox in which this machine confines what models of the track write; None if they write no code.
+
+    Raises:
+        NoSandboxError: there is none.
+    """
+    return track.worker_tier() if isinstance(track, Executes) else None
 
 
 def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:

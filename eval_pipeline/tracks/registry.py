@@ -9,7 +9,6 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.plugins import Plugin, Registry, load_place
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.turns_table import turns_table
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
 """Reads a foreign data set: (source, limit) → cases in the suite's file format.
@@ -84,7 +83,7 @@ IMPORTERS: Mapping[str, ForeignForm] = {
             "databases",
             "SQLite database, or folder of such; schemas and descriptions that the form knows (may be given again).",
         )
-        for form in ("spider", "bird", "defog", "querycraft")
+        for form in ("spider", "bird", "defog", "querycraft", "kaggledbqa", "livesqlbench")
     },
     "text": ForeignForm("text", "eval_pipeline.tracks.text.importers.rows:read_rows", maps_columns=True),
 }
@@ -97,6 +96,8 @@ COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval", "statgpt
 def _track(plugin: Plugin, value: Any) -> Track:
     if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")
+    from eval_pipeline.tracks.turns_table import turns_table  # with all tables; the help of commands needs none
+
     track: Track = value
     try:
         turns_table(track)

@@ -14,19 +14,34 @@ DATA_FILES = ("inside",)
 _INSIDE = Path(__file__).with_name("inside")
 _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
-_PLACE = re.compile(r"@(names|hints|codes|seed|variants)@")
+_CHECKED_KINDS = ["one row"]
+"""Kinds of variants that are checked as soon as they are derived, besides the first variant."""
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|reference|tests|name)@")
 
 _DERIVE = """
 given = {name: globals()[name] for name in @names@}
 variants = derive(given, @hints@)
 codes = [compile(code, "<snippet>", "exec") for code in @codes@]
 told = []
-for variant in variants:
+for place, variant in enumerate(variants):
     built = build(given, variant["tables"])
-    found = [outcome(codes[0], tables) for tables in (built, shuffled(built, @seed@), turned(built))]
-    told.append(found + [outcome(code, tables) for code in codes[1:] for tables in (built, turned(built))])
+    found = [outcome(codes[0], built)]
+    told.append(found + (otherwise(codes, built, @seed@) if not place or variant["kind"] in @checked@ else []))
 sys.stdout = sys.__stdout__
 result = [json.dumps(variants), told]
+"""
+_CHECK = """
+given = {name: globals()[name] for name in @names@}
+codes = [compile(code, "<snippet>", "exec") for code in @codes@]
+result = [otherwise(codes, build(given, recipes), @seed@) for recipes in json.loads(@variants@)]
+sys.stdout = sys.__stdout__
+"""
+_INPUTS = """
+reference = {"__name__": "reference", "pd": pd, "np": np}
+exec(@reference@, reference)
+def run_tests(tested):
+    exec(@tests@, {**reference, @name@: tested})
+calls = given_calls(run_tests, reference[@name@])
 """
 _RUN = """
 given = {name: globals()[name] for name in @names@}
@@ -35,18 +50,28 @@ result = outcomes(@codes@, given, json.loads(@variants@))
 
 
 def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> str:
-    """Returns a snippet that derives variants and runs trusted code on each.
+    """Returns a snippet that derives variants and runs the reference code on each.
 
-    Its result is a list of the variants as JSON and, for each variant, the outcomes of all codes. The first code is run
-    with the rows in three orders, further codes with the rows as they are and in the opposite order.
+    Its result is a list of the variants as JSON and, for each variant, the outcome of the first code. For a few
+    variants, it is followed by those of `check_snippet`.
 
     Args:
         names: names of the tables.
         hints: see `hints.read_hints`.
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
-    parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED}
+    parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED, "checked": _CHECKED_KINDS}
     return _filled(_text("building", "running", "facts", "sketch", "choosing", "kinds") + _DERIVE, parts)
+
+
+def check_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
+    """Returns a snippet that shows whether the result of trusted code depends on the order of rows, or on ties.
+
+    Its result is, for each variant, the outcomes of the first code with the rows in two other orders, and of the
+    further codes with the rows as they are and in the opposite order. Arguments as for `derive_snippet`.
+    """
+    parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes], "seed": _SHUFFLE_SEED}
+    return _filled(_text("building", "running") + _CHECK, parts)
 
 
 def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
@@ -59,6 +84,19 @@ def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[
     """
     parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes]}
     return _filled(_text("building", "running") + _RUN, parts)
+
+
+def inputs_snippet(reference: str, tests: str, name: str) -> str:
+    """Returns tests that check a function on other inputs than the given tests do.
+
+    Args:
+        reference: code whose function of that name is right.
+        tests: code that calls the function.
+        name: name of the function.
+    """
+    parts: dict[str, Json] = {"reference": reference, "tests": tests, "name": name}
+    check = f"check_on_other_inputs(calls, reference[{name!r}], {name})\n"
+    return _filled(_text("inputs") + _INPUTS, parts) + check
 
 
 def _filled(text: str, parts: dict[str, Json]) -> str:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Generic, TypeVar
-
-from eval_pipeline.store.record import TableWriter
+from typing import Any, Generic, Protocol, TypeVar
 
 GROUP = 1000
 """Rows per row group: limits memory, and is large enough for Parquet to be fast."""
@@ -18,10 +16,17 @@ def by_name(rows: Sequence[Mapping[str, Any]]) -> Values:
     return {name: list(map(itemgetter(name), rows)) for name in rows[0]}
 
 
+class TakesColumns(Protocol):
+    """What rows are written to: a table of the record, or a part of it."""
+
+    def write(self, columns: Values) -> None:
+        """Adds rows."""
+
+
 class Columns(Generic[Row]):
     """Collects rows of one table, in any form that `as_columns` can convert to columns."""
 
-    def __init__(self, writer: TableWriter, as_columns: Callable[[Sequence[Row]], Values], group: int = GROUP) -> None:
+    def __init__(self, writer: TakesColumns, as_columns: Callable[[Sequence[Row]], Values], group: int = GROUP) -> None:
         self._writer = writer
         self._as_columns = as_columns
         self._group = group

@@ -53,6 +53,7 @@ class Design:
         baseline: position of the baseline in `evaluations`; None without a baseline.
         candidates: all cases that may be drawn, in the suite's order.
         batches: what was drawn.
+        ended: why no more is asked, of a ranking, which goes by several evaluations; empty while more may be.
     """
 
     until: Until
@@ -62,6 +63,7 @@ class Design:
     baseline: int | None
     candidates: tuple[Candidate, ...]
     batches: tuple[Drawn, ...] = ()
+    ended: str = ""
 
     @property
     def asked(self) -> int:
@@ -112,6 +114,7 @@ def write_design(record: Record, partition: Partition, design: Design) -> None:
         "schedule": json_text(design.schedule),
         "evaluations": json_text(design.evaluations),
         "baseline": json_text(design.baseline),
+        "ended": design.ended,
     }
     with record.writer(SAMPLING_DESIGN, RecordKey.of(partition), told) as writer:
         writer.write(columns)
@@ -143,6 +146,7 @@ def read_design(record: Record, partition: Partition) -> Design | None:
             Drawn(tuple(place for place, _ in batches[number]), tuple(chance for _, chance in batches[number]))
             for number in sorted(batches)
         ),
+        told.get("ended", ""),
     )
 
 

@@ -32,6 +32,7 @@ class Inputs:
         scope: the part of the suite to evaluate.
         counts: counts the stage's calls here, so that they are known even after an exception.
         held: values that a stage computed for its settings and needs again when it runs.
+        within: positions of the cases to look at, for one shard of a stage; None for all.
     """
 
     workspace: Workspace
@@ -42,6 +43,7 @@ class Inputs:
     progress: Progress = field(default_factory=Silent)
     counts: Counters = field(default_factory=Counters)
     held: dict[str, Any] = field(default_factory=dict)
+    within: range | None = None
 
     @classmethod
     def of(cls, workspace: Workspace, partition: Partition, **more: Any) -> Self:
@@ -85,8 +87,10 @@ class Inputs:
 
     @property
     def cases(self) -> tuple[Case, ...]:
-        """The cases of the suite in the record. Raises UsageError if there are none yet."""
-        return self.workspace.cases(self.suite)
+        """The cases of the suite in the record, or of the shard. Raises UsageError if there are none yet."""
+        if self.within is None:
+            return self.workspace.cases(self.suite)
+        return self.hold("cases", lambda: self.workspace.cases_within(self.suite, self.within or range(0)))
 
     @property
     def gold(self) -> ScoredGold:
@@ -130,12 +134,13 @@ class Inputs:
         """Returns one hash over several tables."""
         return json_hash(self.hashes(tables))
 
-    def remembered(self, table: Table, load: Callable[[], T]) -> T:
-        """Returns the value that this process last made from a table if the table has not changed; otherwise loads it.
+    def remembered(self, tables: Sequence[Table], load: Callable[[], T]) -> T:
+        """Returns the value that this process last made from tables if they have not changed; otherwise loads it.
 
         What a stage has just written need not be read back by the next one.
         """
-        return self.workspace.remembered(table.name, {"of": str(self.key(table))} | self.hashes((table,)), load)
+        main = tables[0]
+        return self.workspace.remembered(main.name, {"of": str(self.key(main))} | self.hashes(tables), load)
 
     def hold(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of `make`, which is called once per stage."""

@@ -25,7 +25,7 @@ class Outputs:
         self.made_from = dict(made_from)
         self._writers: dict[str, TableWriter] = {}
         self._rows: list[Columns[Any]] = []
-        self.kept: list[tuple[Table, Any]] = []
+        self.kept: list[tuple[Sequence[Table], Any]] = []
 
     def writer(self, table: Table) -> TableWriter:
         """Returns the writer of a table, which takes columns."""
@@ -52,9 +52,9 @@ class Outputs:
         assert not self._writers, "its files have been begun"
         self.made_from[name] = text
 
-    def keep(self, table: Table, made: Any) -> None:
-        """Passes a value to the next stages in this process, to save reading the table; see `Inputs.remembered`."""
-        self.kept.append((table, made))
+    def keep(self, tables: Sequence[Table], made: Any) -> None:
+        """Passes a value to the next stages in this process, to save reading the tables; see `Inputs.remembered`."""
+        self.kept.append((tables, made))
 
     def flush(self) -> None:
         """Writes the waiting rows."""
@@ -73,8 +73,8 @@ def open_outputs(inputs: Inputs, tables: Sequence[Table], made_from: Mapping[str
         yield outputs
         outputs.open()
         outputs.flush()
-    for table, made in outputs.kept:
-        inputs.remembered(table, partial(_itself, made))
+    for kept, made in outputs.kept:
+        inputs.remembered(kept, partial(_itself, made))
 
 
 def _itself(made: T) -> T:

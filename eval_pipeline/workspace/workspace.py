@@ -1,6 +1,6 @@
 """The workspace passed to every stage: paths, record, suites, model versions, and the protocol for progress."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -168,13 +168,26 @@ class Workspace:
         held = {"of": str(key), CASES.name: header.content_hash}
         return self.remembered(CASES.name, held, lambda: self._read_cases(suite, key))
 
-    def _read_cases(self, suite: str, key: RecordKey) -> tuple[Case, ...]:
-        rows = self.record.read(CASES, key, ["source_file", "source_line", "content"]).to_pylist()
-        track, shared = self.track(suite), self._load_shared(suite, key)
+    def cases_within(self, suite: str, within: range) -> tuple[Case, ...]:
+        """Returns the cases at these positions in the suite, read and kept apart from all others to save memory."""
+        return self._read_cases(suite, RecordKey.of_suite(suite), within)
+
+    def _read_cases(self, suite: str, key: RecordKey, within: range | None = None) -> tuple[Case, ...]:
+        rows = list(self._case_rows(key, within))
+        track, shared = self.track(suite), self._shared(suite, key)
         return tuple(
             track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"], shared)
             for row in rows
         )
+
+    def _case_rows(self, key: RecordKey, within: range | None) -> Iterator[dict[str, Any]]:
+        before = 0
+        for group in self.record.row_groups(CASES, key, ["source_file", "source_line", "content"]):
+            first = 0 if within is None else max(within.start - before, 0)
+            end = group.num_rows if within is None else min(within.stop - before, group.num_rows)
+            before += group.num_rows
+            if first < end:
+                yield from group.slice(first, end - first).to_pylist()
 
     def gold(self, suite: str) -> ScoredGold:
         """Returns the gold used for scoring a suite's turns, from the record.
@@ -200,7 +213,13 @@ class Workspace:
             if name in wanted
         }
         cases = {case.id: case for case in self.cases(suite) if case.id in wanted}
-        return scored_gold(self.track(suite), suite, overrides, cases, contents, self._load_shared(suite, key))
+        return scored_gold(self.track(suite), suite, overrides, cases, contents, self._shared(suite, key))
+
+    def _shared(self, suite: str, key: RecordKey) -> Any:
+        """Returns what the cases of a suite share; kept, as cases may be read a few at a time."""
+        header = self.record.header(CASES, key)
+        held = {"of": str(key), CASES.name: header.content_hash if header else ""}
+        return self.remembered("shared", held, lambda: self._load_shared(suite, key))
 
     def _load_shared(self, suite: str, key: RecordKey) -> Any:
         """Returns what the cases of a suite share, from the record."""

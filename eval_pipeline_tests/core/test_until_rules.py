@@ -23,7 +23,7 @@ def test_a_rule_reads_as_written(rule: dict[str, Any]) -> None:
         return
     found = Until.parse(rule["text"])
     assert found.label() == rule["label"]
-    assert found == Until(rule.get("half_width"), rule.get("baseline", ""), rule.get("usd"))
+    assert found == Until(rule.get("half_width"), rule.get("baseline", ""), rule.get("usd"), rule.get("ranked", False))
 
 
 @given(st.integers(1, 49_999), st.integers(1, 10**9), NAMES)
@@ -40,4 +40,4 @@ def test_any_text_is_a_rule_or_a_usage_error(text: str) -> None:
         rule = Until.parse(text)
     except UsageError:
         return
-    assert sum([rule.half_width is not None, bool(rule.baseline), rule.usd is not None]) == 1
+    assert sum([rule.half_width is not None, bool(rule.baseline), rule.usd is not None, rule.ranked]) == 1

@@ -80,7 +80,7 @@ def test_a_failed_check_of_a_run_that_went_through_is_told_of(
     (sent,) = webhook.posted
     assert "has failed checks" in sent["text"]
     assert "• small: check budget_kept: the budget of the run is too small for one call" in sent["text"]
-    told = "small: planned 3 · asked 0 · answered 0 · readable 0 · scored 0"
+    told = "small: 0 of 2 cases; planned 3 · asked 0 · answered 0 · readable 0 · scored 0"
     assert told in sent["text"].splitlines(), "how far the turns got is told too"
 
 

@@ -26,6 +26,7 @@ from eval_pipeline_tests.support import SHIPPED
 
 IMPORTS = {
     "convfinqa": ".json", "spider": ".json", "bird": ".json", "defog": ".csv", "querycraft": ".json",
+    "kaggledbqa": ".json", "livesqlbench": ".jsonl",
     "dabench": ".jsonl", "pandaseval": ".jsonl", "bigcodebench": ".jsonl", "ds1000": ".jsonl", "statgpt": ".yaml",
 }  # fmt: skip
 IN_SUITES = {

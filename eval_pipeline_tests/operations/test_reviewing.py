@@ -175,6 +175,10 @@ def test_who_came_by_an_answer_has_not_reviewed_it_from_the_queue(evaluated: Lab
     review_answer(inputs, item, Said("ann", "wrong"))
     (progress,) = progress_of(reviewed_of(inputs))
     assert len(progress.reviewed) == 3
+    said = evaluated.cli("reviews").out
+    assert "  puppet: accuracy as reviewers would say, 66.7% [66.7, 66.7], from 3 reviews\n" in said
+    told = evaluated.cli("reviews", "queue", "--suite", "small", "--size", "3", "--by", "narrowest").out
+    assert re.search(r"metrics disagree, metric says right +1 of 1\n", told)
 
 
 def test_reviews_propose_overrides_and_only_those_change_figures(evaluated: Lab, puppet: type[Puppet]) -> None:
@@ -247,7 +251,7 @@ def test_what_cannot_be_said_is_a_sentence(evaluated: Lab, arguments: tuple[str,
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("--by", "chance"), "unknown way to draw 'chance'; one of: uniform, disagreement"),
+        (("--by", "chance"), "unknown way to draw 'chance'; one of: uniform, disagreement, narrowest"),
         (("--model-version", "other"), "'other' has no evaluation of 'small'; those that have: puppet"),
         (("--size", "1"), "1 are too few for 3 kinds of answers; expected at least 3"),
     ],

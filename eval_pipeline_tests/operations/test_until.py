@@ -1,17 +1,25 @@
 """`run --until`: turns asked in batches drawn by known probabilities, from the first question to the report."""
 
 import json
+import re
 from zlib import crc32
 
 import pytest
 
 import eval_pipeline as ep
-from eval_pipeline.core.model import Partition
-from eval_pipeline.providers.base import Call, FatalCallError
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Json, Partition, Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.ranking import rank
+from eval_pipeline.providers import registry
+from eval_pipeline.providers.base import Call, Environment, FatalCallError
 from eval_pipeline.workspace.draws import Design, read_design
-from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, number
+from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline_tests.support import DAY, Answer, Lab, Puppet, case, number, response
 
 CASES, TURNS = 90, 120
+PRICE = {"input": 0, "output": 1000}
 RULE = "±5pp"
 EARLIER = ("first", "second", "third")
 RUN = ("run", "--suite", "small", "--model-version", "puppet", "--eval-date", DAY.isoformat())
@@ -47,10 +55,9 @@ def drawn(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> La
         monkeypatch.setenv(name, value)
     turns = (("50", 50.0), ("add(50, 7)", 57.0))
     lab.suite(cases=[case(f"c{place:03}", *turns[: 2 if place % 3 == 0 else 1]) for place in range(CASES)])
-    price = {"input": 0, "output": 1000}
     lab.versions(
         *(
-            {"name": name, "provider": "puppet", "price": price, "max_tokens": 20}
+            {"name": name, "provider": "puppet", "price": PRICE, "max_tokens": 20}
             for name in (*EARLIER, "puppet", "weak")
         )
     )
@@ -159,3 +166,75 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     spent = drawn.one("SELECT max(usd) FROM sampled_estimates WHERE until = 'budget 0.5usd'")
     assert spent == pytest.approx(0.01 * len(puppet.asked))
     assert 0.45 <= spent <= 0.5
+
+
+ABILITIES = {"good": 1.2, "bad": -2.0, "worst": -6.0}
+
+
+class Named(Puppet):
+    """Answers as the made-up model of its model version's name, with a journal of its own."""
+
+    def __init__(self, version: ModelVersion, environment: Environment) -> None:
+        self.name = version.name
+
+    def request(self, call: Call) -> Json:
+        return {"version": self.name, "turn": call.turn_id, "number": call.number}
+
+    async def generate(self, call: Call) -> Response:
+        Puppet.asked.append(call)
+        if self.name == "worst" and len(Puppet.asked) == CUT_OFF:
+            raise FatalCallError("no credit")
+        ability = ABILITIES[self.name]
+        is_right = right(self.name, ability, call.case_id, call.turn_index)
+        return response(call.gold.oracle() if is_right else number(-1))
+
+
+CUT_OFF = 31
+"""The call that fails, the first time: within the second batch of the second model version, or later."""
+
+
+def test_several_are_ranked_by_the_same_cases(
+    drawn: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`third` has been evaluated in full and is asked nothing; an interrupted ranking goes on with the same cases."""
+    monkeypatch.setitem(registry.PROVIDERS, "named", f"{__name__}:Named")
+    drawn.versions(
+        *({"name": name, "provider": "puppet", "price": PRICE, "max_tokens": 20} for name in EARLIER),
+        *({"name": name, "provider": "named"} for name in ABILITIES),
+    )
+    names = ("third", *ABILITIES)
+    ranked = ("run", "--suite", "small", "--eval-date", DAY.isoformat(), "--until", "ranked", "--no-report")
+    command = (*ranked, *(part for name in names for part in ("--model-version", name)))
+    said = drawn.cli(*ranked, "--model-version", "good")
+    assert (said.code, "small has one model version to rank; name two or more" in said.err) == (2, True), said.text
+    assert not puppet.asked
+
+    places = [Partition("small", name, DAY) for name in names]
+    cut_off = rank(drawn.workspace(), places, 0, RunContext(), SILENT)
+    assert "small, worst: " in cut_off.problems[0] and places[-1] not in cut_off.scopes
+    assert "third" in cut_off.text and "worst" not in cut_off.text
+    before = len(puppet.asked)
+    said = drawn.cli(*command)
+    assert said.code == 0, said.text
+    (order,) = [line for line in said.err.splitlines() if "ranked: " in line]
+    assert re.search(r"small, ranked: .*> bad \d+\.\d% > worst \d+\.\d%", order), order
+    assert len(puppet.asked) - before <= TURNS, "what was asked is not asked again"
+    found = {name: design(drawn, name) for name in ABILITIES}
+    shortest = min(len(one.batches) for one in found.values())
+    assert len({str(one.batches[:shortest]) for one in found.values()}) == 1, "the same cases, by the same chances"
+    assert found["worst"].left and found["worst"].ended == "decided: its place among 4 model versions"
+    board = dict(drawn.sql("SELECT model_version, scope FROM leaderboard_details"))
+    assert (
+        board["worst"] == f'{{"batches":{len(found["worst"].batches)},"until":"ranked"}}' and board["third"] == "full"
+    )
+    ((stopped, low, high),) = drawn.sql(
+        "SELECT stopped, low, high FROM sampled_estimates WHERE stopped IS NOT NULL AND model_version = 'worst'"
+    )
+    assert stopped == found["worst"].ended and low <= share("worst", ABILITIES["worst"]) <= high
+
+    # The same again asks nothing and says the same; another seed would be another draw.
+    asked = len(puppet.asked)
+    again = rank(drawn.workspace(), places, 0, RunContext(), SILENT)
+    assert (len(puppet.asked), again.problems) == (asked, []) and again.text in order
+    with pytest.raises(UsageError, match="were drawn differently: another --seed"):
+        rank(drawn.workspace(), places, 4, RunContext(), SILENT)

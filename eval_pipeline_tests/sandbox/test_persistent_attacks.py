@@ -3,12 +3,13 @@
 import asyncio
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan
+from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan, zygote_process
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import TIERS
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
@@ -130,6 +131,18 @@ _ENDS = (ErrorClass.TIMEOUT, ErrorClass.SANDBOX, ErrorClass.MEMORY)
 @pytest.mark.parametrize("title", titles()[:1])
 def test_no_snippet_holds_up_its_zygote(title: str) -> None:
     assert asyncio.run(held_up(title, SHORT, 0.4)) == {}
+
+
+@pytest.mark.parametrize("on_disk", [True, False])
+def test_nobody_waits_until_nested_folders_are_removed(
+    on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the tier whose snippets share a folder, in memory or on a disk; nothing of it is left in the end."""
+    monkeypatch.setattr(zygote_process, "_IN_MEMORY", str(tmp_path / "nothing" if on_disk else tmp_path / "memory"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    (tmp_path / "memory").mkdir()
+    assert asyncio.run(held_up("sandlock", ("deep folder",), 0.4)) == {}
+    assert [*tmp_path.rglob("*")] == [tmp_path / "memory"]
 
 
 @pytest.mark.soak

@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from eval_pipeline.sandbox.inside.scratch import too_full, wipe
+from eval_pipeline.sandbox.inside.scratch import renew, too_full, wipe
 
 
 def test_folders_deeper_than_any_path_or_recursion_are_wiped(tmp_path: Path) -> None:
@@ -55,3 +55,30 @@ def test_a_folder_is_too_full_by_bytes_or_by_files(tmp_path: Path) -> None:
 
 def test_what_is_not_there_cannot_be_wiped(tmp_path: Path) -> None:
     assert not wipe(str(tmp_path / "nothing"))
+
+
+def test_what_takes_long_to_remove_is_moved_beside_the_folder(tmp_path: Path) -> None:
+    scratch, here = tmp_path / "scratch", os.getcwd()
+    scratch.mkdir()
+    try:
+        (scratch / "inner").mkdir()
+        (scratch / "inner/file").write_text("x")
+        scratch.chmod(0)
+        assert renew(str(scratch))
+        assert Path.cwd() == scratch
+    finally:
+        os.chdir(here)
+    assert [*scratch.iterdir()] == []
+    (aside,) = (path for path in tmp_path.iterdir() if path != scratch)
+    assert (aside / "inner/file").read_text() == "x"
+
+
+def test_a_few_files_are_removed_at_once(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    for number in range(100):
+        (scratch / str(number)).touch()
+    assert renew(str(scratch))
+    assert [*tmp_path.iterdir()] == [scratch]
+    assert [*scratch.iterdir()] == []
+    assert not renew(str(tmp_path / "nothing"))

@@ -7,6 +7,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -21,6 +22,9 @@ from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 DATABASES = 800
 _SEEDS = 77_000_000
+_STEPS, _MOST_STEPS = 1_000, 5_000
+"""Steps of SQLite between looks at their number, and looks after which the queries on a database are stopped."""
+_MOST_ENDLESS = 3
 _AFFINITIES = {
     "int": "INTEGER",
     "float": "REAL",
@@ -37,12 +41,21 @@ def refuted_by_brute_force(generated: str, expected: str, schema: SqlSchema, dat
     named = {table.name.lower() for table in pair.named.tables}
     maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named, wide_integers=True)
     with closing(sqlite3.connect(":memory:")) as connection:
+        steps = count()
+        connection.set_progress_handler(lambda: next(steps) >= _MOST_STEPS, _STEPS)
         _create(connection, pair.schema)
+        endless = 0
         for number in range(databases):
+            steps = count()
             rng = Random(_SEEDS + number)
             database = maker._made(rng, _shape(rng))
-            if _differ(connection, database, (generated, expected), rng):
-                return number
+            try:
+                if _differ(connection, database, (generated, expected), rng):
+                    return number
+            except sqlite3.OperationalError:  # a mutant of a recursive query may never end
+                endless += 1
+                if endless == _MOST_ENDLESS:
+                    return None
     return None
 
 
@@ -94,7 +107,9 @@ def _results(
             connection.execute(f'INSERT INTO "{name}" VALUES ({places})', [for_sqlite(cell) for cell in row])
     try:
         yield from [[_rounded(row) for row in connection.execute(query)] for query in queries]
-    except sqlite3.Error:
+    except sqlite3.Error as error:
+        if "interrupted" in str(error):
+            raise
         return
 
 

@@ -7,13 +7,16 @@ from functools import lru_cache
 from itertools import zip_longest
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import sqlglot
 
+from eval_pipeline.sql_equivalence import check
 from eval_pipeline.sql_equivalence.queries.mutants import mutants
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.sql_equivalence import mutants as damaged
+from eval_pipeline_tests.sql_equivalence.brute_force import refuted_by_brute_force
 from eval_pipeline_tests.sql_equivalence.rewrites import rewritten
 
 SPIDER = outside.SQL / "spider"
@@ -98,3 +101,41 @@ def _in_turn(found: dict[str, list[Reworded]], rng: Random) -> Iterator[Reworded
         rng.shuffle(of_rule)
     for row in zip_longest(*found.values()):
         yield from (one for one in row if one is not None)
+
+
+def mutant_campaign(count: int, seed: int, databases: int, results: Path, seconds: float) -> list[dict[str, Any]]:
+    """What the ladder and the fuzzer say of mutants; `results` gets a line each, and what has one is not tried again.
+
+    The fuzzer tries what is not called different: that verdict shows its own counterexample. `fault` is the exception
+    that a pair ended with, which none may.
+    """
+    known = {}
+    if results.exists():
+        lines = [json.loads(line) for line in results.read_text().splitlines()]
+        known = {(line["mutant"], line["gold"], line["schema"]): line for line in lines}
+    told = []
+    with results.open("a") as out:
+        for mutant, gold, schema in mutated(count, seed):
+            where = ",".join(table.name for table in schema.tables)
+            line = known.get((mutant, gold, where))
+            if line is None:
+                line = {"mutant": mutant, "gold": gold, "schema": where} | _tried(
+                    mutant, gold, schema, databases, seconds
+                )
+                out.write(json.dumps(line) + "\n")
+                out.flush()
+                known[mutant, gold, where] = line
+            told.append(line)
+    return told
+
+
+def _tried(mutant: str, gold: str, schema: SqlSchema, databases: int, seconds: float) -> dict[str, Any]:
+    told: dict[str, Any] = {"verdict": None, "reason": None, "refuted_by": None, "fault": None}
+    try:
+        found = check(mutant, gold, schema, dialect="sqlite", time_limit_s=seconds)
+        told |= {"verdict": found.verdict, "reason": found.evidence["reason"]}
+        if found.verdict != "different":
+            told["refuted_by"] = refuted_by_brute_force(mutant, gold, schema, databases)
+    except Exception as fault:  # the campaign goes on and tells it
+        told["fault"] = repr(fault)[:300]
+    return told

@@ -226,3 +226,28 @@ def test_the_log_has_no_query(monkeypatch: pytest.MonkeyPatch, caplog: pytest.Lo
     assert found.evidence
     (record,) = caplog.records
     assert "zebra" not in record.getMessage()
+
+
+def test_a_query_that_never_ends_is_left_after_a_few_databases():
+    numbers = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 5)"
+    sql = f"{numbers} SELECT COUNT(*) + (SELECT MAX(b) FROM t) FROM r"
+    found = check(sql.replace(" WHERE n < 5", ""), sql, WIDE, dialect="sqlite", time_limit_s=60)
+    assert (found.verdict, found.evidence["reason"]) == ("undecided", "out of time")
+    assert found.evidence["databases"] == 0  # it is the search that ends, not its process
+
+
+WIDE = SqlSchema.from_ddl("CREATE TABLE t (a INTEGER, b INTEGER, c TEXT)")
+LARGE = {
+    "brackets": "SELECT " + "(" * 300 + "a" + ")" * 300 + " FROM t",
+    "conditions": "SELECT a FROM t WHERE " + " AND ".join(f"b <> {number}" for number in range(400)),
+    "negations": "SELECT a FROM t WHERE " + "NOT " * 700 + "a = 1",
+    "columns": "SELECT " + ", ".join(f"a AS c{number}" for number in range(1_500)) + " FROM t",
+    "CASEs": "SELECT " + "CASE WHEN a = 1 THEN b ELSE " * 30 + "a" + " END" * 30 + " FROM t",
+}
+
+
+@pytest.mark.parametrize("sql", LARGE.values(), ids=LARGE.keys())
+def test_deep_and_large_queries_have_a_verdict(sql):
+    """As the expected query too, whose mutants are made and which sets the width of results."""
+    found = check(sql.replace("SELECT ", "SELECT  1 AS one, ", 1), f"{sql} LIMIT 5", WIDE, time_limit_s=1)
+    assert found.evidence["reason"] != "a fault of the search", found.evidence

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.sandbox.sql import SqlError
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, same_rows, soft_f1
 from eval_pipeline_tests.goldens import golden
 
@@ -133,3 +134,39 @@ def test_sameness_is_equality_of_multisets_in_either_direction(rows, others):
     assert same_rows(rows, others) == (Counter(rows) == Counter(others))
     assert 0.0 <= soft_f1(rows, others) <= 1.0
     assert soft_f1(rows, others) == pytest.approx(soft_f1(others, rows))
+
+
+@pytest.mark.parametrize(
+    ("generated", "expected", "same"),
+    [
+        ([(1,) * 39 + (2,)], [(1,) * 39 + (3,)], False),  # the last column fits none
+        ([(1,) * 20 + (2,) * 20], [(1,) * 21 + (2,) * 19], False),  # one column too many of a kind
+        ([(1,) * 30 + (2, 3), (1,) * 30 + (3, 2)], [(1,) * 30 + (2, 2), (1,) * 30 + (3, 3)], False),
+        ([tuple(range(1_500))], [tuple(reversed(range(1_500)))], True),
+        ([(0.1,) * 30 + (1.5,)], [(1.5 + 1e-9,) + (0.1 + 1e-9,) * 30], True),
+    ],
+)
+def test_wide_results_are_compared_without_trying_every_order_of_columns(generated, expected, same):
+    assert ColumnMatch().agrees(result(generated), result(expected)) is same
+
+
+@given(st.permutations(range(12)))
+def test_any_order_of_columns_with_the_same_values_is_found(order):
+    rows = [tuple((row + 5 * column * column) % 12 for column in range(12)) for row in range(12)]
+    rows.append(tuple(range(12)))
+    assert ColumnMatch().agrees(result([tuple(row[place] for place in order) for row in rows]), result(rows))
+
+
+def test_a_search_that_would_take_for_ever_says_so_and_is_no_difference():
+    """Rows are edges of rings; half of the nodes, none beside another, come first and tell nothing."""
+
+    def rows(*rings):
+        edges, start = [], 0
+        for size in rings:
+            edges += [(start + place, start + (place + 1) % size) for place in range(size)]
+            start += size
+        nodes = [*range(0, start, 2), *range(1, start, 2)]
+        return [tuple(int(node in edge) for node in nodes) for edge in edges]
+
+    with pytest.raises(SqlError, match="too many"):
+        ColumnMatch().agrees(result(rows(*[12] * 4)), result(rows(*[24] * 2)))

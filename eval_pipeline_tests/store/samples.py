@@ -16,8 +16,10 @@ from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (
     CASES,
     ERRORS,
+    EVIDENCE,
     GENERATION_PROMPTS,
     GENERATIONS,
+    MEASURED_EVIDENCE,
     METRICS,
     MODEL_VERSIONS,
     RECOVERY_ATTEMPTS,
@@ -103,7 +105,8 @@ def put_partition(
         number=[1],
         prompt_hash=[prompt_hash(retry)],
     )
-    put(record, ERRORS, key, **{name: values[:1] for name, values in place.items()})
+    for table in (ERRORS, EVIDENCE, MEASURED_EVIDENCE):
+        put(record, table, key, **{name: values[:1] for name, values in place.items()})
     put(record, METRICS, key, turns, **place, metric=["numerical_match"] * turns, value=[value] * turns)
     put(record, TURN_RESULTS, key, turns, **place, correct=[value == 1.0] * turns, tokens=[100] * turns)
     put(record, FINQA, key, turns, **place, numerical_match=[value] * turns)

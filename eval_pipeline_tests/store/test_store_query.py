@@ -253,7 +253,8 @@ def test_leaderboard(record: Record, out: Path) -> None:
         mean = sum(correct) / 3
         columns = {"metric": ["correct", "correct", "score"], "split": ["all", "tag", "all"]}
         put(record, STATISTICS, key_of(model), 3, **columns, mean=[mean, 0.9, 0.9], low=[0.1] * 3, high=[0.8] * 3)
-    put(record, COVERAGE, key_of("high"), planned=[5], asked=[4], answered=[3], readable=[2], scored=[3])
+    counts = {"cases": [2], "cases_in_suite": [3], "left_out_because": ["the budget did not allow asking it"]}
+    put(record, COVERAGE, key_of("high"), planned=[5], asked=[4], answered=[3], readable=[2], scored=[3], **counts)
     of_gold = {"edition": ["scored", "published"], "name": ["1 with 2 overrides", "1"], "mean": [2 / 3, 0.5]}
     counts = {"overridden_turns": [2, 2], "excluded_turns": [1, 1], "metric": ["correct"] * 2}
     put(record, GOLD_EDITIONS, key_of("high"), 2, **of_gold, **counts)
@@ -285,6 +286,9 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "answered": 3,
         "readable": 2,
         "scored": 3,
+        "cases": 2,
+        "cases_in_suite": 3,
+        "left_out_because": "the budget did not allow asking it",
         "retired": False,
         "gold_edition": "1 with 2 overrides",
         "overridden_turns": 2,

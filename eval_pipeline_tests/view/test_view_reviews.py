@@ -159,6 +159,7 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     assert [review.probability for review in reviews(fresh)] == [queue.probability(item) for item in queue.items]
     updated = client.post(f"/suites/{SUITE}/figures", data={"now": "yes"})
     assert "metric true negative rate" in updated.text
+    assert "accuracy as reviewers would say, <strong>100.0%</strong>" in updated.text
     assert fresh.one("SELECT count(*) FROM reviews") == 6
 
 

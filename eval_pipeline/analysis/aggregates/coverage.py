@@ -1,18 +1,21 @@
 """The aggregate `coverage`: numbers of turns planned, asked, answered, readable and scored (docs/statistics.md).
 
-It also holds remarks on implausible answers (docs/operations.md#configuration-or-model).
+It also holds how many cases were left out and why (docs/reports.md#cases-left-out), and remarks on implausible answers
+(docs/operations.md#configuration-or-model).
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.analysis.aggregates.case_counts import READS, case_counts
 from eval_pipeline.core.coverage import Coverage, turns_reached
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.stages.checks.plausible import answered_turns, suspicions
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import COVERAGE as TABLE
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.store.tables import RECOVERY_ATTEMPTS
 
 
 def coverage_rows(turns: Turns) -> list[Row]:
@@ -24,11 +27,12 @@ def coverage_rows(turns: Turns) -> list[Row]:
     planned = None if turns.planned is None else turns.planned - (len(reached) - len(kept))
     counts = Coverage.of(kept, planned, len(scored) - scored.null_count).columns()
     signs = suspicions(answered_turns(turns.results) or [])
-    return [{**counts, "implausible": json_text(signs) if signs else None}]
+    return [{**counts, **case_counts(turns).columns(), "implausible": json_text(signs) if signs else None}]
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
-    return Coverage.from_row(rows[0]).columns()
+    cases = CaseCounts.from_row(rows[0]).columns()
+    return {**Coverage.from_row(rows[0]).columns(), "cases": cases["cases"], "cases_in_suite": cases["cases_in_suite"]}
 
 
-COVERAGE = Aggregate(TABLE, coverage_rows, _headline, reads=(GENERATIONS, RECOVERY_ATTEMPTS), knows_draws=True)
+COVERAGE = Aggregate(TABLE, coverage_rows, _headline, reads=(*READS, RECOVERY_ATTEMPTS), knows_draws=True)

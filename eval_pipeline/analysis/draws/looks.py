@@ -134,6 +134,8 @@ class Draw:
         until, last = self.design.until, self.looks[-1]
         if not self.design.left:
             return "every case was asked"
+        if until.ranked:
+            return self.design.ended or None
         if until.half_width is not None:
             half = (last.correct.high - last.correct.low) / 2
             reached = half <= until.half_width
@@ -240,5 +242,5 @@ def _sampler(design: Design) -> "Sampler | Any":
 
     units, factors = _model(design.candidates)
     if design.baseline is None:
-        return adaptive.Sampler(units, factors, seed=design.seed)
+        return adaptive.Sampler(units, factors, seed=design.seed, uniform=design.until.ranked)
     return adaptive.Comparison(units, factors, baseline_outcomes(design), seed=design.seed)

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -37,6 +38,7 @@ class Answer:
         cluster: shared by answers that are not independent.
         simulated: whether a stand-in gave it.
         response_hash: hash of the last attempt's response.
+        tags: the tags of its case.
     """
 
     place: Place
@@ -47,6 +49,7 @@ class Answer:
     cluster: str
     simulated: bool
     response_hash: str
+    tags: frozenset[str] = frozenset()
 
     @property
     def turn_id(self) -> str:
@@ -67,13 +70,15 @@ class Answer:
             sample=self.place[3],
             response_hash=self.response_hash,
             stratum=stratum,
+            metric=self.correct,
+            judge=self.judged,
         )
 
 
 def answers_of(inputs: Inputs, turns: Collection[str]) -> list[Answer]:
     """Returns the recorded answers of an evaluation to some turns, by their ids, in the order of the record."""
     judged, hashes = _judged(inputs, turns), _response_hashes(inputs, turns)
-    columns = ("turn_id", "sample", "correct", "cluster", "simulated")
+    columns = ("turn_id", "sample", "correct", "cluster", "simulated", "tags")
     return [
         Answer(
             (turn, inputs.place.model_version, str(inputs.place.eval_date), sample),
@@ -83,8 +88,9 @@ def answers_of(inputs: Inputs, turns: Collection[str]) -> list[Answer]:
             cluster=cluster,
             simulated=simulated,
             response_hash=hashes.get((turn, sample), response_hash(None)),
+            tags=frozenset(parse_json(tags)),
         )
-        for turn, sample, correct, cluster, simulated in _rows(inputs, TURN_RESULTS, columns, turns)
+        for turn, sample, correct, cluster, simulated, tags in _rows(inputs, TURN_RESULTS, columns, turns)
     ]
 
 

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
+from eval_pipeline.analysis.reviews.corrected import Corrected
+from eval_pipeline.analysis.reviews.units import Unit
 from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
 from eval_pipeline.suites.reviews.queues import Queue
 from eval_pipeline.suites.reviews.review import (
@@ -21,45 +23,10 @@ from eval_pipeline.suites.reviews.review import (
     asked_by_queues,
     by_answer,
     current,
-    verdict_of,
 )
 
 Row = dict[str, Any]
 Bools = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """A reviewed answer.
-
-    Attributes:
-        reviews: the reviews that count.
-        answer: the recorded answer; None if it is gone or its response has changed.
-    """
-
-    key: AnswerKey
-    reviews: Sequence[Review]
-    answer: Answer | None
-
-    @property
-    def verdict(self) -> str | None:
-        """The majority verdict; None if it is a tie."""
-        return verdict_of(self.reviews)
-
-    @property
-    def gold_wrong(self) -> bool:
-        """Whether most reviewers say that the gold is wrong."""
-        return sum(review.gold_wrong for review in self.reviews) * 2 > len(self.reviews)
-
-    @property
-    def tags(self) -> set[str]:
-        """Every failure tag that was given."""
-        return {review.tag for review in self.reviews if review.tag is not None}
-
-    @property
-    def cluster(self) -> str:
-        """Shared by answers that are not independent."""
-        return self.answer.cluster if self.answer else self.key.turn_id.rpartition("#")[0]
 
 
 class _Sight(Protocol):
@@ -108,7 +75,8 @@ def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers:
     rows: list[Row] = []
     for queue in queues.values():
         units, strata = units_of_queue(queue, together, asked.get(queue.id, {}), answers)
-        rows += [{"queue": queue.id} | row for row in _figures(units, _Drawn(strata))]
+        corrected = Corrected(queue, units, strata)
+        rows += [{"queue": queue.id} | row for row in _figures(units, _Drawn(strata), corrected)]
     looked_at = [Unit(key, found, _answer_of(found[0], answers)) for key, found in together.items()]
     rows += [
         {"queue": None} | row for row in _figures(looked_at, _LookedAt(_codes(unit.cluster for unit in looked_at)))
@@ -134,13 +102,13 @@ def units_of_queue(
         if found and item.answer in asked:
             answer = answers.get((item.turn_id, item.model_version, str(item.eval_date), item.sample))
             same = answer is not None and answer.response_hash == item.response_hash
-            units.append(Unit(item.answer, found, answer if same else None))
+            units.append(Unit(item.answer, found, answer if same else None, item))
             codes.append(names[item.stratum])
     sizes = np.array([stratum.population for stratum in queue.strata.values()], dtype=np.int64)
     return units, Strata(np.array(codes, dtype=np.int64), sizes)
 
 
-def _figures(units: Sequence[Unit], sight: _Sight) -> Iterator[Row]:
+def _figures(units: Sequence[Unit], sight: _Sight, corrected: Corrected | None = None) -> Iterator[Row]:
     """Yields the figures of all units together, and by model version if there are several."""
     if not units:
         return
@@ -163,12 +131,14 @@ def _figures(units: Sequence[Unit], sight: _Sight) -> Iterator[Row]:
             has = np.array([tag in unit.tags for unit in units], dtype=bool)
             yield own | {"figure": "failure_tag", "label": tag} | sight.rate(has, inside)
         for rater in ("metric", "judge"):
-            said = [_said(unit, rater) for unit in units]
+            said = [unit.said(rater) for unit in units]
             known = np.array([one is not None for one in said], dtype=bool)
             if (known & inside).any():
                 theirs = np.array([bool(one) for one in said], dtype=bool)
                 for name, row in _against_people(theirs, right, inside & known & (right | wrong), sight):
                     yield own | {"figure": f"{rater}_{name}"} | row
+        if corrected:
+            yield from (own | row for row in corrected.rows(scope))
 
 
 def _against_people(theirs: Bools, right: Bools, both: Bools, sight: _Sight) -> Iterator[tuple[str, Row]]:
@@ -192,12 +162,6 @@ def _between_people(units: Sequence[Unit]) -> Iterator[Row]:
         own = {"label": f"{one} and {other}", "figure": "reviewers_agreement"}
         yield own | _rate((first == second).astype(np.float64), clusters)
         yield own | {"figure": "reviewers_kappa"} | _kappa(first, second, clusters)
-
-
-def _said(unit: Unit, rater: str) -> bool | None:
-    if unit.answer is None:
-        return None
-    return unit.answer.correct if rater == "metric" else unit.answer.judged
 
 
 def _answer_of(review: Review, answers: Mapping[Place, Answer]) -> Answer | None:

@@ -15,6 +15,7 @@ from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
 from eval_pipeline.defs.running.origin import is_of_command_line
@@ -141,7 +142,9 @@ def figures_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
 
 
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
-    COVERAGE.name: lambda told: Coverage.from_row(told).text(),
+    COVERAGE.name: lambda told: "; ".join(
+        filter(None, [CaseCounts.from_row(told).count(), Coverage.from_row(told).text()])
+    ),
     GOLD_EDITIONS.name: lambda told: overridden_text(edition_rows_told(told)),
 }
 """Asset name → function that describes its metadata."""

@@ -4,12 +4,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from eval_pipeline.core.coverage import WORDS
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
     REACHED,
-    SIMULATED_AMONG,
+    comparison_warnings,
     equals_text,
     pairs_query,
     trend_verdict,
@@ -53,7 +54,7 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     """Writes the workbook."""
     book = Book()
     simulated = any(found.row["simulated"] for found in compared.standings)
-    _overview(book, compared, simulated)
+    _overview(book, compared)
     page = comparison_page(book)
     if compared.pairs:
         write_pairs(page, compared.pairs, pairs_query(compared.suite))
@@ -74,20 +75,36 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     book.save(folder / WORKBOOK, title, compared.eval_date, "simulated" if simulated else "")
 
 
-def _overview(book: Book, compared: SuiteComparison, simulated: bool) -> None:
+def _overview(book: Book, compared: SuiteComparison) -> None:
     page = Page(book, "Overview", _WIDTHS)
     page.title(f"{compared.suite} · model versions side by side", "The newest evaluation of each, by accuracy.")
-    if simulated:
-        page.band(SIMULATED_AMONG, WARNING)
+    for warning in comparison_warnings(compared):
+        page.band(warning, WARNING)
     page.blank()
     headers = (
         "model version", "date", *WORDS, "accuracy", "95% low", "95% high", "tokens per turn", "US dollars per turn",
         "Pareto front", "note",
     )  # fmt: skip
-    table = page.table(headers, [_standing(found) for found in compared.standings], header_height=30)
+    rows = [_standing(found) for found in compared.standings]
+    table = page.table(headers, rows, header_height=30)
     colour_rates(page.sheet, f"H{table.first}:H{table.last}")
     page.query("Model versions", trends_query(compared.suite))
     page.query("Pareto front and who is told apart", pairs_query(compared.suite))
+    page.section("Cases of the suite in these figures")
+    page.table(
+        ["model version", "cases", "of", "why"],
+        [_cases(found.model_version, compared.cases_of(found)) for found in compared.standings],
+    )
+    page.query("Cases of the suite in these figures", compared.cases_query())
+
+
+def _cases(name: str, counts: CaseCounts) -> list[Styled]:
+    return [
+        (name, PLAIN),
+        (counts.cases, COUNT),
+        (counts.in_suite, COUNT),
+        (f"left out: {counts.because()}" if counts.left_out else None, NOTE),
+    ]
 
 
 def _standing(found: Standing) -> list[Styled]:

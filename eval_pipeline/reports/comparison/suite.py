@@ -9,6 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.reports.comparison.differing import (
@@ -18,6 +20,8 @@ from eval_pipeline.reports.comparison.differing import (
     recorded_answers,
     sides_of_pair,
 )
+from eval_pipeline.reports.queries import literal
+from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
@@ -61,6 +65,7 @@ class SuiteComparison:
         conversations: figures on how errors continue through conversations (`conversation.FIGURES`); empty for most
             tracks.
         answers: looks up what an evaluation holds of turns on which a pair differs.
+        case_counts: how many cases the newest evaluation of each model version covers.
     """
 
     def __init__(
@@ -71,10 +76,21 @@ class SuiteComparison:
         suspects: Sequence[Row] = (),
         conversations: Sequence[Row] = (),
         answers: Answers = no_answers,
+        case_counts: Mapping[str, CaseCounts] | None = None,
     ) -> None:
         self.answers = answers
+        self.case_counts = case_counts or {}
         self.suite, self.comparisons, self.trends = suite, comparisons, trends
         self.suspects, self.conversations = suspects, conversations
+
+    def cases_of(self, standing: Standing) -> CaseCounts:
+        """Returns how many cases an evaluation covers; unknown for older evaluations."""
+        return self.case_counts.get(standing.model_version, CaseCounts())
+
+    def cases_query(self) -> str:
+        """Returns the query for how many cases each newest evaluation covers."""
+        columns = "model_version, cases, cases_in_suite, left_out_because"
+        return f"SELECT {columns} FROM latest_coverage WHERE suite = {literal(self.suite)} ORDER BY model_version"
 
     @cached_property
     def pairs(self) -> list[Row]:
@@ -121,7 +137,12 @@ def read_comparison(record: Record, suite: str, of_track: Table | None = None) -
     suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
     figures = newest_figures(record, suite, _newest(trends))
     pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record, of_track)
-    return SuiteComparison(suite, pairs, trends, suspects, figures, answers)
+    counts = _case_counts(record, suite, trends)
+    return SuiteComparison(suite, pairs, trends, suspects, figures, answers, counts)
+
+
+def _case_counts(record: Record, suite: str, trends: pa.Table) -> dict[str, CaseCounts]:
+    return {name: recorded_cases(record, Partition(suite, name, day)) for name, day in _newest(trends)}
 
 
 def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
@@ -144,6 +165,8 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         return hashes
     trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
     figures = newest_figures(record, suite, _newest(trends))
+    counts = {name: found.columns() for name, found in _case_counts(record, suite, trends).items()}
+    hashes["cases"] = json_hash(counts)
     if headers[MODEL_COMPARISONS.name] is not None:
         named = [f"{what}_{side}" for side in SIDES for what in ("model", "eval_date")]
         pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()

@@ -1,6 +1,7 @@
 """Describes verdicts of comparisons and trends in words."""
 
-from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing
+from eval_pipeline.core.left_out import sentences
+from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
 from eval_pipeline.reports.queries import literal
 
 SIMULATED_AMONG = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
@@ -24,6 +25,13 @@ _TRENDS = {
     "drift_up": "significantly better than the first date",
     "no_change": "no significant change",
 }
+
+
+def comparison_warnings(compared: SuiteComparison) -> list[str]:
+    """Returns what a reader must know before trusting any figure: stand-ins, and cases that were left out."""
+    simulated = any(found.row["simulated"] for found in compared.standings)
+    left_out = sentences([(found.model_version, compared.cases_of(found)) for found in compared.standings])
+    return [SIMULATED_AMONG] * simulated + [f"CASES LEFT OUT: {sentence}" for sentence in left_out]
 
 
 def pair_verdict(row: Row) -> str:

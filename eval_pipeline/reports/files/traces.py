@@ -88,7 +88,7 @@ def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Itera
             "generations": evaluation.read(tables.GENERATIONS),
             "recovery": evaluation.read(tables.RECOVERY_ATTEMPTS),
             "validation": evaluation.read(tables.VALIDATION),
-            "evidence": evaluation.read(tables.EVIDENCE),
+            "evidence": evaluation.evidence(),
             "metrics": evaluation.read(tables.METRICS),
         }.items()
     }

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing
-from eval_pipeline.reports.comparison.suite import Row, Standing
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.clipping import clipped
 from eval_pipeline.reports.html.render import Sheet
@@ -48,10 +48,20 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
     return Sheet("Newest evaluation of each model version, by accuracy", headers, rows, frozenset({8}), sql)
 
 
-def coverage_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
-    """Returns a table of how far the turns of each model version's newest evaluation got."""
-    rows = [[found.model_version, *(shown_count(found.row[name]) for name in REACHED)] for found in standings]
-    return Sheet("Coverage: how far the turns of each got", ("model version", *WORDS), rows, frozenset(), sql)
+def coverage_sheet(compared: SuiteComparison, sql: Sequence[str]) -> Sheet:
+    """Returns a table of how far the turns of each model version's newest evaluation got, and of how many cases."""
+    rows = [
+        [
+            found.model_version,
+            *(shown_count(found.row[name]) for name in REACHED),
+            compared.cases_of(found).count() or UNKNOWN,
+            compared.cases_of(found).because() or UNKNOWN,
+        ]
+        for found in compared.standings
+    ]
+    headers = ("model version", *WORDS, "cases", "others were left out because")
+    texts = frozenset({len(headers) - 1})
+    return Sheet("Coverage: how far the turns of each got", headers, rows, texts, [*sql, compared.cases_query()])
 
 
 def differing_sheet(title: str, first: str, second: str, turns: Sequence[Differing]) -> Sheet:

@@ -21,6 +21,8 @@ from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.html.turns import Cards, turn_cards
+from eval_pipeline.reports.left_out import HEADERS as LEFT_OUT_HEADERS
+from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
 from eval_pipeline.reports.paths import CHARTS, PAGE
 from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
 from eval_pipeline.reports.shown import (
@@ -87,7 +89,7 @@ def _exported(evaluation: Evaluation, folder: Path) -> str | None:
 def _subheading(evaluation: Evaluation) -> str:
     return (
         f"Evaluation of {evaluation.partition.eval_date.isoformat()} · track {evaluation.profile.track} · "
-        f"{evaluation.turns:,} turns in {evaluation.cost['conversations']:,} conversations"
+        f"{turns_of_cases(evaluation)}"
     )
 
 
@@ -119,6 +121,8 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     queries = [statistics_query(partition, "split = 'all'")]
     further = [table_query(partition, table) for table in ("cost_per_correct_answer", "complexity_ceiling")]
     notes = frozenset({5})
+    if evaluation.case_counts.left_out:
+        yield _left_out(evaluation)
     yield _coverage(evaluation)
     yield Sheet(
         "Accuracy, cost and ceilings", headers, [_row(f, f.note or "") for f in first], notes, queries + further
@@ -126,6 +130,16 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
     if meanings:
         yield Sheet("All metrics", headers, meanings, notes, queries)
+
+
+def _left_out(evaluation: Evaluation) -> Sheet:
+    """Returns a table of the causes for which cases were left out."""
+    counts = evaluation.case_counts
+    rows = [[because, shown_count(cases), examples] for because, cases, examples in causes(counts)]
+    query = cases_query(evaluation.partition)
+    return Sheet(
+        f"Cases left out: {counts.count()} are in the figures", LEFT_OUT_HEADERS, rows, frozenset({2}), [query]
+    )
 
 
 def _coverage(evaluation: Evaluation) -> Sheet:

@@ -110,6 +110,9 @@ def _line(one: Evaluated) -> str:
     simulated = " (simulated)" if one.row["simulated"] else ""
     reached = one.coverage
     coverage = f"all {reached.scored:,} turns" if reached.is_whole else reached.text()
+    # Without examples: these quote the suite's files, and the message leaves the machine.
+    if one.cases.left_out:
+        coverage = f"{coverage}; {one.cases.text(examples=False)}"
     status = "" if one.status == "complete" else f"; {one.status}"
     return f"{name}{simulated}: {accuracy(one.row)}, {change(one.row)}; {coverage}; {dollars(one.usd)}{status}"
 

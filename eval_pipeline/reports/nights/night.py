@@ -6,12 +6,16 @@ from datetime import date
 from typing import Any
 
 from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.left_out import CaseCounts
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
 
 Row = dict[str, Any]
 COMPLETE = "complete"
 LOSS = "loss"
+UNKNOWN_CASES = CaseCounts()
 NO_SERIES = "failed before it could be compared"
 
 
@@ -34,6 +38,7 @@ class Evaluated:
         usd: dollars for its calls that night; None if a price is unknown.
         tokens: tokens used by its calls.
         calls: number of calls.
+        cases: how many cases of the suite it covers, and why others were left out.
     """
 
     suite: str
@@ -43,6 +48,7 @@ class Evaluated:
     usd: float | None
     tokens: int
     calls: int
+    cases: CaseCounts = UNKNOWN_CASES
 
     @property
     def coverage(self) -> Coverage:
@@ -127,7 +133,14 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluat
         usd=sum(row["usd_spent"] or 0.0 for row in spent) if known else None,
         tokens=sum(row["tokens_spent"] or 0 for row in runs),
         calls=sum(row["calls"] or 0 for row in runs),
+        cases=_cases(record, key),
     )
+
+
+def _cases(record: Record, key: RecordKey) -> CaseCounts:
+    if not (key.suite and key.model_version and key.eval_date):
+        return CaseCounts()
+    return recorded_cases(record, Partition(key.suite, key.model_version, key.eval_date))
 
 
 def _is_simulated(record: Record, name: str) -> bool:

@@ -47,7 +47,7 @@ def _cells(one: Evaluated) -> list[str]:
         f"{one.suite} · {one.model_version}",
         accuracy(row) if row else UNKNOWN,
         change(row) if row else NO_SERIES,
-        one.coverage.text(),
+        "; ".join(filter(None, [one.coverage.text(), one.cases.text(examples=False)])),
         shown_count(one.tokens),
         UNKNOWN if one.usd is None else dollars(one.usd),
         one.status,

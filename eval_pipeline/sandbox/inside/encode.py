@@ -5,6 +5,7 @@ Runs inside the jail, in the process of the snippet: pandas is there, the projec
     {"kind": "frame", "columns": [column, ...], "index": [column, ...], "rows": n}
     {"kind": "series", "values": column, "index": [column, ...]}
     {"kind": "array", "values": column, "shape": [n, ...]}
+    {"kind": "figure", "marks": frame}, as `figures.py` says
     {"kind": "value", "value": cell}
     column = {"name": cell, "dtype": "int64", "values": [cell, ...]}
 
@@ -19,6 +20,8 @@ import math
 import numpy as np
 import pandas as pd
 
+from .figures import figure_of, marks_of
+
 DEEPEST = 50
 
 
@@ -31,14 +34,16 @@ def encode(result: object) -> bytes:
 
     Raises a ResultError if it is nested too deeply or has a type without a plain form.
     """
+    told: dict[str, object]
     if isinstance(result, pd.DataFrame):
-        columns = [_column(result.columns[place], result.iloc[:, place]) for place in range(result.shape[1])]
-        told = {"kind": "frame", "columns": columns, "index": _index(result.index), "rows": len(result)}
+        told = _frame(result)
     elif isinstance(result, pd.Series):
         told = {"kind": "series", "values": _column(result.name, result), "index": _index(result.index)}
     elif isinstance(result, pd.Index | pd.api.extensions.ExtensionArray):
         values = pd.Series(result)
         told = {"kind": "array", "values": _column(values.name, values), "shape": [len(values)]}
+    elif (figure := figure_of(result)) is not None:
+        told = {"kind": "figure", "marks": _frame(marks_of(figure))}
     elif isinstance(result, np.ndarray):
         values = pd.Series(result.ravel())
         told = {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
@@ -46,6 +51,11 @@ def encode(result: object) -> bytes:
         told = {"kind": "value", "value": _cell(result)}
     # Lone surrogates, which UTF-8 cannot represent, become question marks.
     return json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _frame(frame: pd.DataFrame) -> dict[str, object]:
+    columns = [_column(frame.columns[place], frame.iloc[:, place]) for place in range(frame.shape[1])]
+    return {"kind": "frame", "columns": columns, "index": _index(frame.index), "rows": len(frame)}
 
 
 def _index(index: pd.Index) -> list[dict[str, object]]:

@@ -21,7 +21,7 @@ from typing import Any
 from . import privileges
 from .buffers import Buffer
 from .child import Child, Configuration, Told
-from .scratch import wipe
+from .scratch import renew
 
 _HEAD = struct.Struct("<II")
 _IDLE_RUNS, _IDLE_S = 3, 10.0
@@ -52,6 +52,8 @@ def serve(configuration: Configuration) -> None:
 def warm_up(*, landlock: bool) -> None:
     """Imports everything that would be imported late, so that no snippet has to spend time on it."""
     import pandas as pd
+
+    from . import outputs  # noqa: F401
 
     frame = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "y", None], "c": pd.to_datetime(["2020-01-01"] * 3)})
     frame.groupby("a").agg({"c": "max"})
@@ -105,7 +107,7 @@ class Zygote:
             told = self._child.run(self._tables, header["wall_s"])
         told["seconds"] = max(0.0, told["seconds"] - self._idle_seconds)
         told["peak_bytes"] = max(0, told["peak_bytes"] - self._idle_bytes)
-        told["clean"] = not [folder for folder in self._configuration["wiped"] if not wipe(folder)]
+        told["clean"] = not [folder for folder in self._configuration["wiped"] if not renew(folder)]
         return told
 
     def _read_code(self, count: int) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import atexit
-import os
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.core.processors import processors
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
@@ -37,10 +37,11 @@ class SqlProcesses:
         Args:
             limits: memory limit of each.
             preload: modules that each imports when it starts.
-            most: maximum number of busy children at the same time; default: the number of cores.
+            most: maximum number of busy children at the same time; default: as many as there are processors for
+                this process.
         """
         self._limits, self._preload = limits, preload
-        self._places = threading.BoundedSemaphore(most or os.cpu_count() or 1)
+        self._places = threading.BoundedSemaphore(most or processors())
         self._lock = threading.Lock()
         self._idle: list[SqlProcess] = []
 
@@ -93,11 +94,12 @@ class SqlRunner:
 
         Args:
             limits: limits of every query.
-            most: maximum number of queries at the same time; default: the number of cores.
+            most: maximum number of queries at the same time; default: as many as there are processors for
+                this process.
         """
         self.limits = limits or SqlLimits()
         self._processes = SqlProcesses(self.limits, most=most)
-        self._threads = ThreadPoolExecutor(most or os.cpu_count() or 1, thread_name_prefix="sql")
+        self._threads = ThreadPoolExecutor(most or processors(), thread_name_prefix="sql")
 
     async def __aenter__(self) -> Self:
         return self

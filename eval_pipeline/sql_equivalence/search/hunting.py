@@ -1,7 +1,6 @@
 """Searches for a generated database on which two queries differ, first in SQLite if it understands both."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
@@ -13,9 +12,10 @@ from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.generated.variations import variations
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, same_rows
-from eval_pipeline.sql_equivalence.search.evidence import MutationEvidence, mutation_evidence
+from eval_pipeline.sql_equivalence.results import Result
+from eval_pipeline.sql_equivalence.search.evidence import mutation_evidence
 from eval_pipeline.sql_equivalence.search.shrinking import shrunk
+from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import counterexample
 
@@ -24,7 +24,6 @@ HUNTED_PER_SAMPLE = 10
 
 MUTATION_BASE = {"sqlite": 32, "duckdb": 10}
 """Databases tried for every mutant of an expected query, by the engine."""
-_ENOUGH_RESULTS = 2
 _MOST_DISMISSED = 4
 _TRIED_FOR_STABILITY = 4
 _TRIED_TO_RUN = 3
@@ -32,49 +31,6 @@ _MORE_ALONE = 3
 _MOST_VARIED = 8
 _TRIED_FOR_ORDER = 4
 _NOT_UNDERSTOOD = {ErrorClass.SYNTAX, ErrorClass.COLUMN, ErrorClass.SANDBOX, ErrorClass.OTHER}
-
-
-@dataclass
-class Tally:
-    """The observations about a pair so far.
-
-    Attributes:
-        match: the orders of columns that fit all results of any engine.
-        native: the same for the results of the deciding engine only.
-        compared: databases on which both queries gave stable results.
-        unstable: databases on which one of them gave unstable results.
-        results: distinct results of the expected query, at most two; if there is only one, it may not depend on the
-            data.
-        mutation: the mutants that the databases distinguish; None if mutants were not tried.
-        hunted: whether generated databases could be tried at all.
-        unconfirmed: databases on which the results differ, but not on the server that has the data.
-        confirmed: databases on which the server, too, gives the same results for both.
-        runs: whether both queries have run in the deciding engine.
-        error: the last error of either query.
-    """
-
-    match: ColumnMatch = field(default_factory=ColumnMatch)
-    native: ColumnMatch = field(default_factory=ColumnMatch)
-    compared: int = 0
-    unstable: int = 0
-    results: list[Result] = field(default_factory=list)
-    mutation: MutationEvidence | None = None
-    hunted: bool = False
-    unconfirmed: int = 0
-    confirmed: int = 0
-    runs: bool = False
-    error: str | None = None
-
-    def agreed(self, expected: Result) -> None:
-        """Records a result that both gave on a database."""
-        self.compared += 1
-        if len(self.results) < _ENOUGH_RESULTS and not any(same_rows(expected.rows, one.rows) for one in self.results):
-            self.results.append(expected)
-
-    @property
-    def vacuous(self) -> bool:
-        """Whether the expected query returned the same everywhere: no rows, or an aggregate of no rows."""
-        return len(self.results) < _ENOUGH_RESULTS
 
 
 class NotUnderstoodError(Exception):
@@ -165,6 +121,8 @@ class Hunt:
 
     def _after(self, hunting: Memory, native: Memory) -> dict[str, Any] | None:
         """Continues if nothing differed: databases that kill mutants of the expected query, then other row orders."""
+        if self.tally.out_of_time:
+            return None
         if self.tally.compared and not self.pair.volatile:
             pair, base = self.pair, MUTATION_BASE[hunting.dialect]
             found = mutation_evidence(pair.expected_text, pair.whole_schema, pair.dialect, hunting.dialect, base)
@@ -205,10 +163,9 @@ class Hunt:
     def _note_native(self, native: Memory, database: GeneratedDatabase) -> None:
         """Records which orders of columns fit the results of the deciding engine."""
         try:
-            generated, expected = self.pair.ready(native.dialect).results_on(native, database)
+            self.tally.native.agrees(*self.pair.ready(native.dialect).results_on(native, database))
         except SqlError:
             return
-        self.tally.native.agrees(generated, expected)
 
     def _orders(self, hunting: Memory, native: Memory) -> Orders:
         """Returns the orders of columns that fit the earlier results of the deciding engine."""
@@ -226,13 +183,9 @@ class Hunt:
             try:
                 may_differ = self._may_differ(hunting, database)
             except SqlError as error:
-                if error.error_class not in _NOT_UNDERSTOOD:  # of these rows alone: overflow, a cast, time
-                    self.tally.error = error.message
-                    continue
-                if hunting is not native:
-                    raise NotUnderstoodError from error
-                self.tally.error = error.message
-                return None
+                if self._is_ended_by(error, alone=hunting is native):
+                    return None
+                continue
             if may_differ:
                 if self.pair.ready(native.dialect).differs(native, database, self._orders(hunting, native)):
                     if self._is_confirmed(database):
@@ -246,6 +199,16 @@ class Hunt:
                 if hunting is not native and dismissed >= _MOST_DISMISSED:
                     raise NotUnderstoodError
         return None
+
+    def _is_ended_by(self, error: SqlError, *, alone: bool) -> bool:
+        """Returns whether an error of a query ends the search. Raises a NotUnderstoodError if not `alone`."""
+        self.tally.error = error.message
+        if error.error_class in _NOT_UNDERSTOOD:
+            if not alone:
+                raise NotUnderstoodError from error
+            return True
+        self.tally.late += error.error_class is ErrorClass.TIMEOUT  # other errors are of these rows: overflow, a cast
+        return self.tally.out_of_time
 
     def _is_confirmed(self, database: GeneratedDatabase) -> bool:
         """Returns whether the server, if there is one, also gives different results on a database."""

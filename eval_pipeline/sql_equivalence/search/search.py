@@ -12,7 +12,8 @@ from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.search.fitting import Fitting, finds_nothing, fitting
-from eval_pipeline.sql_equivalence.search.hunting import Hunt, Tally
+from eval_pipeline.sql_equivalence.search.hunting import Hunt
+from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import schema_from_json, shipped_counterexample
 
@@ -130,6 +131,8 @@ class _Search:
 
     def _not_refuted(self) -> dict[str, Any]:
         tally = self.tally
+        if tally.out_of_time:
+            return self._tell("undecided", "undecided", "out of time")
         if not tally.compared and not tally.unstable:
             return self._tell("undecided", "undecided", "cannot run")
         if self.proved:

@@ -19,10 +19,10 @@ from eval_pipeline.providers.base import Environment, Provider
 from eval_pipeline.providers.registry import create, provider_class, traits_of
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages.attempts.ask import Asker, FailedCall, prefix_uses
+from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.spending import budget_of
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.capabilities import executor_of
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
@@ -73,7 +73,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
         opened: AbstractAsyncContextManager[object] = provider if asks else nullcontext()
-        async with opened, executor_of(track) as executor:
+        async with opened, open_executor(inputs) as executor:
             kind = ImmediateCaller if isinstance(provider, Immediate) and not budget.limited else Caller
             caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = inputs.counts

@@ -5,6 +5,9 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import (
     CALL_ERROR,
@@ -192,7 +195,15 @@ def load_attempts(inputs: Inputs, table: Table) -> Made:
     """Returns the attempts in one table of the partition."""
 
     def read() -> Made:
-        rows = inputs.read(table, READ).to_pylist()
-        return [(spent_of(row), attempt_from_row(inputs.track, row)) for row in rows]
+        return [(spent_of(row), attempt_from_row(inputs.track, row)) for row in _rows_of(inputs, table)]
 
-    return inputs.remembered(table, read)
+    if inputs.within is not None:
+        return read()
+    return inputs.remembered((table,), read)
+
+
+def _rows_of(inputs: Inputs, table: Table) -> Iterator[dict[str, Any]]:
+    """Yields the rows of all cases, or of those of a shard, one row group in memory at a time."""
+    wanted = None if inputs.within is None else pa.array([case.id for case in inputs.cases], pa.string())
+    for group in inputs.record.row_groups(table, inputs.key(table), READ):
+        yield from (group if wanted is None else group.filter(pc.is_in(group["case_id"], wanted))).to_pylist()

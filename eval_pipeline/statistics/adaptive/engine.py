@@ -66,15 +66,24 @@ class Engine:
     """Draws units and estimates shares of the turns of the suite, by the method described at the top of the module."""
 
     def __init__(
-        self, units: Units, design: Floats, mean: Floats, covariance: Floats, *, seed: int, known: Floats | None = None
+        self,
+        units: Units,
+        design: Floats,
+        mean: Floats,
+        covariance: Floats,
+        *,
+        seed: int,
+        known: Floats | None = None,
+        uniform: bool = False,
     ) -> None:
         """Takes the suite, shape (turns, p) of regressors, and the normal prior of their coefficients.
 
-        ``known`` are the outcomes, shape (turns,), from which differences are of interest.
+        ``known`` are the outcomes, shape (turns,), from which differences are of interest. With ``uniform``, units are
+        drawn with equal probabilities, whatever is predicted.
         """
         self._known = units.sums(np.zeros(units.turns) if known is None else known)
         self._suite, self._design, self._mean = units, design, mean
-        self._precision, self._seed = np.linalg.inv(covariance), seed
+        self._precision, self._seed, self._uniform = np.linalg.inv(covariance), seed, uniform
         self._theta, self._covariance = mean.copy(), covariance
         self._unit_of = np.repeat(np.arange(len(units.ids)), units.sizes)
         self._damping = 1.0 / (1.0 + (units.sizes - 1.0) * _WITHIN)
@@ -224,6 +233,8 @@ class Engine:
         A unit is most informative per asked turn if sd(t_i) / sqrt(size_i) is large (Neyman's allocation with costs).
         """
         free = np.flatnonzero(~self._asked)
+        if self._uniform:
+            return free, np.full(len(free), n / len(free))
         scores = np.sqrt(self._variances[free] / self._suite.sizes[free])
         uniform = min(max(_UNIFORM, 1.0 - 1.0 / self.dispersion()), 1.0)
         scores = (1.0 - uniform) * scores / scores.mean() + uniform

@@ -46,7 +46,7 @@ class Sampler:
     batches continues in the same way.
     """
 
-    def __init__(self, units: Units, factors: Factors | None, *, seed: int) -> None:
+    def __init__(self, units: Units, factors: Factors | None, *, seed: int, uniform: bool = False) -> None:
         """Creates a sampler that has asked nothing yet.
 
         Args:
@@ -54,11 +54,13 @@ class Sampler:
             factors: From `fit_factors`; with None, turns are drawn uniformly per unit of cost, and only the share of
                 right turns is learned.
             seed: Random seed of all draws.
+            uniform: Draw all units with equal probabilities, the same ones whatever the outcomes, so that several
+                models can be asked the same; the factors then only predict.
 
         Raises:
             ValueError: If the factors are for another number of turns.
         """
-        self._engine = Engine(units, *prior(units, factors), seed=seed)
+        self._engine = Engine(units, *prior(units, factors), seed=seed, uniform=uniform)
 
     @property
     def left(self) -> int:

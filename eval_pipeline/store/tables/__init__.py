@@ -36,10 +36,18 @@ from eval_pipeline.store.tables.gold import (
     SUITE_EDITIONS,
 )
 from eval_pipeline.store.tables.reviews import REVIEW_STATISTICS, REVIEW_TABLES, REVIEWS
-from eval_pipeline.store.tables.suites import CASE_PROBLEMS, CASES, MODEL_VERSIONS, RUNS, SUITE_TABLES, SUITES, TURNS
+from eval_pipeline.store.tables.suites import (
+    CASE_PROBLEMS,
+    CASES,
+    LEFT_OUT_CASES,
+    MODEL_VERSIONS,
+    RUNS,
+    SUITE_TABLES,
+    SUITES,
+    TURNS,
+)
 from eval_pipeline.store.tables.turns import (
     ATTEMPTS,
-    EVIDENCE,
     JUDGE_REPEATS,
     JUDGEMENTS,
     METRIC_ERRORS,
@@ -51,6 +59,7 @@ from eval_pipeline.store.tables.turns import (
     VALIDATION,
     track_turns_table,
 )
+from eval_pipeline.store.tables.turns import EVIDENCE as ALL_EVIDENCE
 
 __all__ = [
     "ACCURACY_BY_COMPLEXITY",
@@ -75,6 +84,8 @@ __all__ = [
     "JUDGE_REPEATS",
     "LABEL_CONFUSION",
     "LABEL_SCORES",
+    "LEFT_OUT_CASES",
+    "MEASURED_EVIDENCE",
     "METRICS",
     "METRIC_COMPARISONS",
     "METRIC_ERRORS",
@@ -104,6 +115,7 @@ __all__ = [
 
 GENERATIONS, RECOVERY_ATTEMPTS = ATTEMPTS.record_tables()
 GENERATION_PROMPTS, RECOVERY_PROMPTS = PROMPTS.record_tables()
+EVIDENCE, MEASURED_EVIDENCE = ALL_EVIDENCE.record_tables()
 (ERRORS,) = TURN_ERRORS.record_tables()
 
 _ARROW_TYPES: dict[ColumnType, pa.DataType] = {

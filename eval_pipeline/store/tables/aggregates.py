@@ -87,6 +87,20 @@ COVERAGE = Table(
             "Turns of these whose final attempt contains an answer that could be read; never NULL.",
         ),
         Column("scored", "BIGINT", "Turns with a verdict; the accuracy is over these; never NULL."),
+        Column("cases", "BIGINT", "Cases with a scored turn, from 0; NULL: an evaluation of an older version."),
+        Column(
+            "cases_in_suite",
+            "BIGINT",
+            "Cases of the suite with those left out, an unreadable file counting as one; NULL: as for `cases`.",
+        ),
+        Column(
+            "left_out",
+            "JSON",
+            "Why cases were left out: a list of objects with `cause`, `cases` and `examples`; the causes are `wrong`, "
+            "`unreadable_file`, `wrong_gold` (see `left_out_cases`), `excluded` by an override of the gold, `part` "
+            "(not in the scope of the run), `budget`, `undecided` (no verdict) and `not_asked`; NULL: none or unknown.",
+        ),
+        Column("left_out_because", "VARCHAR", "The same in words; NULL: none, or unknown."),
         Column(
             "implausible",
             "JSON",

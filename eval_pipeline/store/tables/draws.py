@@ -38,7 +38,11 @@ SAMPLED_ESTIMATES = Table(
             "VARCHAR",
             "`correct`, the share of right turns, or `difference`, that share less the baseline's; never NULL.",
         ),
-        Column("until", "VARCHAR", "The rule to stop by: `±2pp`, `decided-against NAME`, `budget 5usd`; never NULL."),
+        Column(
+            "until",
+            "VARCHAR",
+            "The rule to stop by: `±2pp`, `decided-against NAME`, `budget 5usd`, `ranked`; never NULL.",
+        ),
         Column("baseline", "VARCHAR", "`<model version> <date>` that is compared with; NULL: none."),
         Column("turns", "BIGINT", "Turns asked so far, from 1; never NULL."),
         Column("cases", "BIGINT", "Cases asked so far, from 1; never NULL."),

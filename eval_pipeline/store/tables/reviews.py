@@ -67,17 +67,23 @@ REVIEW_STATISTICS = Table(
             "VARCHAR",
             "`accuracy` (share of right answers among those that people could judge), `cannot_tell`, `gold_wrong`, "
             "`failure_tag`; of the primary metric (`metric_…`) and the judge (`judge_…`), compared with people: "
-            "`accuracy`, `true_positive_rate`, `true_negative_rate`, `kappa`; of two people: `reviewers_agreement`, "
+            "`accuracy`, `true_positive_rate`, `true_negative_rate`, `kappa`; of queues also `corrected_accuracy` (as "
+            "`accuracy`, estimated from the verdicts on all answers, corrected by the reviews) and `bias` (share that "
+            "they call right, less the share that people do); of two people: `reviewers_agreement`, "
             "`reviewers_kappa`; never NULL.",
         ),
-        Column("label", "VARCHAR", "The failure tag, or the names of the two people; NULL: other figures."),
+        Column(
+            "label",
+            "VARCHAR",
+            "The failure tag, of a bias the tag of the cases, or the names of the two people; NULL: other figures.",
+        ),
         Column("n", "BIGINT", "Number of reviewed answers behind the figure, from 0; never NULL."),
         Column(
             "population",
             "DOUBLE",
             "Estimated number of answers that they represent; NULL: no queue, or too few are reviewed.",
         ),
-        Column("value", "DOUBLE", "The figure: a share 0..1, or kappa -1..1; NULL: see `reason`."),
+        Column("value", "DOUBLE", "The figure: a share 0..1, or kappa or a bias -1..1; NULL: see `reason`."),
         Column(
             "se", "DOUBLE", "Its standard error, from the sampling or clustered by conversation; NULL: see `reason`."
         ),

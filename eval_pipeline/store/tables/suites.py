@@ -64,6 +64,24 @@ CASE_PROBLEMS = Table(
     key="suite",
 )
 
+LEFT_OUT_CASES = Table(
+    "left_out_cases",
+    "One row per case of a suite's files that is not evaluated, whatever the model.",
+    (
+        Column("file", "VARCHAR", "File with the case, relative to the suite; never NULL."),
+        Column("line", "BIGINT", "Line where the case begins, from 1; NULL: the file could not be read at all."),
+        Column("case_id", "VARCHAR", "Id of the case; NULL: it could not be read."),
+        Column(
+            "cause",
+            "VARCHAR",
+            "`wrong`: see `case_problems`; `unreadable_file`: the whole file; `wrong_gold`: left out when the suite "
+            "was imported; never NULL.",
+        ),
+        Column("why", "VARCHAR", "Its first problem, with file and line; never NULL."),
+    ),
+    key="suite",
+)
+
 TURNS = Table(
     "turns",
     "One row per turn of a suite: the question and the right answer.",
@@ -154,4 +172,4 @@ RUNS = Table(
     ),
 )
 
-SUITE_TABLES = (SUITES, CASES, CASE_PROBLEMS, TURNS, MODEL_VERSIONS, RUNS)
+SUITE_TABLES = (SUITES, CASES, CASE_PROBLEMS, LEFT_OUT_CASES, TURNS, MODEL_VERSIONS, RUNS)

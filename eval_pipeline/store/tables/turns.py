@@ -166,7 +166,9 @@ EVIDENCE = Table(
         Column("value", "DOUBLE", "Number that belongs to the verdict, in the unit of its kind; NULL: none."),
         Column("details", "JSON", "Details with which a reader can check the verdict; an empty object for none."),
     ),
+    sources=("evidence", "measured_evidence"),
 )
+"""The record keeps measured times apart, so that the hash of all other evidence does not change with them."""
 
 JUDGEMENTS = Table(
     "judgements",

@@ -16,7 +16,7 @@ from eval_pipeline.store.durable import fsync_path, make_folders, replace_durabl
 from eval_pipeline.suites.reviews.files import cannot_write, reviews_folder
 from eval_pipeline.suites.reviews.review import AnswerKey
 
-By = Literal["uniform", "disagreement"]
+By = Literal["uniform", "disagreement", "narrowest"]
 _Hash = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
 
 
@@ -25,7 +25,11 @@ class _Frozen(BaseModel):
 
 
 class QueueItem(_Frozen):
-    """An answer that was drawn; its fields are as in a review."""
+    """An answer that was drawn; its fields are as in a review.
+
+    Attributes:
+        metric, judge: what the primary metric and the LLM judge said of it when it was drawn; None if nothing.
+    """
 
     turn_id: str
     model_version: str
@@ -33,6 +37,8 @@ class QueueItem(_Frozen):
     sample: int = Field(ge=0)
     response_hash: _Hash
     stratum: str
+    metric: bool | None = None
+    judge: bool | None = None
 
     @property
     def answer(self) -> AnswerKey:
@@ -40,16 +46,32 @@ class QueueItem(_Frozen):
         return AnswerKey(self.turn_id, self.model_version, self.response_hash)
 
 
+class Cell(_Frozen):
+    """How many answers of a stratum have the same model version and the same verdicts of metric and judge."""
+
+    model_version: str
+    metric: bool | None
+    judge: bool | None
+    answers: int = Field(ge=1)
+
+
 class Stratum(_Frozen):
-    """A group of answers: its size, and how many were drawn from it with equal probability."""
+    """A group of answers: its size, and how many were drawn from it with equal probability.
+
+    Attributes:
+        cells: the verdicts of metric and judge on all its answers; empty in files of versions that did not keep them.
+    """
 
     population: int = Field(ge=1)
     drawn: int = Field(ge=1)
+    cells: tuple[Cell, ...] = ()
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.drawn > self.population:
             raise ValueError("more were drawn than there are")
+        if self.cells and sum(one.answers for one in self.cells) != self.population:
+            raise ValueError("the cells do not add up to the population")
         return self
 
     @property

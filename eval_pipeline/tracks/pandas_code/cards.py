@@ -85,7 +85,7 @@ def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:
             Cell(f"{right} of {count}", Mark.RIGHT if right == count else Mark.WRONG),
         )
     met = found.details["met"]
-    if met["words"]:
+    if met is not None and met["words"]:
         like = "as if" if met["exact"] else "mostly as if"
         yield "it behaves", f"{like} {', or '.join(met['words'])}"[:_MOST_TEXT]
 
@@ -130,9 +130,12 @@ def _counterexample(seen: PandasSeen) -> Iterator[Card]:
     if found is None or told is None:
         return
     wrong = int(found.details["variants"]) - int(found.details["right"])
-    cards = [CodeCard(f"Table {name}", str(text)) for name, text in told["tables"].items()]
+    is_input = seen.turn.gold.tests is not None
+    cards = [CodeCard("Input" if is_input else f"Table {name}", str(text)) for name, text in told["tables"].items()]
     cards += [CodeCard("Expected", str(told["expected"])), CodeCard("Returned", str(told["returned"]))]
     remark = f"The code is wrong on {wrong} of {found.details['variants']} variants of the tables. The smallest found:"
+    if is_input:
+        remark = "The code is wrong on an input that the tests do not have:"
     yield BesideCard("Counterexample", cards, remark)
 
 

@@ -80,7 +80,7 @@ def mode_of(text: str, gold: PandasGold) -> str | None:
 @lru_cache(maxsize=4096)
 def _judged(code: str, gold: PandasGold) -> tuple[str | None, Failure | None]:
     """Returns the class of the error that code runs into, or what went wrong as far as its result shows."""
-    found = sandbox().run(runnable(code, gold.context), gold.context.paths)
+    found = sandbox(gold.context.layer).run(runnable(code, gold.context), gold.context.paths)
     if isinstance(found, SnippetFailed):
         return str(found.error_class), None
     outcome = {"result": found.result}

@@ -13,13 +13,14 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, tested_code
+from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, whole_code
 from eval_pipeline.tracks.pandas_code.failures.finding import failure_of
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline.tracks.pandas_code.robust.other_inputs import wrong_input
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 RESULT, PERFORMANCE, QUALITY, VARIANTS, FAILURE = "result", "performance", "quality", "variants", "failure"
@@ -105,8 +106,8 @@ def _wrong_text(wrong: Sequence[str], given: Mapping[str, str]) -> str:
 
 def _tested(gold: PandasGold, artefact: Code) -> tuple[str, float, dict[str, Json]]:
     """Runs assertions in a process that never ran the code."""
-    code = tested_code(artefact.code, gold.context)
-    found = sandbox().run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
+    code = whole_code(artefact.code, gold.context)
+    found = sandbox(gold.context.layer).run(code, gold.context.paths, tests=tests_of(gold, artefact.code))
     if isinstance(found, SnippetRan):
         return MATCH, 1.0, {"message": ""}
     return DIFFERENT, 0.0, {"message": error_text(found)}
@@ -123,7 +124,7 @@ def tests_of(gold: PandasGold, code: str) -> Assertions | None:
 
 @lru_cache(maxsize=64)
 def _run_again(code: str, context: PandasContext) -> Any:
-    found = sandbox().run(runnable(code, context), context.paths)
+    found = sandbox(context.layer).run(runnable(code, context), context.paths)
     return found if isinstance(found, SnippetFailed) else found.result
 
 
@@ -135,8 +136,8 @@ def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFaile
 def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     assert gold.code is not None
     context = gold.context
-    both = tested_code(code, context), tested_code(gold.code, context)
-    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code))
+    both = whole_code(code, context), whole_code(gold.code, context)
+    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code), context.layer)
     if isinstance(found, SnippetFailed):
         yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
         return
@@ -165,6 +166,9 @@ def _met(gold: PandasGold, code: str) -> dict[str, Json] | None:
 
 def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
     """Yields the results of the code on variants of the tables, if there are any."""
+    if gold.tests is not None:
+        yield from _on_other_inputs(gold, code)
+        return
     found = behaviour_of(gold, code)
     if found is None:
         return
@@ -176,6 +180,20 @@ def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
         "counterexample": found.counterexample,
     }
     yield VARIANTS, MATCH if right == count else DIFFERENT, right / count if count else 1.0, details
+
+
+def _on_other_inputs(gold: PandasGold, code: str) -> Iterator[_Found]:
+    """Yields whether a function is right on all other inputs than those of its tests, if there are any."""
+    wrong = wrong_input(gold, code)
+    if wrong is None:
+        return
+    shown = None
+    if wrong:
+        told = {name: wrong[name] for name in ("kind", "expected", "returned")}
+        shown = {**told, "tables": {"input": wrong["input"]}}
+    right = int(not wrong)
+    details: dict[str, Json] = {"variants": 1, "right": right, "met": None, "counterexample": shown}
+    yield VARIANTS, DIFFERENT if wrong else MATCH, float(right), details
 
 
 def _told(name: str, cost: Measurement) -> dict[str, Json]:

@@ -10,6 +10,7 @@ from eval_pipeline.sandbox import outcomes as sandboxed
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext
+from eval_pipeline.tracks.pandas_code.cases.outputs import with_output
 from eval_pipeline.tracks.pandas_code.cases.template import program_stub
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 from eval_pipeline.tracks.pandas_code.runner import sandbox
@@ -38,16 +39,19 @@ async def open_executor() -> AsyncIterator[Executor]:
 
 
 def _run(code: str, context: PandasContext) -> sandboxed.Outcome:
-    return sandbox().run(code, context.paths)
+    return sandbox(context.layer).run(code, context.paths)
 
 
 def runnable(code: str, context: PandasContext) -> str:
     """Returns the code as it is run; if tests decide, it need not set `result`."""
-    return code if context.sets_result else f"{tested_code(code, context)}\nresult = None"
+    whole = whole_code(code, context)
+    return whole if context.sets_result else f"{whole}\nresult = None"
 
 
-def tested_code(code: str, context: PandasContext) -> str:
-    """Returns the code as it is run before tests: the answer itself, or the program of which it is a part."""
+def whole_code(code: str, context: PandasContext) -> str:
+    """Returns the program that an answer is, or is a part of."""
+    if context.output is not None:
+        return with_output(code, context.output)
     return code if context.template is None else program_stub(context.template, code)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
+from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.pandas_code.metrics.performance import NEGLIGIBLE_MIB, NEGLIGIBLE_MS, part
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
@@ -25,7 +26,12 @@ class Measured:
 
 
 def measure(
-    generated: str, reference: str, tables: Mapping[str, Path], runs: int, tests: Assertions | None = None
+    generated: str,
+    reference: str,
+    tables: Mapping[str, Path],
+    runs: int,
+    tests: Assertions | None = None,
+    layer: Layer | None = None,
 ) -> Measured | SnippetFailed:
     """Runs both in turns, with fewer runs if the first ones show that both are negligible.
 
@@ -39,12 +45,12 @@ def measure(
         NoSandboxError: this machine cannot run them.
     """
     if generated.strip() == reference.strip():
-        (same,) = sandbox().measure([reference], tables, repeats=1, tests=tests)
+        (same,) = sandbox(layer).measure([reference], tables, repeats=1, tests=tests)
         return same if isinstance(same, SnippetFailed) else Measured(same, same)
     codes = [generated, reference, *([] if tests else [f"{reference}\nresult = None"])]
     so_far: list[Measurement] = []
     for _ in range(1 + _CONFIRMATIONS):
-        rounds = sandbox().measure(codes, tables, repeats=runs, negligible=NEGLIGIBLE, tests=tests)
+        rounds = sandbox(layer).measure(codes, tables, repeats=runs, negligible=NEGLIGIBLE, tests=tests)
         failed = next((one for one in rounds if isinstance(one, SnippetFailed)), None)
         if failed is not None:
             return failed

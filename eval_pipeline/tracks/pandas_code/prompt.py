@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Message, Prompt
+from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasTurn
@@ -50,7 +51,8 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
         for before, answer in zip(case.turns[: turn.index], history, strict=True)
     )
     shared = len(messages)
-    return Prompt((*messages, Message("user", asked + turn.question)), shared=shared)
+    wanted = "" if context.output is None else f"\n\n{output_request(context.output)}"
+    return Prompt((*messages, Message("user", asked + turn.question + wanted)), shared=shared)
 
 
 def tables_text(tables: "Sequence[SuiteTable]") -> str:

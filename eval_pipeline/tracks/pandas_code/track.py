@@ -84,6 +84,8 @@ class PandasTrack(
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
     strict_metrics: tuple[str, ...] = ()
+    evidence_cpu_s: float = 0.25
+    measured_kinds: frozenset[str] = frozenset({"performance"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"reference_calls": "reference_calls"}
 
@@ -191,6 +193,12 @@ class PandasTrack(
 
         return open_executor()
 
+    def worker_tier(self) -> str:
+        """Returns the sandbox of this process. Raises NoSandboxError if there is none but the unsafe one."""
+        from eval_pipeline.tracks.pandas_code.runner import confined_tier
+
+        return confined_tier()
+
     def answer_text(self, value: Json) -> str:
         """See `execute.answer_text`."""
         from eval_pipeline.tracks.pandas_code.execute import answer_text
@@ -222,6 +230,7 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
         from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
         from eval_pipeline.tracks.pandas_code.question.question import read_question
+        from eval_pipeline.tracks.pandas_code.robust.other_inputs import checked_function
 
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact
@@ -231,6 +240,7 @@ class PandasTrack(
         quality = evidence_of.of_kind(evidence, evidence_of.QUALITY)
         variants = evidence_of.of_kind(evidence, evidence_of.VARIANTS)
         failure = evidence_of.of_kind(evidence, evidence_of.FAILURE)
+        decides = gold.code is not None and not gold.answers and gold.tests is None
         measured = performance is not None and performance.verdict == "measured"
         return {
             "asked": read_question(turn.question, context.columns),
@@ -247,7 +257,8 @@ class PandasTrack(
             "has_reference": gold.code is not None,
             "met": variants.details["met"] if variants is not None else None,
             "why_unsure": why_unsure(turn.question),
-            "decides": gold.code is not None and not gold.answers and gold.tests is None,
+            "decides": decides,
+            "varies": decides or checked_function(gold) is not None,
             "variants": variants.details["variants"] if variants is not None else None,
             "variants_right": variants.details["right"] if variants is not None else None,
             "cost": dict(performance.details) if measured and performance is not None else None,

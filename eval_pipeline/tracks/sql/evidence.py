@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
+from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, Rows, only_in_one, soft_f1
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
@@ -156,7 +156,10 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
         if isinstance(found, Failed):
             return Compared(accepted, "error", None, {"message": f"the {whose} query does not run: {found.message}"})
     assert not isinstance(mine, Failed) and not isinstance(theirs, Failed)
-    same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
+    try:
+        same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
+    except SqlError as error:
+        return Compared(accepted, "error", None, {"message": error.message})
     details: dict[str, Json] = {"rows": len(mine.rows), "expected_rows": len(theirs.rows)}
     if not same and len(mine.columns) == len(theirs.columns):
         details |= _differing(mine.rows, theirs.rows)

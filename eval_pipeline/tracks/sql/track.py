@@ -87,6 +87,8 @@ class SqlTrack(
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected")
     strict_metrics: tuple[str, ...] = ("execution_match",)
+    evidence_cpu_s: float = 0.05
+    measured_kinds: frozenset[str] = frozenset({"efficiency"})
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
@@ -250,6 +252,7 @@ class SqlTrack(
         """
         from eval_pipeline.tracks.sql import evidence as evidence_of
         from eval_pipeline.tracks.sql.harmless import is_harmless
+        from eval_pipeline.tracks.sql.spider.match import spider_scores
         from eval_pipeline.tracks.sql.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
@@ -289,6 +292,7 @@ class SqlTrack(
             "time_ratio": efficiency.value if efficiency is not None else None,
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,
             "published": evidence_of.details_of(evidence, evidence_of.PUBLISHED),
+            "spider": spider_scores(generated, gold),
             "differing": differing,
             "judgement": evidence_of.details_of(evidence, evidence_of.JUDGEMENT),
             "attempts_outcomes": attempt_outcomes(attempts),

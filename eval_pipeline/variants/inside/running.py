@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval_pipeline.variants.inside.building import Recipe, Tables, build
+from eval_pipeline.variants.inside.building import Recipe, Tables, build, shuffled, turned
 
 RAN, FAILED = "ran", "failed"
 _PLAIN = (str, bool, int, float, np.generic, list, tuple, set, frozenset, dict, pd.Timestamp, pd.Timedelta, pd.Period)
@@ -50,6 +50,18 @@ def outcome(code: Any, tables: Tables) -> Outcome:
         return [RAN, plain(names["result"])]
     except BaseException as error:
         return [FAILED, type(error).__name__]
+
+
+def otherwise(codes: Sequence[Any], tables: Tables, seed: int) -> list[Outcome]:
+    """Runs compiled codes where the order of the rows, or how ties are broken, is another one.
+
+    Returns:
+        Outcomes of the first code with the rows in two other orders, then those of each further code with the rows as
+        they are and in the opposite order.
+    """
+    back = turned(tables)
+    found = [outcome(codes[0], shuffled(tables, seed)), outcome(codes[0], back)]
+    return found + [outcome(code, some) for code in codes[1:] for some in (tables, back)]
 
 
 def plain(result: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from starlette.responses import RedirectResponse, Response
 
+from eval_pipeline.analysis.reviews.corrected import corrected_figure, headline_rater
 from eval_pipeline.analysis.reviews.drawing import WAYS
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.memory import give_back_memory
@@ -42,6 +43,11 @@ def _reviews(visit: Visit) -> Response:
             "reviewed": len(one.reviewed),
             "mine": sum(desk.who in people for people in one.reviewed.values()),
             "people": sorted({who for people in one.reviewed.values() for who in people}),
+            "corrected": [
+                row
+                for row in figures
+                if row["queue"] == one.queue.id and row["figure"] == corrected_figure(headline_rater(one.queue))
+            ],
         }
         for one in progress_of(desk.reviewed)
     ]

@@ -1,6 +1,7 @@
 """Drawing answers to review: probabilities that hold, and figures that stay unbiased whoever disagrees."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.analysis.reviews.answers import Answer
+from eval_pipeline.analysis.reviews.answers import Answer, Place
+from eval_pipeline.analysis.reviews.corrected import headline_rater
 from eval_pipeline.analysis.reviews.drawing import (
     ALL_RIGHT,
     ALL_WRONG,
@@ -17,6 +19,7 @@ from eval_pipeline.analysis.reviews.drawing import (
     JUDGE_AND_METRIC,
     METRICS,
     MODELS,
+    NARROWEST,
     UNIFORM,
     UNSCORED,
     allocation,
@@ -73,10 +76,10 @@ def scores_of(answers: Sequence[Answer], disputed: Collection[Answer] = ()) -> A
     return together(found)
 
 
-def drawn(answers: Sequence[Answer], by: str, size: int, seed: int) -> Queue:
+def drawn(answers: Sequence[Answer], by: str, size: int, seed: int, known: Mapping[Place, bool] | None = None) -> Queue:
     """A queue of answers whose texts are known already."""
     hashed = {one.place: one for one in answers}
-    return draw(scores_of(answers), by, size, seed, lambda found: [hashed[place] for _, place in found])
+    return draw(scores_of(answers), by, size, seed, lambda found: [hashed[place] for _, place in found], known)
 
 
 def test_the_kinds_are_by_the_first_disagreement() -> None:
@@ -215,7 +218,10 @@ def people(answers: list[Answer]) -> dict[object, bool]:
     }
 
 
-TRUE_FIGURES = ("accuracy", "metric_accuracy", "metric_true_positive_rate", "metric_true_negative_rate", "metric_kappa")
+TRUE_FIGURES = (
+    "accuracy", "metric_accuracy", "metric_true_positive_rate", "metric_true_negative_rate", "metric_kappa",
+    "metric_corrected_accuracy", "judge_corrected_accuracy", "metric_bias", "judge_bias",
+)  # fmt: skip
 
 
 def truth(answers: list[Answer], says: dict[object, bool], version: str | None) -> dict[str, float]:
@@ -224,33 +230,29 @@ def truth(answers: list[Answer], says: dict[object, bool], version: str | None) 
     metric = np.array([bool(one.correct) for one in own])
     same = float((right == metric).mean())
     chance = float(right.mean() * metric.mean() + (1 - right.mean()) * (1 - metric.mean()))
-    figures = (right.mean(), same, metric[right].mean(), (~metric[~right]).mean(), (same - chance) / (1 - chance))
+    judge = np.array([bool(one.judged) for one in own])
+    figures = (
+        right.mean(), same, metric[right].mean(), (~metric[~right]).mean(), (same - chance) / (1 - chance),
+        right.mean(), right.mean(), metric.mean() - right.mean(), judge.mean() - right.mean(),
+    )  # fmt: skip
     return dict(zip(TRUE_FIGURES, map(float, figures), strict=True))
 
 
-@pytest.mark.parametrize(("by", "part"), [(DISAGREEMENT, 1.0), (DISAGREEMENT, 0.5), (UNIFORM, 1.0)])
+@pytest.mark.parametrize(("by", "part"), [(DISAGREEMENT, 1.0), (DISAGREEMENT, 0.5), (UNIFORM, 1.0), (NARROWEST, 1.0)])
 def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> None:
     """Unbiased within the error of the simulation, and 95% intervals that cover; also halfway through the queue."""
     answers = population()
     says, places = people(answers), {one.place: one for one in answers}
     truths = {version: truth(answers, says, version) for version in (None, "a", "b")}
-    draws, size = 60, 120
+    draws, size = 40 if by == NARROWEST else 60, 120
     reasons: list[str] = []
     values: dict[tuple[str | None, str], list[float]] = {}
     covered: dict[tuple[str | None, str], int] = {}
     naive = []
+    known = {one.place: says[one.key] for one in answers[::7]} if by == NARROWEST else {}
     for seed in range(draws):
-        queue = drawn(answers, by, size, seed)
-        reviews = [
-            Review.new(
-                who="r",
-                verdict="right" if says[item.answer] else "wrong",
-                queue=queue.id,
-                probability=queue.probability(item),
-                **item.model_dump(exclude={"stratum"}),
-            )
-            for item in queue.items[: int(part * size)]
-        ]
+        queue = drawn(answers, by, size, seed, known)
+        reviews = [said_from(item, queue, says[item.answer]) for item in queue.items[: int(part * size)]]
         naive.append(np.mean([review.verdict == "right" for review in reviews]))
         for row in figure_rows(reviews, {queue.id: queue}, places):
             if row["queue"] == queue.id and row["figure"] in TRUE_FIGURES:
@@ -274,12 +276,75 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> No
         assert abs(float(np.mean(naive)) - right) > 5 * float(np.std(naive)) / draws**0.5
 
 
+def test_the_narrowest_queue_learns_where_the_metric_errs() -> None:
+    """What people said before decides how many of each kind are drawn, and makes the corrected accuracy narrower."""
+    answers = population()
+    says, places = people(answers), {one.place: one for one in answers}
+    known = {one.place: says[one.key] for one in answers[::7]}
+    widths = {}
+    for by in (UNIFORM, NARROWEST):
+        ends = []
+        for seed in range(6):
+            queue = drawn(answers, by, 100, seed, known)
+            reviews = [said_from(item, queue, says[item.answer]) for item in queue.items]
+            (row,) = [
+                row
+                for row in figure_rows(reviews, {queue.id: queue}, places)
+                if (row["queue"], row["model_version"], row["figure"]) == (queue.id, None, "metric_corrected_accuracy")
+            ]
+            ends.append(row["high"] - row["low"])
+        widths[by] = np.mean(ends)
+    assert widths[NARROWEST] < 0.85 * widths[UNIFORM]
+    queue, plain = drawn(answers, NARROWEST, 100, 0, known), drawn(answers, NARROWEST, 100, 0)
+    name = f"{MODELS}, metric says right"
+    assert queue.strata[name].drawn < 0.85 * plain.strata[name].drawn, "it is not half wrong there, as was assumed"
+    assert {stratum.population for stratum in queue.strata.values()} == {s.population for s in plain.strata.values()}
+
+
+def said_from(item: QueueItem, queue: Queue, right: bool) -> Review:
+    """The review of a drawn answer."""
+    return Review.new(
+        who="r",
+        verdict="right" if right else "wrong",
+        queue=queue.id,
+        probability=queue.probability(item),
+        **item.model_dump(exclude={"stratum", "metric", "judge"}),
+    )
+
+
+def test_older_queues_without_cells_have_all_figures_but_the_corrected_ones() -> None:
+    answers = [answer(index, index % 3 > 0) for index in range(30)]
+    queue, places = drawn(answers, UNIFORM, 10, 0), {one.place: one for one in answers}
+    told = queue.model_dump(mode="json")
+    for stratum in told["strata"].values():
+        assert sum(cell["answers"] for cell in stratum["cells"]) == 30
+        del stratum["cells"]
+    for item in told["items"]:
+        del item["metric"], item["judge"]
+    older = Queue.model_validate(told)
+    reviews = [said_from(item, queue, right=True) for item in queue.items]
+    now, then = ({row["figure"] for row in figure_rows(reviews, {q.id: q}, places)} for q in (queue, older))
+    assert now - then == {"metric_corrected_accuracy"} and not then - now
+    assert headline_rater(queue) == headline_rater(older) == "metric"
+    assert headline_rater(drawn([answer(1, True, judged=True)], UNIFORM, 1, 0)) == "judge"
+
+
+def test_a_bias_is_also_told_by_tag() -> None:
+    answers = [replace(answer(i, True), tags=frozenset({"hard"} if i < 8 else {"easy"})) for i in range(16)]
+    queue, places = drawn(answers, UNIFORM, 16, 0), {one.place: one for one in answers}
+    hard = {one.key for one in answers[:8]}
+    reviews = [said_from(item, queue, item.answer not in hard) for item in queue.items]
+    rows = figure_rows(reviews, {queue.id: queue}, places)
+    found = {row["label"]: (row["n"], row["value"]) for row in rows if row["figure"] == "metric_bias"}
+    assert found == {None: (16, 0.5), "easy": (8, 0.0), "hard": (8, 1.0)}
+
+
 def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
     answers = [answer(index, index % 2 > 0) for index in range(10)]
     queue, places = drawn(answers, UNIFORM, 4, 0), {one.place: one for one in answers}
 
     def said(item: QueueItem, verdict: str, **more: object) -> Review:
-        return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum"}), **more)
+        return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum", "metric", "judge"}), **more)
 
     def counted(*reviews: Review) -> list[tuple[int, float]]:
         rows = figure_rows(reviews, {queue.id: queue}, places)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -12,7 +13,7 @@ from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tab
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.variants import outcomes_on, variants_of
+from eval_pipeline.tracks.pandas_code.robust.variants import candidates_of, outcomes_on, same, variants_of
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
@@ -103,8 +104,8 @@ def test_variants_keep_columns_types_and_what_a_model_is_told_of_them(tables: Pa
 def test_the_same_variants_are_made_again(tables: PandasShared) -> None:
     gold = _case(tables, LARGE).turns[0].gold
     kept = variants_of(gold)
-    variants_module._made.cache_clear()
-    for file in Path(variants_module.find_home().expected).glob("variants-*"):
+    variants_module._once.cache_clear()
+    for file in Path(variants_module.find_home().expected).glob("[vd]*-*"):
         file.unlink()
     assert variants_of(gold) == kept
 
@@ -117,6 +118,38 @@ def test_where_the_result_depends_on_the_order_of_rows_or_on_ties_there_is_no_ri
     found = variants_of(top)
     assert found
     assert all(row[0]["value"] is False for row in outcomes_on(top, [one.tables for one in found], [ties]))
+
+
+def test_another_way_to_break_ties_is_right_although_it_differs_on_tables_with_ties(tables: PandasShared) -> None:
+    case = _case(tables, 'result = df.nlargest(3, "amount")[["order_id", "amount"]]')
+    gold = case.turns[0].gold
+    last = 'result = df.nlargest(3, "amount", keep="last")[["order_id", "amount"]]'
+    candidates = candidates_of(gold)
+    results = [row[0] for row in outcomes_on(gold, [one.tables for one in candidates], [last])]
+    alike = [same(gold, result, one.expected) for result, one in zip(results, candidates, strict=True)]
+    found = behaviour_of(gold, last)
+    assert found is not None
+    assert 0 < len(found.right) == len(variants_of(gold)) < len(candidates)
+    assert not all(alike)
+    assert all(found.right)
+
+
+def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_answers_that_differ(
+    tables: PandasShared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = _case(tables, LARGE.replace("37", "31")).turns[0].gold
+    assert gold.code is not None
+    checked = Mock(wraps=variants_module.check_snippet)
+    monkeypatch.setattr(variants_module, "check_snippet", checked)
+    right = behaviour_of(gold, gold.code.replace("> 31", "> 31.0"))
+    assert right is not None
+    assert all(right.right)
+    assert not checked.called
+    for other in (">=", "<"):
+        wrong = behaviour_of(gold, gold.code.replace(">", other))
+        assert wrong is not None
+        assert not all(wrong.right)
+    assert checked.call_count == 1
 
 
 def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:

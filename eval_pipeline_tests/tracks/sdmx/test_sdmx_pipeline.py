@@ -1,12 +1,17 @@
 """A suite through the whole pipeline: tables, figures over cases, cases that cannot be read, a changed catalogue."""
 
 import json
+from datetime import date
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from openpyxl import load_workbook
 
+from eval_pipeline.reports.nights.message import night_message
+from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.support import Lab, Puppet
@@ -125,8 +130,8 @@ def test_cases_that_cannot_be_read_are_told_each_run_and_the_others_run(home: La
     (cases / "broken.yaml").write_text("id: broken\nconversation: [\n")
     outside = json.loads(json.dumps(ASKED["one"]).replace('"MEX"', '"MXC"'))
     (cases / "outside.yaml").write_text(yaml.safe_dump({**outside, "id": "outside", "name": "o"}, sort_keys=False))
-    for _ in range(2):
-        said = home.cli("run", "--eval-date", "2026-03-01", "--no-report")
+    for more in (["--no-report"], []):
+        said = home.cli("run", "--eval-date", "2026-03-01", *more)
         assert said.code == 1
         assert "small/cases/broken.yaml:3: does not parse" in said.err
         assert "small/cases/outside.yaml:" in said.err
@@ -137,9 +142,35 @@ def test_cases_that_cannot_be_read_are_told_each_run_and_the_others_run(home: La
         ("small/cases/broken.yaml",),
         ("small/cases/outside.yaml",),
     ]
+    assert_left_out_is_told(home, said.out)
     validated = home.cli("validate", "--suite", "small")
     assert validated.code == 2
     assert "the case is left out" in validated.err
+
+
+def assert_left_out_is_told(home: Lab, said: str) -> None:
+    """Nobody takes the rest for the suite: terminal, page, workbooks, comparison, leaderboard and digest say so."""
+    counted = "2 of at least 4 cases; 2 left out: 1 because it is wrong in the suite's files"
+    sentence = f"{counted} (small/cases/outside.yaml:"
+    assert f"cases:    {sentence}" in said
+    ((cases, in_suite, because),) = home.sql(
+        "SELECT cases, cases_in_suite, left_out_because FROM leaderboard_details('small')"
+    )
+    assert (cases, in_suite) == (2, 4)
+    assert "has no code 'MXC'" in because
+    assert home.sql("SELECT file, line, case_id, cause FROM left_out_cases ORDER BY ALL") == [
+        ("small/cases/broken.yaml", 3, None, "unreadable_file"),
+        ("small/cases/outside.yaml", 1, "outside", "wrong"),
+    ]
+    reports = home.home.reports
+    for folder in (reports / "small" / "puppet" / "2026-03-01", reports / "compare" / "small" / "2026-03-01"):
+        assert sentence in unescape((folder / "report.html").read_text())
+        overview = load_workbook(folder / "report.xlsx")
+        texts = [str(cell) for sheet in overview for row in sheet.iter_rows(values_only=True) for cell in row]
+        assert any(sentence in text for text in texts)
+    night = night_message(read_night(home.workspace().record, date(2026, 3, 1)), "page")
+    assert f"{counted}, 1 because its file cannot be read;" in night
+    assert "MXC" not in night, "a message that leaves the machine quotes no file"
 
 
 def test_a_changed_catalogue_asks_again_and_a_changed_comment_of_a_case_does_not(home: Lab) -> None:

@@ -1,5 +1,6 @@
 """The track through the whole pipeline: tables, judge, aggregates, checks, second runs."""
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -11,8 +12,11 @@ from eval_pipeline.core.model import Partition, Usage
 from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.sandbox.sql import SqlRunner
 from eval_pipeline.stages import judging
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline_tests.chains import checked, is_up_to_date, with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WIPE, answer, shop_lab
@@ -150,13 +154,41 @@ def test_a_second_run_asks_the_judge_nothing(lab: Lab, puppet: type[Puppet], wit
     assert is_up_to_date(lab.workspace(), SHOP)
 
 
+def test_evidence_gathered_again_differs_in_measured_times_only(
+    lab: Lab, puppet: type[Puppet], with_judge: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = with_judge()
+    asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
+    lab.evaluate("shop")
+    measured = "SELECT DISTINCT kind FROM evidence WHERE details::VARCHAR LIKE '%_ms%'"
+    assert lab.sql(measured) == [("efficiency",)]
+    record = lab.workspace().record
+    before = record.header(EVIDENCE, RecordKey.of(SHOP))
+    assert before is not None
+    timed = record.read(MEASURED_EVIDENCE, RecordKey.of(SHOP))
+    assert set(timed["kind"].to_pylist()) == {"efficiency"}
+    assert timed.num_rows > 0
+    ticking = itertools.count(1)  # no two measurements are alike
+    monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (next(ticking) / 1000, next(ticking) / 1000))
+    with_other_code(monkeypatch, "evidence_code")
+    again = lab.evaluate("shop")
+    assert not again["evidence"].reused
+    after = record.header(EVIDENCE, RecordKey.of(SHOP))
+    assert after is not None
+    assert after.content_hash == before.content_hash
+    assert not record.read(MEASURED_EVIDENCE, RecordKey.of(SHOP)).equals(timed)
+    assert again["judgements"].reused
+    assert not again["turn_metrics"].reused  # R-VES follows from what was measured
+    assert len(judge.asked) == 1
+
+
 def test_new_evidence_keeps_what_the_judge_has_said(
     lab: Lab, puppet: type[Puppet], with_judge: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = with_judge()
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
     lab.evaluate("shop")
-    with_other_code(monkeypatch, "evidence_code")
+    with_other_code(monkeypatch, "evidence_code", "judging_code")
     again = lab.evaluate("shop")
     assert not again["judgements"].reused
     assert len(judge.asked) == 1

@@ -21,6 +21,7 @@ from eval_pipeline.reports.excel.looks import (
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
 from eval_pipeline.reports.queries import statistics_query, table_query
 
 _WIDTHS = (38, 16, 13, 13, 11, 15, 78)
@@ -38,7 +39,7 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
     page.title(
         f"{partition.suite} · {partition.model_version}",
         f"Evaluation of {partition.eval_date.isoformat()} · track {evaluation.profile.track} · "
-        f"{evaluation.turns:,} turns in {evaluation.cost['conversations']:,} conversations",
+        f"{turns_of_cases(evaluation)}",
     )
     for warning in warnings(evaluation):
         page.band(warning, WARNING)
@@ -71,10 +72,26 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
 
 
 def _coverage(page: Page, evaluation: Evaluation) -> None:
+    _left_out(page, evaluation)
     page.section("Coverage: how far the turns got")
     counts = evaluation.coverage.columns()
     page.table(["", *counts], [[("turns", PLAIN), *((count, COUNT) for count in counts.values())]])
     page.query("Coverage", table_query(evaluation.partition, "coverage", ", ".join(counts)))
+
+
+def _left_out(page: Page, evaluation: Evaluation) -> None:
+    counts = evaluation.case_counts
+    if not counts.is_known:
+        return
+    page.section(f"Cases: {counts.count()} are in the figures")
+    shown: list[list[Styled]] = [[("in the figures", PLAIN), (counts.cases, COUNT)]]
+    shown += [[(because, WRAPPED), (cases, COUNT)] for because, cases, _ in causes(counts)]
+    page.table(["", "cases"], shown)
+    for because, _, examples in causes(counts):
+        for example in filter(None, examples.splitlines()):
+            page.fact(because, example)
+            because = ""
+    page.query("Cases", cases_query(evaluation.partition))
 
 
 def _figure_row(figure: Figure) -> list[Styled]:

@@ -10,9 +10,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
+from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, output_problem
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline.tracks.pandas_code.cases.template import template_problem
 from eval_pipeline.tracks.pandas_code.question.question import read_question
@@ -42,6 +44,7 @@ class PandasTurnFile(BaseModel):
         answers: closed answers by name, scored by DABench's rule.
         tests: code that is appended to the answer's code and raises if that is wrong; `result` need not be set then.
         template: a program with a line `[insert]` in whose place the answer is put; `tests` run it (`template.py`).
+        output: `figure`, or the name of a file that the code writes; its content is the result.
         ordered: whether the order of rows counts, or the columns that define the order (rows equal in them may be in
             any order). If left out, words of the question decide (sorted, ordered by, descending, ...).
     """
@@ -54,6 +57,7 @@ class PandasTurnFile(BaseModel):
     answers: Annotated[dict[str, str], BeforeValidator(_as_texts)] = Field(default_factory=dict)
     tests: _Text | None = None
     template: _Text | None = None
+    output: _Text | None = None
     ordered: Annotated[bool | tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
 
     @model_validator(mode="after")
@@ -65,6 +69,17 @@ class PandasTurnFile(BaseModel):
             raise ValueError("expected 'code', whose result is the right one, or 'expected', 'answers' or 'tests'")
         if self.tests is not None and self.code is None:
             raise ValueError("'tests' need 'code' that passes them")
+        return self
+
+    @model_validator(mode="after")
+    def _says_what_code_is_for(self) -> "PandasTurnFile":
+        if self.output is not None:
+            if self.answers or self.tests is not None:
+                raise ValueError("an 'output' is compared with that of 'code' or with 'expected', not by other means")
+            if problem := output_problem(self.output):
+                raise ValueError(f"'output' {problem}")
+            if self.output == FIGURE and self.code is None:
+                raise ValueError("a figure needs 'code' that draws the right one")
         if self.template is not None:
             if self.tests is None:
                 raise ValueError("a 'template' needs 'tests' that run it")
@@ -98,12 +113,16 @@ class PandasContext:
     Attributes:
         sets_result: whether code has to set `result`; false if tests decide.
         template: the program of which answers are a part; None if they are whole programs.
+        output: `figure`, or the name of the file that code writes; None if it sets `result`.
+        layer: further packages that code may import.
     """
 
     tables: tuple[SuiteTable, ...]
     sets_result: bool
     options: PandasOptions
     template: str | None = None
+    output: str | None = None
+    layer: Layer | None = None
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -162,9 +181,12 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         raise CaseError(problems)
     tables = tuple(shared.tables[name] for name in names)
     template = next((turn.template for turn in parsed.turns if turn.template is not None), None)
-    if template is not None and len(parsed.turns) > 1:
-        raise CaseError([(("turns",), "expected one turn, as it has a 'template'")])
-    context = PandasContext(tables, not any(turn.tests for turn in parsed.turns), shared.options, template)
+    output = next((turn.output for turn in parsed.turns if turn.output is not None), None)
+    for name, told in (("a 'template'", template), ("an 'output'", output)):
+        if told is not None and len(parsed.turns) > 1:
+            raise CaseError([(("turns",), f"expected one turn, as it has {name}")])
+    sets_result = not any(turn.tests for turn in parsed.turns)
+    context = PandasContext(tables, sets_result, shared.options, template, output, shared.layer)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
     return Case(
         id=parsed.id,

@@ -13,6 +13,7 @@ from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
@@ -38,7 +39,8 @@ def expected_result(gold: PandasGold) -> Json | SnippetFailed:
 def reference_result(gold: PandasGold) -> Json | SnippetFailed:
     """Returns the result of the reference code, from the cache or by running it."""
     assert gold.code is not None
-    return _result(_kept_at(gold), runnable(gold.code, gold.context), tuple(gold.context.paths.items()))
+    context = gold.context
+    return _result(_kept_at(gold), runnable(gold.code, context), tuple(context.paths.items()), context.layer)
 
 
 def known_result(gold: PandasGold) -> Json:
@@ -54,17 +56,18 @@ def known_result(gold: PandasGold) -> Json:
 def _kept_at(gold: PandasGold) -> Path:
     tables = {table.name: table.content_hash for table in gold.context.tables}
     code = gold.code
-    if code is not None and gold.context.template is not None:
-        code = runnable(code, gold.context)  # the same code may be a part of different programs
-    key = json_hash([VERSION, code, tables, version("pandas"), version("numpy")])
+    if code is not None and (gold.context.template or gold.context.output):
+        code = runnable(code, gold.context)  # the same code may be used in different ways
+    layer = [] if gold.context.layer is None else [gold.context.layer.folder.name]
+    key = json_hash([VERSION, code, tables, version("pandas"), version("numpy"), *layer])
     return find_home().expected / f"{key}.json"
 
 
 @lru_cache(maxsize=4096)
-def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...]) -> Json | SnippetFailed:
+def _result(kept: Path, code: str, tables: tuple[tuple[str, Path], ...], layer: Layer | None) -> Json | SnippetFailed:
     if (text := read_sealed(kept)) is not None:
         return parse_json(text)
-    found = sandbox().run(code, dict(tables), wall_s=OWN_CODE_S)
+    found = sandbox(layer).run(code, dict(tables), wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return found
     write_sealed(kept, json_text(found.result))

@@ -6,6 +6,7 @@ from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
+from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import error_text
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
@@ -24,6 +25,8 @@ def gold_problem(gold: PandasGold) -> str | None:
     result = reference_result(gold)
     if isinstance(result, SnippetFailed):
         return f"the reference code does not run: {_first_line(error_text(result))}"
+    if result is not None and result["kind"] == FIGURE and not result["marks"]["rows"]:
+        return "the reference code draws nothing"
     verdict, _, details = judged(gold, Code(gold.code), {"result": result})
     if verdict == MATCH:
         return None
@@ -52,9 +55,9 @@ def gold_result(gold: PandasGold) -> Json:
 
 def gold_json(gold: PandasGold) -> Json:
     """Returns the gold as plain data."""
-    template = {} if gold.context.template is None else {"template": gold.context.template}
+    further = {"template": gold.context.template, "output": gold.context.output}
     return {
-        **template,
+        **{name: told for name, told in further.items() if told is not None},
         "code": gold.code,
         "expected": gold.stored,
         "answers": dict(gold.answers),

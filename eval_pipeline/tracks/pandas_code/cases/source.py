@@ -11,9 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_BYTES
+from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
@@ -46,12 +48,14 @@ class PandasOptions(BaseModel):
     Attributes:
         timed_runs: how often generated and reference code are each run; the least CPU time counts.
         ceiling_threshold: see `complexity_ceiling`.
+        packages: file in the suite's folder that lists further packages for the sandbox (`sandbox/layers.py`).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     timed_runs: int = Field(default=5, ge=1, le=100)
     ceiling_threshold: float | None = None
+    packages: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,11 @@ class SuiteTable:
 
 @dataclass(frozen=True, slots=True)
 class PandasShared:
-    """What the cases of a suite share: its tables by name, and its options."""
+    """What the cases of a suite share: its tables by name, its options, and the layer of its further packages."""
 
     tables: Mapping[str, SuiteTable]
     options: PandasOptions
+    layer: Layer | None = None
 
 
 _columns = TypeAdapter(tuple[TableColumn, ...])
@@ -145,7 +150,11 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
             found[path.stem] = SuiteTable(path.stem, name, file_hash(path), described["rows"], columns, folder)
     if problems:
         raise InputError(problems)
-    return PandasShared(found, told)
+    return PandasShared(found, told, _layer(told, folder))
+
+
+def _layer(options: PandasOptions, folder: Path) -> Layer | None:
+    return None if options.packages is None else read_layer(folder / options.packages, find_home().packages)
 
 
 def _why_not_read(path: Path) -> str | None:
@@ -182,4 +191,5 @@ def load_tables(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], f
         )
         for row in tables[TABLES.name].to_pylist()
     }
-    return PandasShared(found, read_options(PandasOptions, options, f"{folder.name}/suite.yaml"))
+    told = read_options(PandasOptions, options, f"{folder.name}/suite.yaml")
+    return PandasShared(found, told, _layer(told, folder))

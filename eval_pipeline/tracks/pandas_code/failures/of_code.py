@@ -56,7 +56,7 @@ def failure_by_mending(gold: PandasGold, code: str, is_right: Callable[[Json], b
     if parse(code) is None:
         return None
     for mutant in mutants_of(code, known_of(gold))[:_MOST_MENDED]:
-        found = sandbox().run(mutant.code, gold.context.paths, wall_s=_MEND_S)
+        found = sandbox(gold.context.layer).run(mutant.code, gold.context.paths, wall_s=_MEND_S)
         if isinstance(found, SnippetRan) and is_right(found.result):
             return Failure(OF_KIND[mutant.kind], f"the answer is right as soon as {mutant.words}")
     return None

@@ -7,6 +7,7 @@ from typing import Any
 
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.results.comparison import ANOTHER_ORDER, Aligned, align, compare
+from eval_pipeline.tracks.pandas_code.results.figures import FIGURE
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultTable, read_result
 
 _FACTORS = (100, 1000, 1_000_000, 60, 3600, 24, 7, 12)
@@ -32,6 +33,10 @@ def failure_of_result(returned: Any, expected: Any, *, ordered: bool, order_keys
         got = read_result(returned)
     except ValueError:
         return Failure("wrong_shape", "the result has no form that can be compared")
+    if FIGURE in (got.kind, wanted.kind):
+        if got.kind != wanted.kind:
+            return Failure("wrong_shape", f"expected a {wanted.kind}, got a {got.kind}")
+        return None  # rows of a chart are of many kinds: what is wrong with one is not what is wrong with a table
     aligned = align(got, wanted)
     if got.kind != wanted.kind and ("value" in (got.kind, wanted.kind) or not aligned.pairs):
         return Failure("wrong_shape", f"expected a {wanted.kind}, got a {got.kind}")

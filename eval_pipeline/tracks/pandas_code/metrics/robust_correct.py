@@ -5,25 +5,25 @@ from eval_pipeline.tracks.metric import Metric
 
 
 def robust_correct(
-    result_match: bool, has_code: bool, decides: bool, variants: int | None, variants_right: int | None
+    result_match: bool, has_code: bool, varies: bool, variants: int | None, variants_right: int | None
 ) -> MetricResult:
     """Returns whether the result is the expected one on the given tables and on every variant.
 
     Args:
         result_match: whether the result on the given tables is the expected one.
         has_code: whether the response has code.
-        decides: whether the suite has reference code for the turn and its result defines what is right.
+        varies: whether the suite has reference code for the turn that says what is right on other tables or inputs.
         variants: on how many variants the code was run; None if there are none, 0 for the reference code itself.
         variants_right: how many of them gave the expected result.
     """
     if not has_code:
         return MetricResult(None, reason="there is no code")
-    if not decides:
-        return MetricResult(None, reason="the suite has no reference code for this turn whose result decides")
+    if not varies:
+        return MetricResult(None, reason="the suite has no reference code for this turn whose results decide")
     if not result_match:
         return MetricResult(False)
     if variants is None or variants_right is None:
-        return MetricResult(None, reason="no variant of the tables on which the reference code has a determined result")
+        return MetricResult(None, reason="no variant on which the reference code has a determined result")
     reason = None if variants_right == variants else f"wrong on {variants - variants_right} of {variants} variants"
     return MetricResult(variants_right == variants, reason=reason)
 
@@ -32,6 +32,6 @@ METRIC = Metric(
     "robust_correct",
     robust_correct,
     "boolean",
-    "The result is the expected one on the given tables and on all variants of them; NULL without code, without "
-    "reference code, and where no variant determines a result.",
+    "The result is the expected one on the given tables and on all variants of them; of a function that tests check, "
+    "on other inputs too; NULL without code, without reference code, and where no variant determines a result.",
 )

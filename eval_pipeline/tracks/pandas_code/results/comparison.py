@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any, TypeGuard
 
 from eval_pipeline.core.values import value
+from eval_pipeline.tracks.pandas_code.results.figures import FIGURE, comparable_figures
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 
 RELATIVE = 1e-6
@@ -106,6 +107,10 @@ def compare(
         got = read_result(generated)
     except ValueError as error:
         return ResultComparison(False, 0.0, 0.0, str(error))
+    if FIGURE in (got.kind, wanted.kind):
+        if [column.name for column in got.columns] != [column.name for column in wanted.columns]:
+            return ResultComparison(False, 0.0, 0.0, f"expected a {wanted.kind}, got a {got.kind}")
+        (got, wanted), ordered = comparable_figures(got, wanted), False
     pairs, missing, extra = _aligned(got, wanted)
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)

@@ -40,6 +40,8 @@ def result_text(result: Result, rows: int = SHOWN_ROWS) -> str:
             return _table(columns, len(result["values"]["values"]), rows)
         case "array":
             return _table([result["values"]], len(result["values"]["values"]), rows)
+        case "figure":
+            return result_text(result["marks"], rows)
     return _cell(result["value"])
 
 
@@ -56,6 +58,8 @@ def columns_of(result: Result) -> tuple[list[str], list[list[Hashable]]]:
             columns = [*_named(result["index"]), result["values"]]
         case "array":
             columns = [result["values"]]
+        case "figure":
+            return columns_of(result["marks"])
         case _:
             return _value_columns(result["value"])
     names = ["" if column["name"] is None else _cell(column["name"]) for column in columns]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from eval_pipeline.core.values import value
 
-Kind = Literal["value", "list", "dict", "array", "series", "frame"]
+Kind = Literal["value", "list", "dict", "array", "series", "frame", "figure"]
 
 _TIME = re.compile(r"(?P<seconds>[^.+T]*T[^.+T-]*)(?:\.(?P<fraction>\d+))?(?P<offset>[+-]\d\d:\d\d(?::\d\d)?)?")
 _SIGNIFICANT_DIGITS = 9
@@ -77,6 +77,8 @@ def _read(result: Any) -> ResultTable:
             return ResultTable("series", _index(index), (_column(values),))
         case {"kind": "array", "values": dict() as values, "shape": list() as shape}:
             return ResultTable("array", (), tuple(_array_columns(_column(values), shape)))
+        case {"kind": "figure", "marks": {"columns": list() as columns}}:
+            return ResultTable("figure", (), tuple(map(_column, columns)))
         case {"kind": "value", "value": value_json}:
             return _from_value(value_json)
     raise ValueError("an object with `kind` is missing")

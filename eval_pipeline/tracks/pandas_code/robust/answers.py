@@ -11,10 +11,19 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.robust.variants import Variant, kept_at, outcomes_on, same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.variants import (
+    Variant,
+    candidates_of,
+    determined,
+    kept_at,
+    outcomes_on,
+    same,
+)
 from eval_pipeline.variants.recipes import row_count, smaller
 
 _SHOWN_ROWS = 20
+_SMALLEST = 6
+"""How many parts of a variant are tried first for a counterexample."""
 _MOST_TEXT = 4000
 
 
@@ -23,8 +32,10 @@ class Behaviour:
     """The results of code on the variants of a turn's tables.
 
     Attributes:
-        results: one result for each variant, as tagged plain data; None if the code has no result there.
-        right: whether each result is the expected one.
+        results: one result for each variant, as tagged plain data; None if the code has no result there. Empty if all
+            are right.
+        right: whether each result is the expected one. Code that is right on all `candidates_of` has one for each of
+            these, other code one for each of `variants_of`.
         counterexample: tables, expected and returned result as texts; None if all are right.
     """
 
@@ -44,14 +55,14 @@ def behaviour_of(gold: PandasGold, code: str) -> Behaviour | None:
     """
     if _is_same_code(code, gold.code or ""):
         return Behaviour((), (), None)
-    variants = variants_of(gold)
-    if not variants:
+    candidates = candidates_of(gold)
+    if not candidates:
         return None
     place = find_home().expected / kept_at(gold, "behaviour", code)
     if (text := read_sealed(place)) is not None:
         told = parse_json(text)
         return Behaviour(tuple(told["results"]), tuple(told["right"]), told["counterexample"])
-    found = _run(gold, variants, code)
+    found = _run(gold, candidates, code)
     told = {"results": found.results, "right": found.right, "counterexample": found.counterexample}
     write_sealed(place, json_text(told))
     return found
@@ -63,15 +74,18 @@ def _is_same_code(code: str, reference: str) -> bool:
     return one is not None and other is not None and ast.dump(one) == ast.dump(other)
 
 
-def _run(gold: PandasGold, variants: Sequence[Variant], code: str) -> Behaviour:
-    results = [row[0] for row in outcomes_on(gold, [one.tables for one in variants], [code])]
-    right = tuple(same(gold, result, one.expected) for result, one in zip(results, variants, strict=True))
+def _run(gold: PandasGold, candidates: Sequence[Variant], code: str) -> Behaviour:
+    results = [row[0] for row in outcomes_on(gold, [one.tables for one in candidates], [code])]
+    right = tuple(same(gold, result, one.expected) for result, one in zip(results, candidates, strict=True))
+    if all(right):
+        return Behaviour((), right, None)
+    decides = [place for place, is_one in enumerate(determined(gold)) if is_one]
+    wrong = [place for place in decides if not right[place]]
     found = None
-    if not all(right):
-        wrong = [place for place, is_right in enumerate(right) if not is_right]
-        place = min(wrong, key=lambda place: row_count(variants[place].tables))
-        found = counterexample(gold, variants[place], code, results[place], any(results))
-    return Behaviour(tuple(results), right, found)
+    if wrong:
+        place = min(wrong, key=lambda place: row_count(candidates[place].tables))
+        found = counterexample(gold, candidates[place], code, results[place], any(results[one] for one in decides))
+    return Behaviour(tuple(results[place] for place in decides), tuple(right[place] for place in decides), found)
 
 
 def counterexample(gold: PandasGold, variant: Variant, code: str, returned: Json, returns: bool) -> Json:
@@ -89,23 +103,14 @@ def counterexample(gold: PandasGold, variant: Variant, code: str, returned: Json
         return {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(None)}
     tried = [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
     show = f"result = {{{', '.join(f'{name!r}: {name}' for name in gold.context.paths)}}}"
-    trusted = outcomes_on(gold, tried, [gold.code, show])
-    given = outcomes_on(gold, tried, [code])
-    differing = [
-        (row_count(tables), place)
-        for place, (tables, (expected, _), (mine,)) in enumerate(zip(tried, trusted, given, strict=True))
-        if expected is not None and not same(gold, mine, expected)
-    ]
-    if not differing:
-        return {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(returned)}
-    _, place = min(differing)
-    (expected, shown), (mine,) = trusted[place], given[place]
-    return {
-        "kind": variant.kind,
-        "tables": _tables(shown),
-        "expected": _text(expected),
-        "returned": _text(mine),
-    }
+    for some in (tried[:_SMALLEST], tried[_SMALLEST:]):  # from the smallest on; most are found among the first
+        trusted = outcomes_on(gold, some, [gold.code, show])
+        given = outcomes_on(gold, some, [code])
+        for (expected, shown), (mine,) in zip(trusted, given, strict=True):
+            if expected is not None and not same(gold, mine, expected):
+                told = {"kind": variant.kind, "tables": _tables(shown)}
+                return {**told, "expected": _text(expected), "returned": _text(mine)}
+    return {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(returned)}
 
 
 def _tables(shown: Json) -> Mapping[str, str]:

@@ -1,9 +1,10 @@
 """Makes the variants of a turn's tables with the right result on each; done once, kept in `$EVAL_HOME/expected`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
+from pathlib import Path
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
@@ -15,13 +16,14 @@ from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.variants.hints import read_hints
-from eval_pipeline.variants.snippets import derive_snippet, run_snippet
+from eval_pipeline.variants.snippets import check_snippet, derive_snippet, run_snippet
 from eval_pipeline.variants.ties import other_ties
 
-_ORDERS = 3
+_ORDERS = 2
+"""Outcomes of the reference code itself, with its rows in other orders, before those of code that breaks ties."""
 _FEW = 5
 """Variants that are run together where all of them took longer than a snippet may."""
-VERSION = 4
+VERSION = 5
 """Raised when the same code on the same tables comes to give other variants."""
 
 
@@ -43,20 +45,44 @@ class Variant:
 def variants_of(gold: PandasGold) -> tuple[Variant, ...]:
     """Returns the variants of a turn on which its reference code determines the result.
 
-    There are none without reference code, if answers or tests decide, or if the case has no tables.
+    There are none without reference code, if answers or tests decide, if the case has no tables, or if the code draws
+    or writes.
 
     Raises:
         NoSandboxError: this machine cannot run the reference code.
     """
-    if gold.code is None or gold.answers or gold.tests is not None or not gold.context.tables:
-        return ()
-    return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in _known(gold))
+    return tuple(one for one, decides in zip(_candidates(gold), determined(gold), strict=True) if decides)
+
+
+def candidates_of(gold: PandasGold) -> tuple[Variant, ...]:
+    """Returns all variants on which the reference code has a result; none if it determines the result on none of them.
+
+    Code that is right on all of them is right on `variants_of` too. Whether results are determined takes several runs
+    of the reference code, which most answers, being right, do not need.
+
+    Raises:
+        NoSandboxError: this machine cannot run the reference code.
+    """
+    found = _known(gold)
+    is_any = any(one["determined"] for one in found) or any(determined(gold))
+    return _candidates(gold) if is_any else ()
+
+
+def determined(gold: PandasGold) -> list[bool]:
+    """Returns for each of `candidates_of` whether it is one of `variants_of`."""
+    known = [one["determined"] for one in _known(gold)]
+    if None not in known:
+        return known
+    found = _once(str(find_home().expected / kept_at(gold, "determined")), _checked, gold)
+    return found or [bool(one) for one in known]
 
 
 def kept_at(gold: PandasGold, what: str, *more: Json) -> str:
     """Returns the file name in `$EVAL_HOME/expected` for something computed from a turn's gold."""
     tables = {table.name: table.content_hash for table in gold.context.tables}
     libraries = [version("pandas"), version("numpy")]
+    if gold.context.layer is not None:
+        libraries.append(gold.context.layer.folder.name)
     told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), tables, libraries, *more]
     return f"{what}-{json_hash(told)}.json"
 
@@ -70,7 +96,7 @@ def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes:
     if not variants:
         return []
     text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
-    found = sandbox().run(text, gold.context.paths)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths)
     if isinstance(found, SnippetFailed):
         if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
             # All together took too long, which on a crowded machine is no fault of the code.
@@ -90,17 +116,24 @@ def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
     return compare(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys).equal
 
 
+def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
+    return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in _known(gold))
+
+
 def _known(gold: PandasGold) -> list[Json]:
-    place = find_home().expected / kept_at(gold, "variants")
-    return _made(str(place), gold)
+    """Returns the candidates as plain data; `determined` is whether the result is, None if that is not known yet."""
+    if gold.code is None or gold.answers or gold.tests is not None or not gold.context.tables or gold.context.output:
+        return []
+    return _once(str(find_home().expected / kept_at(gold, "variants")), _derived, gold)
 
 
-@lru_cache(maxsize=1024)
-def _made(place_text: str, gold: PandasGold) -> list[Json]:
-    place = find_home().expected / place_text
+@lru_cache(maxsize=2048)
+def _once(place_text: str, work: Callable[[PandasGold], list[Json] | None], gold: PandasGold) -> list[Json]:
+    """Returns what is kept in a file, or the result of the work, which is kept; empty if it has none."""
+    place = Path(place_text)
     if (text := read_sealed(place)) is not None:
         return list(parse_json(text))
-    found = _derived(gold)
+    found = work(gold)
     if found is None:
         return []
     write_sealed(place, json_text(found))
@@ -108,32 +141,60 @@ def _made(place_text: str, gold: PandasGold) -> list[Json]:
 
 
 def _derived(gold: PandasGold) -> list[Json] | None:
-    """Returns the variants as plain data; None if the sandbox could not make them."""
+    """Returns the candidates; None if the sandbox could not make them."""
     assert gold.code is not None
     columns = {name for names in gold.context.columns.values() for name in names}
     tables = {table.name: table.content_hash for table in gold.context.tables}
     hints = read_hints(gold.code, columns, json_hash(tables))
-    codes = [gold.code, *other_ties(gold.code)]
-    found = sandbox().run(derive_snippet([*gold.context.paths], hints, codes), gold.context.paths)
+    found = sandbox(gold.context.layer).run(
+        derive_snippet([*gold.context.paths], hints, _tie_breaking(gold)), gold.context.paths
+    )
     if isinstance(found, SnippetFailed):
         return None
     variants_text, told = _listed(found.result["value"])
     rows = [[_result(one) for one in _listed(row)] for row in _listed(told)]
     return [
-        {**variant, "expected": row[0]}
-        for variant, row in zip(parse_json(variants_text), rows, strict=True)
-        if _is_determined(gold, row)
+        {**variant, "expected": first, "determined": _is_determined(gold, first, others) if others else None}
+        for variant, (first, *others) in zip(parse_json(variants_text), rows, strict=True)
+        if first is not None and not _is_empty(first)
     ]
 
 
-def _is_determined(gold: PandasGold, results: Sequence[Json]) -> bool:
-    """Whether the result of the reference code is informative and does not depend on the order of rows and ties."""
-    first = results[0]
-    if first is None or _is_empty(first):
-        return False
+def _checked(gold: PandasGold) -> list[Json] | None:
+    """Returns for each candidate whether its result is determined; None if the sandbox could not find out."""
+    found = _known(gold)
+    unknown = [one for one in found if one["determined"] is None]
+    rows = _run_otherwise(gold, [one["tables"] for one in unknown])
+    if rows is None:
+        return None
+    outcomes = iter(rows)
+    return [
+        _is_determined(gold, one["expected"], next(outcomes)) if one["determined"] is None else one["determined"]
+        for one in found
+    ]
+
+
+def _run_otherwise(gold: PandasGold, variants: Sequence[Json]) -> list[list[Json]] | None:
+    """Returns the results on each variant with other orders of rows and of ties; None if the sandbox has none."""
+    found = sandbox(gold.context.layer).run(
+        check_snippet([*gold.context.paths], variants, _tie_breaking(gold)), gold.context.paths
+    )
+    if isinstance(found, SnippetFailed):
+        return None
+    return [[_result(one) for one in _listed(row)] for row in _listed(found.result["value"])]
+
+
+def _tie_breaking(gold: PandasGold) -> list[str]:
+    """Returns the reference code, and code that means the same but breaks ties in another way."""
+    assert gold.code is not None
+    return [gold.code, *other_ties(gold.code)]
+
+
+def _is_determined(gold: PandasGold, first: Json, others: Sequence[Json]) -> bool:
+    """Whether the result of the reference code does not depend on the order of rows and ties."""
     # Code that breaks ties in another way is made by rule, and may fail where the reference code does not.
-    otherwise = [one for one in results[_ORDERS:] if one is not None]
-    return all(same(gold, one, first) for one in [*results[1:_ORDERS], *otherwise])
+    otherwise = [one for one in others[_ORDERS:] if one is not None]
+    return all(same(gold, one, first) for one in [*others[:_ORDERS], *otherwise])
 
 
 def _is_empty(result: Json) -> bool:

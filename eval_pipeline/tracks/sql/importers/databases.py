@@ -1,8 +1,9 @@
 """The databases of a foreign data set: finds them in files and folders, and writes them to the suite's folder.
 
 It finds SQLite and DuckDB files, Spider's `tables.json` (schemas without data), statistics of columns (from which a
-database without a file is generated), and descriptions of columns in three forms: BIRD's `database_description`
-folders, defog's `table_metadata` and querycraft's `tables`.
+database without a file is generated), and descriptions of columns in five forms: BIRD's `database_description` folders,
+defog's `table_metadata`, querycraft's `tables`, KaggleDBQA's `column_descriptions` and LiveSQLBench's
+`<database>_column_meaning_base.json`.
 """
 
 import csv
@@ -26,6 +27,7 @@ from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatist
 from eval_pipeline.tracks.sql.importers.synthesis import synthesise
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+_MEANINGS = "_column_meaning_base"
 _BIRD_FOLDER = "database_description"
 Descriptions = Mapping[str, Mapping[str, str]]
 """The descriptions, by table and column."""
@@ -47,7 +49,7 @@ class Databases:
         self.schemas: dict[str, Mapping[str, Any]] = {}
         self.statistics: dict[str, DatabaseStatistics] = {}
         self._descriptions: dict[str, Callable[[], Descriptions]] = {}
-        for path in chain.from_iterable(map(_files_below, given)):
+        for path in chain.from_iterable(map(files_below, given)):
             self._take(path)
 
     def _take(self, path: Path) -> None:
@@ -64,11 +66,16 @@ class Databases:
         if isinstance(found, list):
             entries = [entry for entry in found if isinstance(entry, dict) and "table_names_original" in entry]
             self.schemas |= {str(entry.get("db_id", "")): entry for entry in entries}
+            for entry in entries:
+                if isinstance(entry.get("column_descriptions"), list):
+                    self._descriptions[str(entry.get("db_id", ""))] = partial(_of_kaggledbqa, entry)
             self.statistics |= read_statistics(path, [(i, one) for i, one in enumerate(found) if is_statistics(one)])
         elif isinstance(found, dict) and (
             isinstance(found.get("table_metadata"), dict) or isinstance(found.get("tables"), list)
         ):
             self._descriptions[path.stem] = lambda: _of_json(found)
+        elif isinstance(found, dict) and path.stem.endswith(_MEANINGS):
+            self._descriptions[path.stem.removesuffix(_MEANINGS)] = partial(_of_livesqlbench, found)
 
     @property
     def names(self) -> list[str]:
@@ -148,7 +155,8 @@ class Databases:
             described.write_text(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-def _files_below(path: Path) -> Iterator[Path]:
+def files_below(path: Path) -> Iterator[Path]:
+    """Yields a file, or the files of a folder at any depth."""
     if path.is_dir():
         # Archives made on a Mac contain a second file, `._name`, for each file.
         yield from (found for found in sorted(path.rglob("[!.]*")) if found.is_file())
@@ -193,6 +201,27 @@ def _of_json(found: Mapping[str, Any]) -> Descriptions:
         for table in found["tables"]
         if isinstance(table, dict) and "name" in table
     }
+
+
+def _of_kaggledbqa(entry: Mapping[str, Any]) -> Descriptions:
+    """Reads `column_descriptions`, a text for each entry of `column_names_original`."""
+    tables, found = entry["table_names_original"], dict[str, dict[str, str]]()
+    for (table, column), text in zip(entry["column_names_original"], entry["column_descriptions"], strict=False):
+        if isinstance(text, str) and 0 <= table < len(tables):
+            found.setdefault(tables[table], {})[column] = _one_line(text)
+    return found
+
+
+def _of_livesqlbench(meanings: Mapping[str, Any]) -> Descriptions:
+    """Reads `{"database|table|column": text}`; columns with JSON have `column_meaning` and `fields_meaning`."""
+    found: dict[str, dict[str, str]] = {}
+    for place, told in meanings.items():
+        _, table, column = [*place.split("|"), "", "", ""][:3]
+        if isinstance(told, dict):
+            fields = told.get("fields_meaning")
+            told = _one_line(str(told.get("column_meaning") or ""), json.dumps(fields) if fields else None)
+        found.setdefault(table, {})[column] = _one_line(str(told))
+    return found
 
 
 def _of_statistics(found: DatabaseStatistics) -> Descriptions:

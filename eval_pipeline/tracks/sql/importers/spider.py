@@ -14,7 +14,9 @@ from eval_pipeline.tracks.sql.importers.databases import Databases
 from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
 
-class _Question(BaseModel):
+class SpiderQuestion(BaseModel):
+    """A question in Spider's form."""
+
     model_config = FOREIGN
     db_id: str = Field(min_length=1)
     question: str = Field(min_length=1)
@@ -24,12 +26,27 @@ class _Question(BaseModel):
 def read_spider(source: Path, limit: int | None, given: Sequence[Path], folder: Path) -> Iterator[dict[str, Json]]:
     """Yields the cases in the suite's file format, in file order, and writes their databases to the suite's folder.
 
-    Questions about one database with the same query are different wordings of one question, and share a cluster.
-
     Raises:
         InputError: an entry is wrong (the message names entry and field), or a database was not given.
     """
-    questions = checked(_Question, source, json_objects(source), limit)
+    yield from spider_cases(source, read_questions(source, limit), given, folder)
+
+
+def read_questions(source: Path, limit: int | None) -> list[SpiderQuestion]:
+    """Returns the first questions of a file. Raises an InputError that names every wrong entry and field."""
+    return checked(SpiderQuestion, source, json_objects(source), limit)
+
+
+def spider_cases(
+    source: Path, questions: Sequence[SpiderQuestion], given: Sequence[Path], folder: Path
+) -> Iterator[dict[str, Json]]:
+    """Yields the cases of questions, and writes their databases to the suite's folder.
+
+    Questions about one database with the same query are different wordings of one question, and share a cluster.
+
+    Raises:
+        InputError: a database was not given.
+    """
     databases, wanted = Databases(given), [found.db_id for found in questions]
     databases.require(source, "db_id", wanted)
     databases.put(wanted, folder)

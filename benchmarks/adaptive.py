@@ -1,0 +1,57 @@
+"""Turns and dollars of `run --until` on the shipped suites: `python -m benchmarks.adaptive`.
+
+`simulated-strong` answers each suite in full. `simulated-weak` is then asked until it is decided against it, until its
+accuracy is known to ±5 points, and in full. Both are priced like a real model, by the tokens that they count.
+"""
+
+import argparse
+import shutil
+import tempfile
+from datetime import date
+from pathlib import Path
+
+import yaml
+
+import eval_pipeline as ep
+
+PRICE = {"input": 3.0, "output": 15.0}
+RULES = ("decided-against simulated-strong", "±5pp", None)
+DAY = date(2026, 3, 1)
+
+
+def priced(data: Path, folder: Path) -> Path:
+    """A copy of the suites and model versions, with prices."""
+    shutil.copytree(data, folder, symlinks=True)
+    file = folder / "model_versions.yaml"
+    told = yaml.safe_load(file.read_text())
+    for version in told["model_versions"]:
+        if version["provider"] == "simulated":
+            version["price"] = PRICE
+    file.write_text(yaml.safe_dump(told, allow_unicode=True))
+    return folder
+
+
+def main() -> None:
+    """Prints a line for each suite and rule."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--suite", action="append", help="a suite; default: all shipped ones")
+    options.add_argument("--data", type=Path, default=Path(__file__).parents[1] / "data")
+    chosen = options.parse_args()
+    suites = chosen.suite or sorted(path.name for path in (chosen.data / "suites").iterdir())
+    with tempfile.TemporaryDirectory() as folder:
+        home, data = Path(folder) / "home", priced(chosen.data, Path(folder) / "data")
+        ways = {"home": home, "data": data, "report": False}
+        for suite in suites:
+            ep.run(suite, "simulated-strong", eval_date=DAY, **ways)
+            for place, rule in enumerate(RULES):
+                day = date(2026, 3, 2 + place)
+                (row,) = ep.run(suite, "simulated-weak", eval_date=day, until=rule, **ways).rows
+                print(
+                    f"{suite} · {rule or 'in full'}: {row['turns']} turns, ${row['usd_total']:.4f}, "
+                    f"{row['accuracy']:.1%} [{row['low']:.1%}, {row['high']:.1%}]",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()

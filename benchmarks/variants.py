@@ -1,0 +1,88 @@
+"""CPU that variants and mutants cost on the sample suite of pandas: `python -m benchmarks.variants [--every 3]`.
+
+For each turn, beginning with an empty cache: an answer that is right, one that is wrong (a mutant of the reference
+code, explained by what it lacks), and both once more. Counted are this process and those of its sandbox; running the
+answer on the given tables, which every turn has, is not.
+"""
+
+import argparse
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from benchmarks.sandbox import used_by_zygotes
+from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
+from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.explaining import explained
+from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
+from eval_pipeline.tracks.pandas_code.robust.variants import variants_of
+
+SUITE = Path(__file__).parents[1] / "data/suites/pandas_sample"
+
+
+def used() -> float:
+    """CPU milliseconds of this process and of its sandbox."""
+    return 1000 * (time.process_time() + used_by_zygotes())
+
+
+def cost(work: Callable[[], object]) -> float:
+    """CPU milliseconds of some work."""
+    before = used()
+    work()
+    return used() - before
+
+
+def judged(gold: PandasGold, code: str) -> None:
+    """Does with an answer what its evidence does: runs it on the variants and explains what is wrong."""
+    found = behaviour_of(gold, code)
+    if found is not None:
+        explained(gold, found)
+
+
+def turns(every: int) -> Iterator[PandasGold]:
+    """Some turns of the suite whose reference code has mutants."""
+    found = [turn.gold for case in read_suite(read_header(SUITE)).cases for turn in case.turns]
+    yield from (gold for gold in found[::every] if gold.code is not None and turn_mutants(gold))
+
+
+def told(name: str, costs: list[float]) -> None:
+    """Prints median and 90th percentile."""
+    tenth = statistics.quantiles(costs, n=10)[-1]
+    print(f"{name:46} median {statistics.median(costs):6.0f} ms, 90th percentile {tenth:6.0f} ms")
+
+
+def main() -> None:
+    """Prints the figures."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--every", type=int, default=1)
+    names = (
+        "a right answer, the first of its turn",
+        "a wrong answer, after the right one",
+        "both, the first of their turn",
+        "both again",
+    )
+    costs: dict[str, list[float]] = {name: [] for name in names}
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["EVAL_HOME"] = home
+        for gold in turns(parser.parse_args().every):
+            expected_result(gold)  # the zygote has the tables from now on
+            assert gold.code is not None
+            right, wrong = f"unused = 0\n{gold.code}", turn_mutants(gold)[0].code
+            first, second = cost(partial(judged, gold, right)), cost(partial(judged, gold, wrong))
+            again = cost(partial(judged, gold, right)) + cost(partial(judged, gold, wrong))
+            if variants_of(gold):
+                for name, part in zip(names, (first, second, first + second, again), strict=True):
+                    costs[name].append(part)
+    print(f"{len(costs[names[0]])} turns; load of the machine {os.getloadavg()[0] / (os.cpu_count() or 1):.1f} a core")
+    for name in names:
+        told(name, costs[name])
+
+
+if __name__ == "__main__":
+    main()

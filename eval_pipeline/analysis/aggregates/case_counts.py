@@ -1,0 +1,63 @@
+"""Counts the cases of a suite that an evaluation covers, and those that it does not, by cause."""
+
+from collections.abc import Iterator
+
+import pyarrow.compute as pc
+
+from eval_pipeline.analysis.aggregates.base import Turns
+from eval_pipeline.core.left_out import (
+    BUDGET,
+    EXCLUDED,
+    NOT_ASKED,
+    PART,
+    UNDECIDED,
+    UNREADABLE,
+    WRONG,
+    WRONG_GOLD,
+    CaseCounts,
+    Cause,
+)
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES
+from eval_pipeline.workspace.planned import planned_scope
+from eval_pipeline.workspace.scope import Scope
+
+READS = (CASES, LEFT_OUT_CASES, GOLD_OVERRIDES, GENERATIONS)
+
+
+def case_counts(turns: Turns) -> CaseCounts:
+    """Returns how many cases have a scored turn, and why the others have none.
+
+    A case counts for the first cause that applies, in the order: wrong in the files, left out of the run's part of the
+    suite, not asked for lack of budget, excluded by an override, without a verdict.
+    """
+    scored = turns.results.filter(pc.is_valid(turns.results["correct"]))
+    done = set(scored["case_id"].to_pylist())
+    causes = [cause for cause in (*_in_files(turns), *_in_run(turns, done)) if cause.cases]
+    return CaseCounts(len(done), len(done) + sum(cause.cases for cause in causes), tuple(causes))
+
+
+def _in_files(turns: Turns) -> Iterator[Cause]:
+    """Yields what is left out of every evaluation of the suite."""
+    rows = turns.read(LEFT_OUT_CASES).to_pylist()
+    for cause in (WRONG, UNREADABLE, WRONG_GOLD):
+        yield Cause.of(cause, [row["why"] for row in rows if row["cause"] == cause])
+
+
+def _in_run(turns: Turns, done: set[str]) -> Iterator[Cause]:
+    """Yields what is left out of this evaluation only; `done` are the cases with a scored turn."""
+    asked = turns.read(GENERATIONS, ["case_id", "call_error"])
+    refused = set(asked.filter(pc.equal(asked["call_error"], CallErrorKind.BUDGET.value))["case_id"].to_pylist())
+    tried = set(asked["case_id"].to_pylist())
+    missing = [case for case in turns.read(CASES, ["case_id"])["case_id"].to_pylist() if case not in done]
+    others = [case for case in missing if case in tried and case not in refused]
+    excluded = {
+        row["case_id"]: f"{row['case_id']}: {row['why']}"
+        for row in turns.read(GOLD_OVERRIDES).to_pylist()
+        if row["action"] == "excluded"
+    }
+    scope = Scope.from_label(planned_scope(turns.inputs.workspace, turns.partition))
+    yield Cause.of(NOT_ASKED if scope.is_full else PART, [""] * sum(case not in tried for case in missing))
+    yield Cause.of(BUDGET, [""] * sum(case in refused for case in missing))
+    yield Cause.of(EXCLUDED, [excluded[case] for case in others if case in excluded])
+    yield Cause.of(UNDECIDED, [case for case in others if case not in excluded])

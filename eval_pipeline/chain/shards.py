@@ -1,0 +1,145 @@
+"""Runs a stage in shards on a cluster, and writes their rows to the record as a stage that ran here would.
+
+A shard is a range of whole cases. Its name is a hash of the range and of all that decides the stage's result, so that a
+part computed by an earlier, interrupted run is used again, and one that was made from anything else is not.
+"""
+
+import os
+import shutil
+import socket
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import pyarrow.compute as pc
+
+from eval_pipeline.chain.evaluation import stage_of
+from eval_pipeline.chain.freshness import made_from
+from eval_pipeline.chain.stage import Facts, Stage
+from eval_pipeline.cluster.port import Cluster, Task
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.store.tables import TURNS
+from eval_pipeline.tracks.capabilities import evidence_cpu_s_of
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts_folder
+from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
+
+TURNS_A_SHARD = "EVAL_SHARD_TURNS"
+"""Environment variable: answers in a shard; by default as many as a track takes some 45 CPU seconds for."""
+SHARD_CPU_S = 45.0
+
+
+def run_in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: Mapping[str, str], cluster: Cluster) -> Facts:
+    """Makes the tables of a stage from the parts of its shards, which the cluster computes where they are missing."""
+    tasks = tasks_of(stage, inputs, made)
+    writers = {table.name: outputs.rows(table) for table in stage.writes}
+    told = inputs.counted(f"{stage.name}, in shards", cluster.map(run_shard, tasks), len(tasks))
+    hosts: dict[str, int] = {}
+    for task, found in zip(tasks, told, strict=True):
+        hosts[str(found["host"])] = hosts.get(str(found["host"]), 0) + 1
+        for table, row in part_rows(part_path(inputs, stage.name, str(task["name"]))):
+            writers[table].add(row)
+    return {"shards": len(tasks), "workers": dict(sorted(hosts.items()))}
+
+
+def drop_parts(stage: Stage, inputs: Inputs) -> None:
+    """Removes the parts of a stage whose tables are written, those of earlier attempts too."""
+    folder = parts_folder(inputs, stage.name)
+    shutil.rmtree(folder, ignore_errors=True)
+    for parent in folder.parents[:4]:
+        try:
+            parent.rmdir()
+        except OSError:  # others still have parts there, or it is gone
+            return
+
+
+def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task]:
+    """Cuts a stage into shards: plain values that any process with this home can compute a part from."""
+    home, place, base = inputs.workspace.home, inputs.place, json_hash(dict(made))
+    return [
+        {
+            "name": json_hash([base, within.start, within.stop])[:32],
+            "stage": stage.name,
+            "made_from": base,
+            "first": within.start,
+            "end": within.stop,
+            "home": str(home.root.absolute()),
+            "data": str(home.data.absolute()),
+            "suite": place.suite,
+            "model_version": place.model_version,
+            "eval_date": place.eval_date.isoformat(),
+        }
+        for within in cut(_turns_of_cases(inputs), inputs.version.samples_per_turn, _turns_a_shard(inputs))
+    ]
+
+
+def cut(turns: Sequence[int], samples: int, most: int) -> Iterator[range]:
+    """Yields ranges of whole cases with at most so many answers each, or of a single case with more.
+
+    Args:
+        turns: turns of each case, in the suite's order.
+        samples: answers to each turn.
+        most: answers in a range.
+    """
+    first, answers = 0, 0
+    for place, count in enumerate(turns):
+        if place > first and answers + count * samples > most:
+            yield range(first, place)
+            first, answers = place, 0
+        answers += count * samples
+    if first < len(turns):
+        yield range(first, len(turns))
+
+
+def _turns_of_cases(inputs: Inputs) -> list[int]:
+    """Returns the number of turns of each case, in the suite's order."""
+    cases = inputs.read(TURNS, ["case_id"])["case_id"].combine_chunks()
+    return [int(count) for count in pc.value_counts(cases).field("counts").to_pylist()]
+
+
+def _turns_a_shard(inputs: Inputs) -> int:
+    text = os.environ.get(TURNS_A_SHARD, "").strip()
+    if not text:
+        return max(1, round(SHARD_CPU_S / evidence_cpu_s_of(inputs.track)))
+    if not text.isdecimal() or not int(text):
+        raise UsageError(f"{TURNS_A_SHARD} is '{text}'; expected a number of answers, at least 1")
+    return int(text)
+
+
+def run_shard(task: Task) -> dict[str, Json]:
+    """Computes a part on a worker, unless it is there.
+
+    Raises:
+        UsageError: this worker holds keys of providers, or has other code, libraries or files than the run.
+        NoSandboxError: it cannot confine what models wrote.
+    """
+    started = time.monotonic()
+    told: dict[str, Json] = {"host": socket.gethostname(), "reused": True, "tier": None}
+    place = Partition(_text(task, "suite"), _text(task, "model_version"), date.fromisoformat(_text(task, "eval_date")))
+    inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
+    path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
+    if not path.exists():
+        told["tier"] = admit(inputs.track)
+        stage = stage_of(inputs.track, _text(task, "stage"))
+        _check_same(stage, inputs, task)
+        within = range(int(task["first"]), int(task["end"]))
+        shard = inputs.anew(within=within)
+        assert stage.run is not None
+        with open_part(shard, stage.writes, path) as outputs:
+            stage.run(shard, outputs)
+        told["reused"] = False
+    return told | {"seconds": time.monotonic() - started}
+
+
+def _text(task: Task, name: str) -> str:
+    found: Any = task[name]
+    return str(found)
+
+
+def _check_same(stage: Stage, inputs: Inputs, task: Task) -> None:
+    if json_hash(made_from(stage, inputs)) != task["made_from"]:
+        raise refuse_other_code()

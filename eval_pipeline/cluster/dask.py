@@ -1,0 +1,153 @@
+"""Dask behind the port. The only module that imports it, and only where `EVAL_CLUSTER` is set."""
+
+import asyncio
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from eval_pipeline.cluster.address import ADDRESS, Address
+from eval_pipeline.cluster.port import Cluster, Task, Work
+from eval_pipeline.cluster.stragglers import Ledger
+from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
+from eval_pipeline.core.model import Json
+
+_CONNECT_S, _WORKERS_S = 30.0, 30.0
+_ALIVE_S = 2.0
+_LOOK_S = 0.5
+"""How often stragglers and new workers are looked for."""
+
+
+@contextmanager
+def dask_cluster(address: Address) -> Iterator[Cluster]:
+    """Connects to a scheduler; the connection is closed at the end, and with it ends what this process has submitted.
+
+    Raises:
+        MissingExtraError: the extra `cluster` is not installed.
+        UsageError: no scheduler answers, or it has no workers.
+    """
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError(f"{ADDRESS} needs Dask; install eval-pipeline[cluster]") from error
+    dask: Any = distributed
+    security = None
+    if address.certificate is not None:
+        security = dask.Security(
+            tls_ca_file=str(address.ca),
+            tls_client_cert=str(address.certificate),
+            tls_client_key=str(address.key),
+            require_encryption=True,
+        )
+    try:
+        client = dask.Client(address.url, timeout=_CONNECT_S, security=security, set_as_default=False)
+    except (OSError, ValueError) as error:  # a refused or silent port, or certificates that do not fit
+        raise UsageError(f"no scheduler answers at {ADDRESS}={address.url}: {error}") from error
+    try:
+        _wait_for_workers(client, address)
+        yield DaskCluster(client, address)
+    finally:
+        with suppress(Exception):  # the scheduler may be gone; what was computed is on the disk
+            client.close(timeout=5)
+
+
+def _wait_for_workers(client: Any, address: Address) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_WORKERS_S)
+    except TimeoutError as error:
+        raise UsageError(f"the scheduler at {address.url} has no workers; start one with `dask worker`") from error
+
+
+class DaskCluster:
+    """Keeps exactly as many tasks submitted as there are places, so that none starts after this process has died."""
+
+    def __init__(self, client: Any, address: Address) -> None:
+        self._client = client
+        self._address = address
+
+    def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
+        """See `Cluster.map`."""
+        ledger, running = Ledger(len(tasks)), dict[Any, int]()
+        told: dict[int, Mapping[str, Json]] = {}
+        following = 0
+        try:
+            while following < len(tasks):
+                self._start(work, tasks, ledger, running)
+                for future in self._ended(running):
+                    if (task := running.pop(future, None)) is None:
+                        continue  # its twin, which ended at the same time, was looked at first
+                    found = self._result(future)
+                    if ledger.ended(task, time.monotonic()):
+                        told[task] = found
+                        self._drop(running, task)
+                self._start(work, tasks, ledger, running)  # workers go on while the caller is busy with what is done
+                while following in told:
+                    yield told.pop(following)
+                    following += 1
+        finally:
+            self._drop(running)
+
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        """See `Cluster.call`."""
+        loop = asyncio.get_running_loop()
+        ended = asyncio.Event()
+        future = self._client.submit(work, dict(task), pure=False)
+        future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+        try:
+            while not ended.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(ended.wait(), _ALIVE_S)
+                self._check_alive()
+            return await asyncio.to_thread(self._result, future)
+        finally:
+            if not future.done():
+                with suppress(Exception):  # the scheduler may be gone
+                    self._client.cancel([future], asynchronous=True)
+
+    def _check_alive(self) -> None:
+        if self._client.status != "running":
+            raise EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
+
+    def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
+        free = sum(self._client.nthreads().values()) - len(running)
+        for _ in range(free):
+            task = ledger.next(time.monotonic())
+            if task is None:
+                return
+            # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
+            running[self._client.submit(work, dict(tasks[task]), pure=False)] = task
+
+    def _ended(self, running: Mapping[Any, int]) -> list[Any]:
+        import distributed
+
+        dask: Any = distributed
+        if not running:  # all workers have left for the moment
+            time.sleep(_LOOK_S)
+        else:
+            with suppress(TimeoutError), self._client.as_current():
+                dask.wait(list(running), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
+        self._check_alive()
+        return [future for future in running if future.done()]
+
+    def _result(self, future: Any) -> Mapping[str, Json]:
+        from distributed import CancelledError, KilledWorker
+
+        try:
+            found: Mapping[str, Json] = future.result()
+        except KilledWorker as error:
+            text = "workers die at a shard again and again, mostly for want of memory; the workers' logs say why"
+            raise EvalError(text) from error
+        except CancelledError as error:
+            text = f"the scheduler at {self._address.url} has dropped a shard; what is computed is kept, run again"
+            raise EvalError(text) from error
+        future.release()  # a result that the scheduler still holds would be computed again if its worker died
+        return found
+
+    def _drop(self, running: dict[Any, int], task: int | None = None) -> None:
+        """Cancels the other copies of a task, or all that still runs."""
+        dropped = [future for future, of in running.items() if task is None or of == task]
+        for future in dropped:
+            del running[future]
+        if dropped:
+            with suppress(Exception):  # the scheduler may be gone
+                self._client.cancel(dropped)

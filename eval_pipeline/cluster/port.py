@@ -1,0 +1,44 @@
+"""The port: what the runner asks of a cluster, whatever the engine."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Protocol
+
+from eval_pipeline.core.model import Json
+
+Task = Mapping[str, Json]
+"""What a shard is made of, as plain values without secrets; `name` identifies it."""
+Work = Callable[[Task], Mapping[str, Json]]
+"""Computes a shard and puts its part; returns facts about it, among them `seconds`. A function of a module, so that
+other processes can import it; computing a shard twice does no harm."""
+
+
+class Cluster(Protocol):
+    """Runs shards somewhere."""
+
+    def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
+        """Yields the facts of each task, in the order of the tasks, as soon as it and those before it are done.
+
+        Raises:
+            EvalError: raised by the work, or the cluster cannot do it.
+        """
+
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        """Returns the facts of a single task, for callers that have many of them waiting; raises like `map`."""
+
+
+def open_cluster() -> AbstractContextManager[Cluster] | None:
+    """Returns the cluster that the environment names, to be opened; None if everything runs in this process.
+
+    Raises:
+        UsageError: the address is refused; see `cluster_address`.
+        MissingExtraError: the extra `cluster` is not installed.
+    """
+    from eval_pipeline.cluster.address import cluster_address
+
+    address = cluster_address()
+    if address is None:
+        return None
+    from eval_pipeline.cluster.dask import dask_cluster
+
+    return dask_cluster(address)

@@ -1,0 +1,124 @@
+"""Opens the executor of artefacts: in this process, or on the workers of a cluster while this process asks."""
+
+import asyncio
+import atexit
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from threading import Lock
+from typing import Any, ClassVar
+
+from eval_pipeline.cluster.port import Cluster, Task, open_cluster
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.store.tables import CASES
+from eval_pipeline.tracks.base import Executor, Track
+from eval_pipeline.tracks.capabilities import executor_of
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
+from eval_pipeline.workspace.workspace import Workspace
+
+
+@asynccontextmanager
+async def open_executor(inputs: Inputs) -> AsyncIterator[Executor]:
+    """Opens the track's executor; if `EVAL_CLUSTER` is set and executing takes time, artefacts run on its workers.
+
+    Asking stays in this process, so that budgets and rate limits stay whole, and workers need no keys.
+    """
+    async with executor_of(inputs.track) as local:
+        opened = None if local.immediate else open_cluster()
+        if opened is None:
+            yield local
+            return
+        with opened as cluster:
+            yield RemoteExecutor(cluster, inputs)
+
+
+class RemoteExecutor:
+    """Executes artefacts on workers, with the outcome that they have in this process."""
+
+    immediate: ClassVar[bool] = False
+
+    def __init__(self, cluster: Cluster, inputs: Inputs) -> None:
+        self._cluster = cluster
+        self._track = inputs.track
+        home = inputs.workspace.home
+        self._of_suite: dict[str, Json] = {
+            "home": str(home.root.absolute()),
+            "data": str(home.data.absolute()),
+            "suite": inputs.suite,
+            "code": _code(inputs.workspace, inputs.suite),
+        }
+
+    async def execute(self, artefact: Any, case: Case) -> Outcome:
+        """Returns the outcome of an artefact. Raises EvalError if no worker can execute it."""
+        written = json_text(self._track.artefact_json(artefact))
+        task = {**self._of_suite, "name": case.id, "case": case.id, "artefact": written}
+        return _outcome(await self._cluster.call(execute_there, task))
+
+
+def execute_there(task: Task) -> dict[str, Json]:
+    """Executes an artefact on a worker.
+
+    Raises:
+        UsageError: the worker is not fit for it; see `workers.admit`.
+        NoSandboxError: it has no sandbox.
+    """
+    suite = str(task["suite"])
+    workspace = at_home(str(task["home"]), str(task["data"]))
+    track = workspace.track(suite)
+    admit(track)
+    if _code(workspace, suite) != task["code"]:
+        raise refuse_other_code()
+    artefact = track.artefact_from_json(parse_json(str(task["artefact"])))
+    outcome = _kept_executor(track.name, track).execute(artefact, _case(workspace, suite, str(task["case"])))
+    if isinstance(outcome, Failed):
+        return {"failed": outcome.error_class.value, "message": outcome.message, "tier": outcome.tier}
+    return {"value": json_text(outcome.value), "tier": outcome.tier}
+
+
+def _outcome(told: Any) -> Outcome:
+    if "failed" in told:
+        return Failed(ErrorClass(told["failed"]), told["message"], told["tier"])
+    return Ran(parse_json(told["value"]), told["tier"])
+
+
+def _code(workspace: Workspace, suite: str) -> str:
+    """Returns a hash of the code, the libraries and the cases that decide outcomes."""
+    from eval_pipeline.stages.code import attempts_code
+
+    inputs = Inputs(workspace, suite)
+    found = workspace.fingerprints.of(*attempts_code(inputs))
+    return json_text([found.code, sorted(found.libraries.items()), inputs.hashes((CASES,))])
+
+
+def _case(workspace: Workspace, suite: str, case_id: str) -> Case:
+    cases = workspace.cases(suite)
+    held = {"of": suite, "cases": str(id(cases))}
+    found: dict[str, Case] = workspace.remembered("cases by id", held, lambda: {case.id: case for case in cases})
+    return found[case_id]
+
+
+class _Kept:
+    """An executor that stays open as long as the worker lives, with an event loop of its own."""
+
+    def __init__(self, track: Track) -> None:
+        self._lock, self._runner, self._stack = Lock(), asyncio.Runner(), AsyncExitStack()
+        self._executor = self._runner.run(self._stack.enter_async_context(executor_of(track)))
+        atexit.register(self._close)
+
+    def execute(self, artefact: Any, case: Case) -> Outcome:
+        with self._lock:
+            return self._runner.run(self._executor.execute(artefact, case))
+
+    def _close(self) -> None:
+        self._runner.run(self._stack.aclose())
+        self._runner.close()
+
+
+_kept: dict[str, _Kept] = {}
+
+
+def _kept_executor(name: str, track: Track) -> _Kept:
+    if name not in _kept:
+        _kept[name] = _Kept(track)
+    return _kept[name]

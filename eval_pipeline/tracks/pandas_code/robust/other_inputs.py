@@ -1,0 +1,69 @@
+"""Runs an answer that is a function, and is judged by tests, on other inputs than those of the tests."""
+
+import ast
+import re
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.sealed import read_sealed, write_sealed
+from eval_pipeline.sandbox import Assertions, SnippetFailed
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.robust.variants import kept_at
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.variants.snippets import inputs_snippet
+
+_CHECKED = re.compile(r"^check\((?P<name>\w+)\)\s*\Z", re.M)
+_NONE = "LookupError"
+
+
+def checked_function(gold: PandasGold) -> str | None:
+    """Returns the name of the function that the tests check; None if they check anything else, or need more than the
+    answer itself.
+
+    Such tests end with `check(name)`, and the reference code defines the function, as in HumanEval and PandasEval.
+    """
+    if gold.tests is None or gold.code is None or gold.context.tables or gold.context.template is not None:
+        return None
+    found = _CHECKED.search(gold.tests)
+    try:
+        defined = {node.name for node in ast.parse(gold.code).body if isinstance(node, ast.FunctionDef)}
+    except SyntaxError:
+        return None
+    return found["name"] if found is not None and found["name"] in defined else None
+
+
+def wrong_input(gold: PandasGold, code: str) -> Json:
+    """Returns the first other input for which code is wrong.
+
+    Returns:
+        `{"kind", "input", "expected", "returned"}` as texts; empty if the code is right for all, None if the tests
+        check no function or there is no other input.
+
+    Raises:
+        NoSandboxError: this machine cannot run code.
+    """
+    name = checked_function(gold)
+    if name is None:
+        return None
+    place = find_home().expected / kept_at(gold, "inputs", gold.tests, code)
+    if (text := read_sealed(place)) is not None:
+        return parse_json(text)
+    found = _run(gold, name, code)
+    write_sealed(place, json_text(found))
+    return found
+
+
+def _run(gold: PandasGold, name: str, code: str) -> Json:
+    assert gold.tests is not None
+    assert gold.code is not None
+    tests = Assertions(inputs_snippet(gold.code, gold.tests, name), gold.code)
+    found = sandbox().run(code, {}, tests=tests)
+    if not isinstance(found, SnippetFailed):
+        return {}
+    if found.exception == _NONE:
+        return None
+    try:
+        return dict(parse_json(found.message))
+    except ValueError:  # it ended in another way, e.g. took too long
+        return {"kind": "", "input": "", "expected": "", "returned": found.message}

@@ -1,0 +1,151 @@
+"""Reads LiveSQLBench's tasks (`livesqlbench_data.jsonl`, and its variant for SQLite).
+
+The public file has no answers. They are sent by mail as a second file, with `instance_id`, `sol_sql` and
+`external_knowledge`, and are merged with the tasks. A database `crypto` has `crypto_template.sqlite` or
+`crypto.sqlite`, the knowledge that questions need in `crypto_kb.jsonl`, and descriptions of columns in
+`crypto_column_meaning_base.json`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, Field, field_validator
+
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
+from eval_pipeline.tracks.import_notes import add_import_notes
+from eval_pipeline.tracks.sql.importers.databases import Databases, files_below
+from eval_pipeline.tracks.sql.importers.query_tags import query_tags
+
+_TEMPLATE, _KNOWLEDGE = "_template", "_kb.jsonl"
+_QUERY = "query"
+
+
+class _Answer(BaseModel):
+    model_config = FOREIGN
+    instance_id: str = Field(min_length=1)
+    sol_sql: list[str] = []
+    external_knowledge: list[int] = []
+
+    @field_validator("sol_sql", mode="before")
+    @classmethod
+    def _as_list(cls, value: Any) -> Any:
+        return [value] if isinstance(value, str) and value else value or []
+
+
+class _Task(_Answer):
+    selected_database: str = Field(min_length=1)
+    query: str = Field(min_length=1)
+    preprocess_sql: list[str] = []
+    category: str = "Query"
+    conditions: Mapping[str, Any] | None = None
+    difficulty_tier: str = ""
+
+
+class _Knowledge(BaseModel):
+    model_config = FOREIGN
+    id: int
+    knowledge: str
+    definition: str = ""
+    description: str = ""
+    children_knowledge: list[int] | int | None = None
+
+
+def read_livesqlbench(
+    source: Path, limit: int | None, given: Sequence[Path], folder: Path
+) -> Iterator[dict[str, Json]]:
+    """Yields the cases in the suite's file format, and writes their databases to the suite's folder.
+
+    The track asks for one query that only reads: tasks of another category, those that change the database first, and
+    those with several statements are left out, and noted.
+
+    Raises:
+        InputError: an entry is wrong (the message names line and field), a database was not given, or a task has no
+            answer.
+    """
+    tasks = checked(_Task, source, json_objects(source), limit)
+    further = [path for one in given for path in files_below(one) if path.suffix == ".jsonl"]
+    tasks = _with_answers(source, tasks, further)
+    kept = [task for task in tasks if task.category.lower() == _QUERY and not _steps(task.preprocess_sql)]
+    kept = [task for task in kept if len(_steps(task.sol_sql)) == 1]
+    if not kept:
+        raise InputError([Problem(str(source), None, "", "has no task of one query that only reads")])
+    if len(kept) < len(tasks):
+        add_import_notes(
+            folder, [f"{len(tasks) - len(kept)} tasks that change the database or have several steps are left out"]
+        )
+    databases, wanted = Databases(given), sorted({task.selected_database for task in kept})
+    for name in wanted:
+        if name not in databases.files and name + _TEMPLATE in databases.files:
+            databases.files[name] = databases.files[name + _TEMPLATE]
+    databases.require(source, "selected_database", wanted)
+    databases.put(wanted, folder)
+    known = {name: _knowledge(further, name) for name in wanted}
+    for task in kept:
+        yield _case(task, known[task.selected_database], databases.dialect(task.selected_database))
+
+
+def _with_answers(source: Path, tasks: Sequence[_Task], further: Sequence[Path]) -> list[_Task]:
+    """Returns the tasks with the answers of the separate file. Raises an InputError for tasks without one."""
+    answers: dict[str, _Answer] = {}
+    for path in further:
+        if path.name.endswith(_KNOWLEDGE):
+            continue
+        entries = [one for one in json_objects(path) if isinstance(one[2], dict) and one[2].get("sol_sql")]
+        if entries:
+            answers |= {found.instance_id: found for found in checked(_Answer, path, entries, None)}
+    merged, missing = [], []
+    for task in tasks:
+        answer = answers.get(task.instance_id)
+        if answer is not None:
+            needs = answer.external_knowledge or task.external_knowledge
+            task = task.model_copy(update={"sol_sql": answer.sol_sql, "external_knowledge": needs})
+        if not task.sol_sql:
+            missing.append(task.instance_id)
+        merged.append(task)
+    if missing:
+        told = f"{len(missing)} tasks have no answer ({missing[0]}, …): give the file of answers, too, with --databases"
+        raise InputError([Problem(str(source), None, "sol_sql", told)])
+    return merged
+
+
+def _steps(statements: Sequence[str]) -> list[str]:
+    return [statement for statement in statements if statement.strip()]
+
+
+def _knowledge(further: Sequence[Path], database: str) -> dict[int, _Knowledge]:
+    paths = [path for path in further if path.name == database + _KNOWLEDGE]
+    return {one.id: one for path in paths for one in checked(_Knowledge, path, json_objects(path), None)}
+
+
+def _case(task: _Task, knowledge: Mapping[int, _Knowledge], dialect: str) -> dict[str, Json]:
+    sql, conditions = _steps(task.sol_sql)[0].strip(), task.conditions or {}
+    difficulty = task.difficulty_tier.lower()
+    tags = [difficulty] if difficulty else []
+    return without_empty(
+        {
+            "id": task.instance_id,
+            "database": task.selected_database,
+            "question": task.query.strip(),
+            "hint": _hint(task.external_knowledge, knowledge),
+            "expected_sql": [sql],
+            "tags": [*tags, *(["order_by"] if conditions.get("order") else []), *query_tags(sql, dialect)],
+            "features": without_empty({"difficulty": difficulty}),
+        }
+    )
+
+
+def _hint(wanted: Sequence[int], knowledge: Mapping[int, _Knowledge]) -> str:
+    """Returns the knowledge that a task needs and what that builds on, a line each."""
+    lines: dict[int, str] = {}
+    waiting = list(wanted)
+    while waiting:
+        found = knowledge.get(number := waiting.pop(0))
+        if found is None or number in lines:
+            continue
+        lines[number] = f"{found.knowledge}: {' '.join((found.definition or found.description).split())}"
+        children = found.children_knowledge
+        waiting += children if isinstance(children, list) else []
+    return "\n".join(lines.values())

@@ -1,0 +1,1 @@
+"""Queries as Spider's evaluator reads them, compared clause by clause."""

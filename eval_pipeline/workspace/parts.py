@@ -1,0 +1,126 @@
+"""Parts: what a shard of a stage has computed, as files in the home until the stage is written to the record.
+
+A part is named by what it is made of, appears whole or not at all, and is never replaced: of two equal shards that run
+at the same time, the first part wins.
+"""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any, TextIO
+
+from eval_pipeline.core.errors import DamagedFileError, StoreError
+from eval_pipeline.store.durable import fsync_path, make_folders, sweep, temporary_path, write_error
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import EVIDENCE
+from eval_pipeline.workspace.columns import GROUP, Columns, by_name
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.outputs import Outputs
+
+_END = "rows"
+"""Key of the last line of a part, which says how many rows it has."""
+
+
+def part_path(inputs: Inputs, stage: str, name: str) -> Path:
+    """Returns where the part of that name is, or will be."""
+    return parts_folder(inputs, stage) / f"{name}.jsonl"
+
+
+def parts_folder(inputs: Inputs, stage: str) -> Path:
+    """Returns the folder of a stage's parts; below the stage it is named as in the record."""
+    return inputs.workspace.home.parts.joinpath(stage, *RecordKey.of(inputs.place).folders(EVIDENCE))
+
+
+class PartOutputs(Outputs):
+    """Outputs of a shard, which go to its part instead of to the record."""
+
+    def __init__(self, inputs: Inputs, tables: Sequence[Table], stack: ExitStack, file: TextIO) -> None:
+        super().__init__(inputs, tables, {}, stack)
+        self._file = file
+        self.written = 0
+
+    def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
+        """Returns a writer that takes rows."""
+        columns = Columns(_PartTable(self, table.name), by_name, group)
+        self._rows.append(columns)
+        return columns
+
+    def keep(self, tables: Sequence[Table], made: Any) -> None:
+        """Does nothing: the next stage runs elsewhere."""
+
+    def line(self, table: str, columns: Mapping[str, Sequence[Any]]) -> None:
+        """Writes rows of a table, as columns."""
+        json.dump({"table": table, "columns": columns}, self._file)
+        self._file.write("\n")
+        self.written += len(next(iter(columns.values())))
+
+
+class _PartTable:
+    def __init__(self, part: PartOutputs, table: str) -> None:
+        self._part, self._table = part, table
+
+    def write(self, columns: Mapping[str, Sequence[Any]]) -> None:
+        self._part.line(self._table, columns)
+
+
+@contextmanager
+def open_part(inputs: Inputs, tables: Sequence[Table], path: Path) -> Iterator[PartOutputs]:
+    """Opens a part; it appears when the block ends normally, unless another process has put it there meanwhile.
+
+    Raises:
+        StoreError: it cannot be written.
+    """
+    temporary = temporary_path(path)
+    try:
+        make_folders(path.parent)
+        sweep(path.parent)
+        with temporary.open("x") as file, ExitStack() as stack:
+            outputs = PartOutputs(inputs, tables, stack, file)
+            yield outputs
+            outputs.flush()
+            json.dump({_END: outputs.written}, file)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+            fsync_path(path.parent)
+    except OSError as error:
+        raise write_error(path, error) from error
+    finally:
+        with suppress(OSError):
+            temporary.unlink()
+
+
+def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yields the rows of a part, each with the name of its table, in the order in which they were written per table.
+
+    Raises:
+        StoreError: there is no such part.
+        DamagedFileError: the part is not whole; it is removed, so that it is computed again.
+    """
+    if not path.exists():
+        raise StoreError(
+            f"a worker has computed {path}, but it is not there; give workers the same home at the same path"
+        )
+    found, said = 0, None
+    try:
+        with path.open() as file:
+            for text in file:
+                line = json.loads(text)
+                if _END in line:
+                    said = line[_END]
+                    break
+                names = list(line["columns"])
+                for values in zip(*line["columns"].values(), strict=True):
+                    found += 1
+                    yield line["table"], dict(zip(names, values, strict=True))
+    except (OSError, ValueError, KeyError, TypeError):
+        said = None
+    if said != found:
+        with suppress(OSError):
+            path.unlink()
+        raise DamagedFileError(f"{path} is not what was written to it; it is removed, run again to compute it again")

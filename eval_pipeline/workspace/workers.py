@@ -1,0 +1,75 @@
+"""What a worker of a cluster checks and prepares before it computes anything for a run."""
+
+import os
+import socket
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.private import make_private
+from eval_pipeline.providers.registry import all_traits
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import worker_tier_of
+from eval_pipeline.workspace.workspace import Workspace
+
+_LOOK_S = 5.0
+
+
+def at_home(home: str, data: str) -> Workspace:
+    """Makes the run's home that of this process, since tracks find databases by it."""
+    os.environ.update(EVAL_HOME=home, EVAL_DATA=data)
+    make_private(Path(home))
+    return _workspace(home, data)
+
+
+@lru_cache(maxsize=4)
+def _workspace(home: str, data: str) -> Workspace:
+    """Kept as long as the worker lives, with what the cases of a suite share."""
+    return Workspace(Home(Path(home), Path(data)))
+
+
+def admit(track: Track) -> str | None:
+    """Returns the sandbox in which this worker confines what models of the track wrote; None if they need none.
+
+    Raises:
+        UsageError: it holds keys of providers, or its code has changed since it was started.
+        NoSandboxError: it has no sandbox.
+    """
+    names = {traits.key_variable for traits in all_traits().values() if traits.key_variable}
+    if held := sorted(name for name in names if os.environ.get(name)):
+        raise UsageError(
+            f"a worker on {socket.gethostname()} has {', '.join(held)}: workers run what models wrote and ask nobody; "
+            "start it without"
+        )
+    _check_loaded()
+    return worker_tier_of(track)
+
+
+def refuse_other_code() -> UsageError:
+    """Returns the error of a worker whose results would not be those of the run."""
+    return UsageError(
+        f"a worker on {socket.gethostname()} sees other code, libraries or files than the run that asks it; "
+        "install the same eval-pipeline there, give it the same home, and start it again"
+    )
+
+
+def newest_source() -> int:
+    """Returns when the newest source file of this package was changed, in ns."""
+    return max(path.stat().st_mtime_ns for path in Path(__file__).parents[1].rglob("*.py"))
+
+
+_newest_when_loaded = newest_source() if "distributed.worker" in sys.modules else 0
+_looked = -_LOOK_S
+
+
+def _check_loaded() -> None:
+    """Fingerprints are of the files; a worker that was started before an upgrade runs other code than they say."""
+    global _looked
+    if not _newest_when_loaded or time.monotonic() - _looked < _LOOK_S:
+        return
+    if newest_source() != _newest_when_loaded:
+        raise UsageError(f"the code on {socket.gethostname()} has changed since its worker was started; start it again")
+    _looked = time.monotonic()

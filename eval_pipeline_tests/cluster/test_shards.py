@@ -1,0 +1,287 @@
+"""A stage in shards writes what it writes in one piece: same bytes, whichever order, interruptions and repeats."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.chain import runner, shards
+from eval_pipeline.chain.evaluation import stage_of
+from eval_pipeline.chain.runner import run_chain
+from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
+from eval_pipeline.cluster.port import Task, Work
+from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
+from eval_pipeline.core.model import Attempt, Json, Partition
+from eval_pipeline.operations import pruning, removing
+from eval_pipeline.operations.purging import Removal
+from eval_pipeline.stages.attempts import rows
+from eval_pipeline.store.tables import EVIDENCE
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace import workers
+from eval_pipeline.workspace.parts import open_part, part_path, part_rows
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline_tests.chains import with_other_code
+from eval_pipeline_tests.support import DAY, Lab, Puppet, number
+from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
+
+TABLES = ("evidence", "measured_evidence")
+
+
+class InThisProcess:
+    """A cluster without other processes: tasks as they come through the wire, in an order of its own."""
+
+    def __init__(self, order: Callable[[Sequence[Task]], Sequence[Task]] = lambda tasks: list(reversed(tasks))) -> None:
+        self.order, self.tasks, self.ran = order, list[Task](), list[str]()
+        self.calls = list[Task]()
+        self.dies_after: int | None = None
+
+    def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
+        self.tasks = list(tasks)
+        told = {}
+        for task in self.order(tasks):
+            if self.dies_after is not None and len(self.ran) >= self.dies_after:
+                raise KeyboardInterrupt
+            told[task["name"]] = work(task)
+            if not told[task["name"]]["reused"]:
+                self.ran.append(str(task["name"]))
+        return (told[task["name"]] for task in tasks)
+
+    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
+        self.calls.append(task)
+        return json.loads(json.dumps(await asyncio.to_thread(work, task)))
+
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> InThisProcess:
+    found = InThisProcess()
+    monkeypatch.setattr(runner, "open_cluster", lambda: nullcontext(found))
+    monkeypatch.setenv(TURNS_A_SHARD, "1")
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def compared(lab: Lab, suite: str = "small", **fields: Any) -> None:
+    """Runs the stages up to the one in shards."""
+    inputs = lab.inputs(suite, **fields)
+    names = ("raw_dataset", "cases", "generations", "recovery_attempts", "evidence")
+    run_chain([stage_of(inputs.track, name) for name in names], inputs)
+
+
+def files(lab: Lab) -> dict[str, bytes]:
+    return {name: lab.record_file(name).read_bytes() for name in TABLES}
+
+
+def without_evidence(lab: Lab) -> None:
+    for name in TABLES:
+        lab.record_file(name).unlink()
+
+
+def answered(lab: Lab, samples: int = 2) -> None:
+    """The shop's cases, answered wrongly, with a query that does not run, and well."""
+    shop_lab(lab)
+    told = {"oslo": "SELECT name FROM customers", "totals": "SELECT nothing FROM orders"}
+    Puppet.answer = staticmethod(lambda call: answer(told.get(call.turn_id.split("/")[1].split("#")[0])))
+    lab.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": samples, "max_recovery_attempts": 0})
+
+
+def test_shards_of_sql_write_the_same_bytes(
+    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    from eval_pipeline.sandbox.sql import SqlRunner
+
+    monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (0.001, 0.001))  # measured times differ each time
+    answered(lab)
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "open_cluster", lambda: None)
+        compared(lab, "shop")
+        whole = files(lab)
+        without_evidence(lab)
+    compared(lab, "shop")
+    assert len(cluster.tasks) == len(cluster.ran) == 4
+    assert files(lab) == whole
+    assert not lab.home.parts.exists()
+
+
+def test_shards_are_whole_conversations(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "open_cluster", lambda: None)
+        compared(small)
+        whole = files(small)
+        without_evidence(small)
+    compared(small)
+    assert [(task["first"], task["end"]) for task in cluster.tasks] == [(0, 1), (1, 2)]
+    assert files(small) == whole
+
+
+def test_an_interrupted_run_goes_on_where_it_was(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    assert len(list(small.home.parts.rglob("*.jsonl"))) == 1
+    assert not list((small.home.record / "evidence").rglob("*.parquet"))
+    cluster.dies_after, before = None, list(cluster.ran)
+    compared(small)
+    assert len(cluster.ran) == len(cluster.tasks)
+    assert cluster.ran[: len(before)] == before
+    assert not small.home.parts.exists()
+
+
+def test_what_an_interrupted_run_left_goes_with_the_model_version(small: Lab, cluster: InThisProcess) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    (part,) = small.home.parts.rglob("*.jsonl")
+    assert part.parents[1] in set(removing._folders(small.workspace(), Removal("puppet")))
+    pruning._remove(small.workspace(), Partition("small", "puppet", DAY))
+    assert not part.exists()
+
+
+def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    cluster.dies_after, cluster.ran = None, []
+    Puppet.answer = staticmethod(lambda call: number(-1))
+    compared(small, run=RunContext(epoch="fresh"))
+    assert len(cluster.ran) == 2
+    assert small.sql("SELECT DISTINCT verdict FROM evidence") == [("different",)]
+    assert not small.home.parts.exists()
+
+
+def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    (part,) = small.home.parts.rglob("*.jsonl")
+    part.write_text("".join(part.read_text().splitlines(keepends=True)[:-1]))  # the end is missing
+    cluster.dies_after = None
+    with pytest.raises(DamagedFileError, match="is not what was written to it; it is removed, run again"):
+        compared(small)
+    assert not part.exists()
+    compared(small)
+    assert small.one("SELECT count(*) FROM evidence") == 3
+
+
+def test_the_first_part_wins(small: Lab, cluster: InThisProcess) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    (part,) = small.home.parts.rglob("*.jsonl")
+    state = part.stat()
+    (task,) = [task for task in cluster.tasks if task["name"] == part.stem]
+    assert run_shard(task)["reused"] is True
+    assert (part.stat().st_ino, part.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
+    assert not [path for path in part.parent.iterdir() if path != part]
+
+
+def test_a_part_that_came_meanwhile_stays(small: Lab, cluster: InThisProcess) -> None:
+    compared(small)
+    inputs = small.inputs()
+    path = part_path(inputs, "evidence", "twin")
+    with open_part(inputs, (EVIDENCE,), path) as outputs:
+        outputs.line("evidence", {"kind": ["mine"]})
+        path.write_text("the other's")
+    assert path.read_text() == "the other's"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_shard_reads_the_answers_of_its_cases(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    parsed: list[list[str]] = []
+    real = rows.attempt_from_row
+
+    def noted(track: Track, row: Mapping[str, Any]) -> Attempt:
+        parsed[-1].append(row["case_id"])
+        return real(track, row)
+
+    def run(task: Task) -> Mapping[str, Json]:
+        parsed.append([])
+        return run_shard(task)
+
+    monkeypatch.setattr(shards, "run_shard", run)
+    monkeypatch.setattr(rows, "attempt_from_row", noted)
+    compared(small)
+    assert parsed == [["beta"], ["alpha", "alpha"]]  # the cluster here takes the last shard first
+
+
+def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
+    with pytest.raises(UsageError, match="has OPENAI_API_KEY: workers run what models wrote and ask nobody") as caught:
+        compared(small)
+    assert "sk-1" not in str(caught.value)
+
+
+def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:
+    compared(small)
+    named = {"name", "stage", "made_from", "first", "end", "home", "data", "suite", "model_version", "eval_date"}
+    assert {frozenset(task) for task in cluster.tasks} == {frozenset(named)}
+
+
+def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
+    def other_code(tasks: Sequence[Task]) -> Sequence[Task]:
+        with_other_code(monkeypatch, "evidence_code")
+        return tasks
+
+    cluster.order = other_code
+    with pytest.raises(UsageError, match="sees other code, libraries or files than the run that asks it"):
+        compared(small)
+
+
+def test_a_worker_older_than_its_code_refuses(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    monkeypatch.setattr(workers, "_LOOK_S", 0.0)
+    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source())
+    compared(small)
+    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source() - 1)
+    without_evidence(small)
+    with pytest.raises(UsageError, match=r"has changed since its worker was started; start it again"):
+        compared(small)
+
+
+def test_workers_with_another_home_are_told(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    monkeypatch.setattr(shards, "run_shard", lambda task: {"host": "far", "reused": False})
+    with pytest.raises(StoreError, match=r"but it is not there; give workers the same home at the same path"):
+        compared(small)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
+def test_a_wrong_size_is_a_sentence(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess, text: str
+) -> None:
+    monkeypatch.setenv(TURNS_A_SHARD, text)
+    with pytest.raises(UsageError, match=f"EVAL_SHARD_TURNS is '{text}'; expected a number of answers, at least 1"):
+        compared(small)
+
+
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 4), st.integers(1, 40))
+def test_cutting_loses_nothing(turns: list[int], samples: int, most: int) -> None:
+    found = list(cut(turns, samples, most))
+    assert [place for within in found for place in within] == list(range(len(turns)))
+    for within in found:
+        answers = samples * sum(turns[place] for place in within)
+        assert answers <= most or len([place for place in within if turns[place]]) == 1
+    for one, following in pairwise(found):  # no two that would have fitted into one
+        assert samples * (sum(turns[place] for place in one) + turns[following.start]) > most
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"rows": 3}\n', '{"table": "evidence"}\n{"rows": 0}\n', "[]\n"])
+def test_what_is_no_part_is_removed(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(text)
+    with pytest.raises(DamagedFileError):
+        list(part_rows(path))
+    assert not path.exists()

@@ -1,0 +1,21 @@
+"""Work for workers of a test: it sleeps, and notes in a folder when it began and ended."""
+
+import os
+import time
+from pathlib import Path
+
+from eval_pipeline.cluster.port import Task
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Json
+
+
+def sleep(task: Task) -> dict[str, Json]:
+    """Sleeps for `seconds`, longer the first time for `slow_once`; ends with an error for `fails`."""
+    notes, name = Path(str(task["notes"])), str(task["name"])
+    first = not list(notes.glob(f"{name}.began.*"))
+    (notes / f"{name}.began.{time.time_ns()}").write_text(str(os.getpid()))
+    if task.get("fails"):
+        raise UsageError(f"{name} fails")
+    time.sleep(float(task["slow_once"] if first and "slow_once" in task else task["seconds"]))
+    (notes / f"{name}.ended").touch()
+    return {"host": "here", "name": name, "pid": os.getpid()}

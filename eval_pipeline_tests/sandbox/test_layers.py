@@ -1,0 +1,100 @@
+"""Further packages of a suite: locked by hashes, installed by a command, read-only in the sandbox of every tier."""
+
+import hashlib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import EvalError, InputError
+from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError, SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.layers import Layer, install, read_layer
+
+HASH = "--hash=sha256:" + "0" * 64
+
+
+def wheel(folder: Path, name: str = "tinypack", code: str = "ANSWER = 42") -> str:
+    """Writes a wheel; returns the line that locks it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-1.0.dist-info"
+    files = {
+        f"{name}/__init__.py": code,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    path = folder / f"{name}-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as made:
+        for inner, text in {**files, f"{info}/RECORD": "".join(f"{file},,\n" for file in files)}.items():
+            made.writestr(inner, text)
+    return f"{name}==1.0 --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+
+
+def listed(folder: Path, text: str) -> Layer:
+    (folder / "packages.txt").write_text(text)
+    return read_layer(folder / "packages.txt", folder / "layers")
+
+
+def test_equal_lists_are_one_layer(tmp_path: Path) -> None:
+    plain = listed(tmp_path, f"a_b==1.0 {HASH}\nc==2 {HASH}\n")
+    same = listed(tmp_path, f"# twice\nC==2 \\\n    {HASH}  # one\n\nA.b==1.0 {HASH} {HASH}\n")
+    assert same.requirements == plain.requirements == (f"a-b==1.0 {HASH}", f"c==2 {HASH}")
+    assert same.folder == plain.folder
+    assert listed(tmp_path, f"c==2.1 {HASH}").folder != listed(tmp_path, f"c==2 {HASH}").folder
+    assert not plain.installed
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("polars==1.0", "polars has no hash"),
+        (f"polars>=1.0 {HASH}", "found 'polars>=1.0'"),
+        (f"polars {HASH}", "found 'polars'"),
+        ("polars==1.0 --hash=md5:abc", "expected a line like"),
+        (f"--index-url=https://example.org x==1 {HASH}", "expected a line like"),
+        (f"x @ https://example.org/x.whl {HASH}", "expected a line like"),
+        (f"-e . {HASH}", "expected a line like"),
+        ("", "has no packages"),
+    ],
+)
+def test_other_lines_are_refused_with_their_place(tmp_path: Path, line: str, told: str) -> None:
+    with pytest.raises(InputError) as raised:
+        listed(tmp_path, f"# a comment\n{line}\n")
+    assert told in str(raised.value)
+    assert not line or "packages.txt:2" in str(raised.value)
+
+
+def test_only_wheels_with_the_hash_are_installed(tmp_path: Path) -> None:
+    line = wheel(tmp_path / "wheels")
+    for wrong in (f"tinypack==1.0 {HASH}", f"other==1.0 {HASH}"):
+        layer = listed(tmp_path, wrong)
+        with pytest.raises(EvalError, match=r"packages\.txt cannot be installed"):
+            install(layer, [tmp_path / "wheels"])
+        assert not layer.installed
+    layer = listed(tmp_path, line)
+    install(layer, [tmp_path / "wheels"])
+    assert layer.installed
+    assert (layer.folder / "tinypack" / "__init__.py").stat().st_mode & 0o222 == 0
+    assert [path.name for path in layer.folder.parent.iterdir()] == [layer.folder.name]
+    install(layer, [])  # nothing is asked for again
+
+
+@pytest.mark.parametrize("tier", ["bwrap", "sandlock", "unsafe"])
+def test_snippets_import_the_packages_and_cannot_change_them(
+    tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVAL_SANDBOX", tier)
+    for name, code in {"tinypack": "ANSWER = 42", "pandas": "raise ImportError('not ours')"}.items():
+        (tmp_path / "layer" / name).mkdir(parents=True)
+        (tmp_path / "layer" / name / "__init__.py").write_text(code)
+    try:
+        box = BlockingSandbox(Limits(packages=str(tmp_path / "layer")), zygotes=1)
+    except NoSandboxError as error:
+        pytest.skip(str(error))
+    with box:
+        ran = box.run("import tinypack\nresult = [tinypack.ANSWER, len(pd.DataFrame())]")
+        assert isinstance(ran, SnippetRan), ran
+        assert ran.result["value"]["v"] == [42, 0]
+        if tier != "unsafe":  # it protects no files
+            spoiled = box.run("import tinypack\nopen(tinypack.__file__, 'a').write('x')\nresult = 1")
+            assert isinstance(spoiled, SnippetFailed)
+    assert (tmp_path / "layer" / "tinypack" / "__init__.py").read_text() == "ANSWER = 42"

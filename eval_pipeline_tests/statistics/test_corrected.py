@@ -1,0 +1,146 @@
+"""Shares corrected by people's ratings of a stratified sample: the textbook, every possible draw, PPI++, simulation."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+
+from eval_pipeline.statistics import Strata, drawn_rate
+from eval_pipeline.statistics.corrected import drawn_bias, drawn_corrected_rate
+from eval_pipeline.statistics.ppi import prediction_powered_mean
+from eval_pipeline.statistics.sampling import LONE_MEMBER, NOTHING_DRAWN, UNSEEN_STRATUM
+from eval_pipeline_tests.statistics.test_sampling import strata
+
+
+def test_value_and_error_are_the_textbooks_difference_estimator() -> None:
+    """By hand: 10 of 100, predictions right 60 times; errors of the sample sum to -1, so the share is 0.6 + 0.1."""
+    y, f = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+    found = drawn_corrected_rate(y, f, [True] * 10, strata([0] * 10, [100]), 0.6, weight=1.0)
+    assert found.value == pytest.approx(0.6 + 0.1)
+    # s2 of the errors 1, 0 x 9 is 0.1
+    assert found.se == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
+    assert (found.n, found.population) == (10, pytest.approx(100.0))
+
+
+def test_without_trust_it_is_the_plain_estimate() -> None:
+    y, domain = [1, 1, 0, 0, 1, 0, 0, 0], [True, True, True, False, True, True, True, True]
+    of = strata([0] * 4 + [1] * 4, [80, 20])
+    plain, found = drawn_rate(y, domain, of), drawn_corrected_rate(y, [0.0] * 8, domain, of, 0.0)
+    assert (found.value, found.se) == (pytest.approx(plain.value), pytest.approx(plain.se))
+    assert found.n == plain.n == 7
+
+
+def test_of_one_kind_it_is_prediction_powered_inference() -> None:
+    """`prediction_powered_mean` weighs the mean of those not rated; of all members that is lambda (1 + n / N)."""
+    rng = np.random.default_rng(2)
+    y = (rng.random(300) < 0.7).astype(float)
+    f = np.where(rng.random(300) < 0.85, y, 1 - y)
+    seen, rest = slice(0, 60), slice(60, 300)
+    theirs = prediction_powered_mean(y[seen], f[seen], f[rest], weight=0.6)
+    one = strata([0] * 60, [300])
+    mine = drawn_corrected_rate(y[seen], f[seen], [True] * 60, one, float(f.mean()), weight=0.6 * (1 + 60 / 240))
+    assert mine.value == pytest.approx(theirs.value, abs=1e-12)
+    best = drawn_corrected_rate(y[seen], f[seen], [True] * 60, one, float(f.mean()))
+    assert best.value == pytest.approx(prediction_powered_mean(y[seen], f[seen], f[rest]).value, abs=0.01)
+    assert best.se is not None and mine.se is not None and best.se <= mine.se * 1.05
+
+
+def test_every_possible_draw_together_gives_the_truth() -> None:
+    y, f = [[1, 1, 0, 1, 1], [0, 1, 0]], [[1, 0, 0, 1, 1], [1, 1, 0]]
+    values = []
+    for one, other in product(combinations(range(5), 3), combinations(range(3), 2)):
+        ratings = [y[0][i] for i in one] + [y[1][i] for i in other]
+        said = [f[0][i] for i in one] + [f[1][i] for i in other]
+        of = strata([0] * 3 + [1] * 2, [5, 3])
+        values.append(drawn_corrected_rate(ratings, said, [True] * 5, of, 5 / 8, weight=0.8).value)
+    # The estimate itself is unbiased; its value is cut to 0..1 only where it leaves that range.
+    assert all(value is not None and 0.0 < value < 1.0 for value in values)
+    assert np.mean(values) == pytest.approx(5 / 8, abs=1e-12)  # type: ignore[arg-type]
+
+
+def simulated(agreement: float, by: str, repeats: int) -> tuple[float, float, float, float]:
+    """Share of intervals with the truth, their width, that of the plain ones, and the mean error in standard errors.
+
+    1,000 answers of which 60 are rated, drawn from all alike or from what the metric calls right and wrong; people
+    cannot rate one in twenty.
+    """
+    rng = np.random.default_rng(8)
+    y = (rng.random(1000) < 0.8).astype(float)
+    f = np.where(rng.random(1000) < agreement, y, 1 - y)
+    can = rng.random(1000) < 0.95
+    truth = y[can].mean()
+    kinds = np.zeros(1000, dtype=np.int64) if by == "all" else f.astype(np.int64)
+    sizes = np.bincount(kinds)
+    inside, width, plain, errors = 0, 0.0, 0.0, []
+    for _ in range(repeats):
+        drawn = np.concatenate(
+            [rng.choice(np.flatnonzero(kinds == h), 60 // len(sizes), replace=False) for h in range(len(sizes))]
+        )
+        of = Strata(kinds[drawn], sizes)
+        found = drawn_corrected_rate(y[drawn], f[drawn], can[drawn], of, float(f.mean()))
+        other = drawn_rate(y[drawn], can[drawn], of)
+        assert found.value is not None and found.low is not None and found.high is not None
+        assert other.low is not None and other.high is not None
+        inside += found.low <= truth <= found.high
+        width, plain = width + found.high - found.low, plain + other.high - other.low
+        errors.append(found.value - truth)
+    return inside / repeats, width / repeats, plain / repeats, float(np.mean(errors) / np.std(errors))
+
+
+@pytest.mark.parametrize("by", ["all", "verdict"])
+def test_intervals_hold_and_good_predictions_make_them_narrow(by: str) -> None:
+    covered, width, plain, bias = simulated(0.92, by, 300)
+    assert covered >= 0.9 and (covered <= 0.99 or by == "verdict"), "few errors of a kind widen the interval"
+    assert width < (0.8 if by == "all" else 1.02) * plain, "from kinds by verdict, the plain figure knows it already"
+    assert abs(bias) < 0.3
+    if by == "all":
+        covered, width, plain, _ = simulated(0.5, by, 100)
+        assert covered >= 0.88 and width < 1.05 * plain, "predictions without value do no harm"
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("agreement", [0.5, 0.8, 0.92, 0.99])
+@pytest.mark.parametrize("by", ["all", "verdict"])
+def test_coverage_many_times(agreement: float, by: str) -> None:
+    covered, width, plain, bias = simulated(agreement, by, 5000)
+    print(
+        f"agreement {agreement}, drawn by {by}: covered {covered:.4f}, width {width:.3f}, plain {plain:.3f}, {bias:.2f}"
+    )
+    assert covered >= 0.93
+
+
+def test_a_bias_is_the_mean_of_who_is_too_kind() -> None:
+    """By hand: errors 1, 1, -1, 0 of 4 of 40, and 0, 0 of 2 of 10: 40/50 of 1/4."""
+    of = strata([0] * 4 + [1] * 2, [40, 10])
+    found = drawn_bias([1, 1, 0, 1, 0, 0], [0, 0, 1, 1, 0, 0], [True] * 6, of)
+    assert found.value == pytest.approx(0.8 / 4)
+    jackknife = 0.8**2 * 0.9 * (11 / 12) / 4  # s2 of 1, 1, -1, 0 is 11/12
+    alike = 0.2**2 * 0.8 * 3 / 16 / 2  # two zeros: one of four would differ
+    assert found.se == pytest.approx((jackknife + alike) ** 0.5)
+    assert found.low is not None and found.low < 0.0 < 0.2 < (found.high or 0.0)
+
+
+@pytest.mark.parametrize(
+    ("codes", "domain", "reason"),
+    [([0, 0], [True, True], UNSEEN_STRATUM), ([0], [True], LONE_MEMBER), ([0, 0, 1], [False] * 3, NOTHING_DRAWN)],
+)
+def test_what_cannot_be_told_has_a_reason(codes: list[int], domain: list[bool], reason: str) -> None:
+    of, y = strata(codes, [10] * (1 + (codes != [0]))), [1, 0, 1][: len(codes)]
+    for found in (drawn_corrected_rate(y, y, domain, of, 0.5), drawn_bias(y, y, domain, of)):
+        assert (found.low, found.high, found.reason) == (None, None, reason)
+
+
+def test_who_has_seen_everything_is_certain() -> None:
+    found = drawn_corrected_rate([1, 0, 1, 1], [1, 1, 1, 0], [True] * 4, strata([0, 0, 1, 1], [2, 2]), 0.75)
+    assert (found.value, found.se, found.low, found.high) == (0.75, 0.0, 0.75, 0.75)
+
+
+def test_of_a_group_only_its_predictions_count() -> None:
+    """By hand: weights 10; in the group 1, 1, 0 of three rated, predictions 1, 0, 0, and 0 of one not rated."""
+    y, f, domain = [1, 1, 0, 0, 1, 0], [1, 0, 0, 0, 1, 1], [True, True, True, False, True, True]
+    group = [True, True, True, True, False, False]
+    found = drawn_corrected_rate(y, f, domain, strata([0] * 6, [60]), 0.5, group=group, weight=0.5)
+    assert (found.n, found.population) == (3, pytest.approx(30.0))
+    assert found.value == pytest.approx(2 / 3 + 0.5 * (0.5 - 1 / 4))

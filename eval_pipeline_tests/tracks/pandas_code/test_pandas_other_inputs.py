@@ -1,0 +1,177 @@
+"""Functions that tests judge are also called with other inputs: what is right on the tests by chance is refuted."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.tracks.pandas_code import evidence as evidence_of
+from eval_pipeline.tracks.pandas_code.cases.source import read_tables
+from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.importers.pandaseval import read_pandaseval
+from eval_pipeline.tracks.pandas_code.robust import other_inputs
+from eval_pipeline.tracks.pandas_code.robust.other_inputs import checked_function, wrong_input
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline.variants.inside.inputs import check_on_other_inputs, form, given_calls, is_same, other_calls
+from eval_pipeline.variants.mutants import Known, mutants_of
+from eval_pipeline_tests.outside import PANDAS, needs
+from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
+from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites
+
+PANDASEVAL = PANDAS / "pandaseval" / "PandasEval_sample.jsonl"
+SHARE_REFUTED = 0.95
+MEAN = "import pandas as pd\n\ndef middle(df, name):\n    return df[name].mean()"
+TESTS = """\
+def check(candidate):
+    assert candidate(pd.DataFrame({"A": [1, 2, 3]}), "A") == 2.0
+    assert candidate(pd.DataFrame({"B": [1, 5, 3]}), "B") == 3.0
+
+check(middle)"""
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab.at(built_once(tmp_path_factory, "pandas-inputs", lambda folder: None))
+    with surroundings(lab):
+        yield lab
+
+
+def _case(folder: Path, code: str = MEAN, tests: str = TESTS) -> Case:
+    turn = {"question": "What is the mean?", "code": code, "tests": tests}
+    return read({"id": "c", "tables": [], "turns": [turn]}, read_tables(folder, {}))
+
+
+@needs_sandbox
+def test_a_function_that_is_right_on_its_tests_by_chance_is_refuted(home: Lab, tmp_path: Path) -> None:
+    case = _case(tmp_path)
+    tried = attempt(case, answer(MEAN.replace("mean", "median")))
+    evidence = TRACK.gather(case, case.turns[0], tried)
+    found = of_kind(evidence, VARIANTS)
+    assert found is not None
+    told = found.details["counterexample"]
+    assert told["tables"] == {"input": "A\n1\n4\n9\n, A"}  # the squares, which are no more as far from each other
+    assert (float(told["expected"]), float(told["returned"])) == (pytest.approx(14 / 3), 4.0)
+    values = TRACK.values(case, case.turns[0], [tried], evidence)
+    assert (values["result_verdict"], values["varies"], values["variants_right"]) == ("match", True, 0)
+
+
+@needs_sandbox
+def test_another_way_to_write_it_is_right_and_remembered(
+    home: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = _case(tmp_path)
+    other = "def middle(df, name):\n    return sum(df[name]) / len(df)"
+    assert scores(case, answer(other))["robust_correct"] is True
+    monkeypatch.setattr(other_inputs, "sandbox", lambda: pytest.fail("it was run again"))
+    assert wrong_input(case.turns[0].gold, other) == {}
+
+
+@pytest.mark.parametrize(
+    "tests",
+    ["assert middle(pd.DataFrame({'A': [1]}), 'A') == 1", TESTS.replace("check(middle)", "check(pd.DataFrame)")],
+)
+def test_tests_of_another_form_have_no_other_inputs(tests: str, tmp_path: Path) -> None:
+    gold = _case(tmp_path, tests=tests).turns[0].gold
+    assert checked_function(gold) is None
+    assert wrong_input(gold, MEAN) is None
+
+
+def test_inputs_are_changed_in_every_way_and_not_for_the_function() -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]})
+
+    def tests(tested: Any) -> None:
+        tested(frame, "a", factor=2)
+        tested(frame, "a", factor=2)
+
+    calls = given_calls(tests, lambda df, name, factor: factor)
+    assert len(calls) == 1
+    found = dict(other_calls(calls))
+    assert list(found) == ["other scale", "other values", "other order", "duplicates", "fewer rows", "one row"]
+    assert found["other scale"][0][0]["a"].tolist() == [1, 4, 9]
+    assert found["other order"][0][0]["b"].tolist() == ["z", "y", "x"]
+    assert [len(found[name][0][0]) for name in ("duplicates", "fewer rows", "one row")] == [5, 1, 1]
+    assert all((given[1], named) == ("a", {"factor": 2}) for given, named in found.values())
+    assert frame["a"].tolist() == [1, 2, 3]
+
+
+def test_where_the_reference_function_fails_nothing_is_asked() -> None:
+    calls = [((pd.DataFrame({"a": [1, 2, 3]}),), {})]
+
+    def only_three(df: pd.DataFrame) -> int:
+        assert len(df) == 3
+        return int(df["a"].sum())
+
+    check_on_other_inputs(calls, only_three, lambda df: int(df["a"].sum()))
+    with pytest.raises(AssertionError, match="other scale"):
+        check_on_other_inputs(calls, only_three, lambda df: 6)
+    with pytest.raises(LookupError):
+        check_on_other_inputs([((1,), {})], abs, abs)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        (pd.DataFrame({"a": [1, 2], "b": [3.0, None]}), pd.DataFrame({"b": [None, 3], "a": [2, 1]}), True),
+        (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"a": [1, 1]}), False),
+        (pd.DataFrame({"a": [1, 2]}), pd.DataFrame({"c": [1, 2]}), False),
+        (pd.Series([1, 2], index=["x", "y"]), pd.Series([2, 1], index=["y", "x"]), True),
+        (pd.Series([1, 2], index=["x", "y"]), pd.Series([1, 2], index=["y", "x"]), False),
+        ([1, 2.0], (1.0 + 1e-12, 2), True),
+        ([1, 2], [2, 1], False),
+        ({"a": {1, 2}}, {"a": {2, 1}}, True),
+        (True, 1, True),
+        ("1", 1, False),
+    ],
+)
+def test_results_are_compared_without_order_of_rows(one: object, other: object, same: bool) -> None:
+    assert is_same(form(one), form(other)) is same
+
+
+def _refuted(entries: list[dict[str, Any]], folder: Path) -> tuple[int, list[str], int, list[str]]:
+    """How many mutants of functions are refuted, those that are not, right programs tried, and those refuted."""
+    refuted, kept, tried, wrongly = 0, [], 0, []
+    for entry in entries:
+        case = read(entry, read_tables(folder, {}))
+        gold = case.turns[0].gold
+        if checked_function(gold) is None or gold.code is None or not _passes(gold, gold.code):
+            continue
+        for mutant in mutants_of(gold.code, Known({}, {})):
+            if _passes(gold, mutant.code) and not wrong_input(gold, mutant.code):
+                kept.append(f"{case.id}: {mutant.words}")
+            else:
+                refuted += 1
+        for other in rewrites(gold.code, ("df",), 20, 3):
+            if "sample(frac" not in other and "def answer" not in other and _passes(gold, other):
+                tried += 1
+                wrongly += [f"{case.id}: {other}"] if wrong_input(gold, other) else []
+    return refuted, kept, tried, wrongly
+
+
+def _passes(gold: Any, code: str) -> bool:
+    return isinstance(sandbox().run(code, {}, tests=evidence_of.tests_of(gold, code)), SnippetRan)
+
+
+@needs(PANDASEVAL)
+@needs_sandbox
+def test_mutants_of_a_few_functions_of_pandaseval_are_refuted(home: Lab, tmp_path: Path) -> None:
+    entries = [entry for entry in read_pandaseval(PANDASEVAL, None) if entry["id"] in ("pandaseval_0", "pandaseval_40")]
+    refuted, kept, tried, wrongly = _refuted(entries, tmp_path)
+    assert (refuted, kept, wrongly) == (3, [], [])
+    assert tried >= 1
+
+
+@pytest.mark.soak
+@needs(PANDASEVAL)
+@needs_sandbox
+def test_mutants_of_all_functions_of_pandaseval_are_refuted(home: Lab, tmp_path: Path) -> None:
+    refuted, kept, tried, wrongly = _refuted([*read_pandaseval(PANDASEVAL, None)], tmp_path)
+    print(f"{refuted} refuted, {len(kept)} not: {kept}; {tried} right ones, refuted: {wrongly}")
+    assert refuted >= 30
+    assert refuted >= SHARE_REFUTED * (refuted + len(kept))
+    assert wrongly == []

@@ -1,0 +1,127 @@
+"""Charts and files as results: charts are compared by what they show, files by their content."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline.sandbox.results import as_pandas, read_told
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.results.comparison import compare
+from eval_pipeline.tracks.pandas_code.results.reading import result_text
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, shared
+
+CHARTS = golden("pandas_figures.yaml")
+
+
+def drawn(code: str) -> Any:
+    """The chart that code draws, in the sandbox's form; it runs here, since it is ours."""
+    import matplotlib as mpl
+
+    mpl.use("agg")
+    import numpy as np
+    import pandas as pd
+    from matplotlib import pyplot as plt
+
+    days = pd.to_datetime(["2024-01-05", "2024-01-06", "2024-01-07"])
+    frame = pd.DataFrame({"city": ["Oslo", "Bergen", "Lund"], "amount": [3, 8, 9], "year": [2021, 2022, 2023]})
+    names: dict[str, Any] = {"pd": pd, "np": np, "plt": plt, "df": frame.assign(day=days)}
+    try:
+        exec(code, names)
+        return json.loads(encode(names["result"]))
+    finally:
+        plt.close("all")
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: chart["name"])
+def test_charts_are_the_same_if_they_show_the_same(chart: dict[str, Any]) -> None:
+    right, given = drawn(chart["right"]), drawn(chart["answer"])
+    assert compare(right, right).equal
+    found = compare(given, right)
+    assert found.equal is chart["same"], (found.why, result_text(given), result_text(right))
+
+
+def test_a_chart_is_told_as_checked_data() -> None:
+    told = drawn(CHARTS[0]["right"])
+    assert read_told(json.dumps({"result": told}).encode()) == {"result": told}
+    assert list(as_pandas(told)["x"]) == ["Oslo", "Bergen", "Lund"]
+    told["marks"]["columns"][0]["values"].pop()
+    assert read_told(json.dumps({"result": told}).encode()) is None
+    forged = {"kind": "figure", "marks": {"kind": "frame", "columns": [], "index": [], "rows": 0}}
+    assert not compare(forged, drawn(CHARTS[0]["right"])).equal
+
+
+def case(folder: Path, **turn: Any) -> Any:
+    raw = {"id": "one", "tables": ["sold"], "turns": [{"question": "Total per city?", **turn}]}
+    return read(raw, shared(folder, timed_runs=1))
+
+
+@pytest.mark.parametrize(
+    ("turn", "told"),
+    [
+        ({"output": "a.png", "code": "x = 1"}, "ends with .csv"),
+        ({"output": "../a.csv", "code": "x = 1"}, "without a folder"),
+        ({"output": "figure", "expected": 1}, "a figure needs 'code'"),
+        ({"output": "a.csv", "code": "x = 1", "tests": "x"}, "not by other means"),
+    ],
+)
+@needs_sandbox
+def test_outputs_that_cannot_be(tmp_path: Path, turn: dict[str, Any], told: str) -> None:
+    with pytest.raises(CaseError, match=told):
+        case(tmp_path, **turn)
+
+
+TOTALS = 'totals = df.groupby("city")["amount"].sum()\n'
+
+
+@needs_sandbox
+def test_code_may_draw(tmp_path: Path) -> None:
+    found = case(tmp_path, output="figure", code=TOTALS + "result = totals.plot.bar()")
+    message = TRACK.prompt(found, found.turns[0], [], "code-1").messages[-1].text
+    assert message.endswith("set `result` to the figure.")
+    assert TRACK.check_gold(found) == []
+    other = TOTALS + "import matplotlib.pyplot as plt\nplt.bar(totals.index, totals, color='k')\nplt.xlabel('City')\n"
+    right = scores(found, answer(other + "result = plt.show()"))
+    assert (right["result_match"], right["robust_correct"]) == (True, None)
+    halved = scores(found, answer(other.replace("totals, color", "totals / 2, color")))
+    assert halved["result_match"] is False
+    assert 0.5 < halved["correctness_score"] < 1
+
+
+@needs_sandbox
+def test_a_chart_without_anything_is_no_gold(tmp_path: Path) -> None:
+    empty = "import matplotlib.pyplot as plt\nresult = plt.figure()"
+    ((_, why),) = TRACK.check_gold(case(tmp_path, output="figure", code=empty))
+    assert why == "the reference code draws nothing"
+
+
+FILES = {
+    "t.csv": ("to_csv('t.csv')", "[::-1].reset_index().to_csv('t.csv', index=False)", "to_csv('u.csv')"),
+    "t.xlsx": ("to_excel('t.xlsx')", "to_excel('t.xlsx', sheet_name='x')", "to_csv('t.xlsx')"),
+    "t.parquet": (
+        "reset_index().to_parquet('t.parquet')",
+        "to_frame().to_parquet('t.parquet')",
+        "add(1).reset_index().to_parquet('t.parquet')",
+    ),
+    "t.json": ("to_json('t.json')", "astype(float).to_json('t.json')", "reset_index().to_json('t.json')"),
+}
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", FILES)
+def test_code_may_write_a_file(tmp_path: Path, name: str) -> None:
+    right, same, wrong = (TOTALS + f"totals.{code}".replace(".[", "[") for code in FILES[name])
+    found = case(tmp_path, output=name, code=right)
+    assert f"`{name}`" in TRACK.prompt(found, found.turns[0], [], "code-1").messages[-1].text
+    assert [scores(found, answer(code))["result_match"] for code in (right, same, wrong)] == [True, True, False]
+
+
+@needs_sandbox
+def test_a_file_that_was_not_written_is_an_error(tmp_path: Path) -> None:
+    found = case(tmp_path, output="t.csv", code=TOTALS + "totals.to_csv('t.csv')")
+    outcome: Any = attempt(found, answer("result = df")).outcome
+    assert "the code did not write the file t.csv" in outcome.message
