@@ -13,6 +13,7 @@ from pathlib import Path
 import yaml
 
 import eval_pipeline as ep
+from eval_pipeline.api.running import Run
 
 PRICE = {"input": 3.0, "output": 15.0}
 RULES = ("decided-against simulated-strong", "±5pp", None)
@@ -40,12 +41,20 @@ def main() -> None:
     suites = chosen.suite or sorted(path.name for path in (chosen.data / "suites").iterdir())
     with tempfile.TemporaryDirectory() as folder:
         home, data = Path(folder) / "home", priced(chosen.data, Path(folder) / "data")
-        ways = {"home": home, "data": data, "report": False}
         for suite in suites:
-            ep.run(suite, "simulated-strong", eval_date=DAY, **ways)
+
+            def run(version: str, day: date, rule: str | None, suite: str = suite) -> Run:
+                return ep.run(suite, version, eval_date=day, until=rule, home=home, data=data, report=False)
+
+            run("simulated-strong", DAY, None)
             for place, rule in enumerate(RULES):
                 day = date(2026, 3, 2 + place)
-                (row,) = ep.run(suite, "simulated-weak", eval_date=day, until=rule, **ways).rows
+                found = run("simulated-weak", day, rule)
+                for problem in found.problems:
+                    print(f"{suite} · {rule or 'in full'}: {problem}", flush=True)
+                if not found.rows:
+                    continue
+                row = found.rows[0]
                 print(
                     f"{suite} · {rule or 'in full'}: {row['turns']} turns, ${row['usd_total']:.4f}, "
                     f"{row['accuracy']:.1%} [{row['low']:.1%}, {row['high']:.1%}]",

@@ -38,7 +38,7 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     """
     place = f"{partition.suite}, {partition.model_version}"
     key = RecordKey.of(partition)
-    looks = workspace.record.read(SAMPLED_ESTIMATES, key).to_pylist() if _is_drawn(workspace, partition) else []
+    looks = workspace.record.read(SAMPLED_ESTIMATES, key).to_pylist() if is_drawn(workspace, partition) else []
     if looks:
         return _drawn_verdict(place, max(looks, key=lambda row: (row["look"], row["metric"])), baseline)
     row = compare_with(workspace, partition, baseline)
@@ -55,7 +55,8 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     return f"{sentence}; {row['note']}" if row["note"] else sentence
 
 
-def _is_drawn(workspace: Workspace, partition: Partition) -> bool:
+def is_drawn(workspace: Workspace, partition: Partition) -> bool:
+    """Whether only drawn cases of the evaluation were asked."""
     header = workspace.record.header(GENERATIONS, RecordKey.of(partition))
     return header is not None and Scope.from_label(header.made_from.get("scope", FULL)).is_drawn
 

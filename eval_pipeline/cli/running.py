@@ -71,6 +71,7 @@ def run(
 
     Results that are up to date are not recomputed.
     """
+    from eval_pipeline.analysis.baseline import is_drawn
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
     from eval_pipeline.operations.ci.junit import check_place, write_junit
     from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
@@ -105,7 +106,9 @@ def run(
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
-        gated += [_against(workspace, p, baseline) for p in done if p.model_version != baseline]
+        gated += [
+            _against(workspace, p, baseline) for p in done if p.model_version != baseline or is_drawn(workspace, p)
+        ]
     problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, report)
     verdicts = [*checked, *gated]

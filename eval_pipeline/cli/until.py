@@ -58,7 +58,9 @@ def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, 
     history = f"{found.evaluations} earlier evaluations" if found.evaluations else "no earlier evaluation, so uniformly"
     yield f"  until     {rule.label()}: chosen by {history}"
     if found.cases is None:
-        yield f"            at least {found.fewest:,} of {found.suite_cases:,} cases, at most all: the answers decide"
+        most = "all" if found.most == found.suite_cases else f"{found.most:,}"
+        of = f"{found.suite_cases:,} cases"
+        yield f"            at least {found.fewest:,} of {of}, at most {most}: the answers decide"
         return
     cost = "" if found.usd is None else f", at most ${found.usd:,.4f} without recovery"
     yield f"            expected {found.turns:,} of {found.suite_turns:,} turns{cost}"

@@ -6,23 +6,24 @@ from decimal import Decimal
 
 from eval_pipeline.core.errors import UsageError
 
-FORMS = "'±2pp', 'decided-against MODEL_VERSION', 'budget 5usd' or 'ranked'"
+FORMS = "'±2pp', 'decided-against MODEL_VERSION' (also with 'within 30%'), 'budget 5usd' or 'ranked'"
 RANKED = "ranked"
 _NUMBER = r"(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
 _WIDTH = re.compile(rf"(?:±|\+-|\+/-)?\s*{_NUMBER}\s*pp", re.IGNORECASE)
 _BUDGET = re.compile(rf"budget\s+(?:\$\s*{_NUMBER}|{_NUMBER.replace('number', 'other')}\s*usd)", re.IGNORECASE)
-_DECIDED = re.compile(r"decided-against\s+(?P<name>\S+)", re.IGNORECASE)
+_DECIDED = re.compile(r"decided-against\s+(?P<name>\S+)(?:\s+within\s+(?P<share>[0-9]{1,2})\s*%)?", re.IGNORECASE)
 _WIDEST = Decimal(50)
 _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Until:
-    """When to stop asking. Exactly one attribute is set.
+    """When to stop asking. Exactly one attribute is set, but that ``share`` comes with ``baseline``.
 
     Attributes:
         half_width: half the width of the accuracy's 95% interval, as a share (0.02 for ±2pp).
         baseline: a model version; asking stops when it is decided which of the two is better.
+        share: largest part of the cases that is asked for a decision, above 0 and below 1; None for all.
         usd: dollars that the answers may cost.
         ranked: asking stops when it is decided of every two of the named model versions which is better.
     """
@@ -31,6 +32,7 @@ class Until:
     baseline: str = ""
     usd: float | None = None
     ranked: bool = False
+    share: float | None = None
 
     @classmethod
     def parse(cls, text: str) -> "Until":
@@ -47,7 +49,11 @@ class Until:
                 raise UsageError(f"--until '{text}': expected an amount above 0 of at most {_DIGITS} digits")
             return cls(usd=float(number))
         if found := _DECIDED.fullmatch(given):
-            return cls(baseline=found["name"])
+            if found["share"] is None:
+                return cls(baseline=found["name"])
+            if not int(found["share"]):
+                raise UsageError(f"--until '{text}': expected a part from 1% to 99% of the cases")
+            return cls(baseline=found["name"], share=int(found["share"]) / 100)
         if given.lower() == RANKED:
             return cls(ranked=True)
         raise UsageError(f"--until '{text}' is not a stopping rule; expected {FORMS}")
@@ -58,7 +64,8 @@ class Until:
             return f"±{_plain(Decimal(repr(self.half_width)) * 100)}pp"
         if self.usd is not None:
             return f"budget {_plain(Decimal(repr(self.usd)))}usd"
-        return RANKED if self.ranked else f"decided-against {self.baseline}"
+        within = "" if self.share is None else f" within {round(100 * self.share)}%"
+        return RANKED if self.ranked else f"decided-against {self.baseline}{within}"
 
 
 def _plain(number: Decimal) -> str:

@@ -51,6 +51,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _providers,
         _python_sandbox,
         _servers,
+        _cluster,
         _keys,
         _journal,
         _record,
@@ -147,6 +148,22 @@ def _servers(_: Workspace) -> Iterator[Finding]:
 
     for found in diagnose_servers():
         yield Finding(f"engine {found.server}", found.fine, found.text, found.remedy)
+
+
+def _cluster(_: Workspace) -> Iterator[Finding]:
+    """Yields a finding for each worker of `EVAL_CLUSTER`; none without a cluster."""
+    from eval_pipeline.cluster.port import open_cluster
+    from eval_pipeline.workspace.workers import told
+
+    opened = open_cluster()
+    if opened is None:
+        return
+    with opened as cluster:
+        for found in cluster.everywhere(told):
+            held = ", ".join(map(str, found["keys"]))
+            text = f"process {found['pid']}, {found['sandbox'] or 'no sandbox'}" + (f"; has {held}" if held else "")
+            remedy = "start it without keys of providers, where bubblewrap or Landlock works (docs/scale.md)"
+            yield Finding(f"worker {found['host']}", bool(found["sandbox"]) and not held, text, remedy)
 
 
 def _keys(_: Workspace) -> Iterator[Finding]:

@@ -51,8 +51,6 @@ def check_until(workspace: Workspace, partition: Partition, until: Until) -> Non
         )
     if until.usd is not None and not has_price(version):
         raise UsageError(f"--until '{label}': no price of '{version.name}' is known; set `price` in its entry")
-    if until.baseline and until.baseline == version.name:
-        raise UsageError(f"--until '{label}': a model version is not compared with itself")
 
 
 def ask_until(
@@ -191,7 +189,7 @@ class Expected:
     Attributes:
         whole: the plan of the whole suite.
         cases, turns: expected numbers of asked cases and turns; None if they depend on the outcome.
-        fewest: smallest number of cases after which asking may stop.
+        fewest, most: smallest number of cases after which asking may stop, and the largest.
         suite_cases, suite_turns: numbers of cases and turns of the whole suite.
         evaluations: number of earlier evaluations that the draw is based on.
     """
@@ -200,6 +198,7 @@ class Expected:
     whole: RunPlan
     cases: int | None
     fewest: int
+    most: int
     suite_cases: int
     suite_turns: int
     evaluations: int
@@ -235,4 +234,5 @@ def expect(workspace: Workspace, partition: Partition, until: Until, epoch: str)
         wanted = min(len(candidates), max(1, int(len(candidates) * until.usd / whole.generations.usd)))
     turns = sum(len(candidate.turns) for candidate in candidates)
     fewest = steps[0] if steps else 1
-    return Expected(until, whole, wanted, fewest, len(candidates), turns, len(evaluations))
+    most = steps[-1] if steps else len(candidates)
+    return Expected(until, whole, wanted, fewest, most, len(candidates), turns, len(evaluations))

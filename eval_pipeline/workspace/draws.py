@@ -80,6 +80,12 @@ class Design:
         """Number of turns of the suite that count."""
         return sum(len(candidate.turns) for candidate in self.candidates)
 
+    @property
+    def looks(self) -> int:
+        """Number of looks whose intervals hold together; the answers to all cases are no look, but the end."""
+        whole = bool(self.schedule) and self.schedule[-1] == len(self.candidates)
+        return max(1, len(self.schedule) - whole)
+
     def scope(self) -> Scope:
         """Returns the scope of all batches so far; the whole suite once every case is drawn."""
         return Scope(until=self.until.label(), batches=len(self.batches)) if self.left else Scope()

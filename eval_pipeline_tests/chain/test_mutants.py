@@ -28,7 +28,7 @@ MEASURED = ("cpu%", "r_ves", "performance_score", "overall_%")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package, to be changed."""
     folder = tmp_path_factory.mktemp("mutated") / "eval_pipeline"
-    shutil.copytree(ROOT / "eval_pipeline", folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(ROOT / "eval_pipeline", folder)  # with its bytecode: only what changes is compiled
     return folder
 
 

@@ -16,10 +16,11 @@ from eval_pipeline.chain import runner, shards
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
+from eval_pipeline.cluster import port
 from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
 from eval_pipeline.core.model import Attempt, Json, Partition
-from eval_pipeline.operations import pruning, removing
+from eval_pipeline.operations import doctor, pruning, removing
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages.attempts import rows
 from eval_pipeline.store.tables import EVIDENCE
@@ -41,6 +42,9 @@ class InThisProcess:
         self.order, self.tasks, self.ran = order, list[Task](), list[str]()
         self.calls = list[Task]()
         self.dies_after: int | None = None
+
+    def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
+        return [work(), {"host": "far", "pid": 7, "sandbox": None, "keys": ["OPENAI_API_KEY"]}]
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         self.tasks = list(tasks)
@@ -220,6 +224,13 @@ def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(UsageError, match="has OPENAI_API_KEY: workers run what models wrote and ask nobody") as caught:
         compared(small)
     assert "sk-1" not in str(caught.value)
+
+
+def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
+    monkeypatch.setattr(port, "open_cluster", lambda: nullcontext(cluster))
+    found = {one.topic: one for one in doctor._cluster(small.workspace())}
+    assert not found["worker far"].fine
+    assert found["worker far"].text == "process 7, no sandbox; has OPENAI_API_KEY"
 
 
 def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:

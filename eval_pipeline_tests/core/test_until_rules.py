@@ -23,7 +23,9 @@ def test_a_rule_reads_as_written(rule: dict[str, Any]) -> None:
         return
     found = Until.parse(rule["text"])
     assert found.label() == rule["label"]
-    assert found == Until(rule.get("half_width"), rule.get("baseline", ""), rule.get("usd"), rule.get("ranked", False))
+    assert found == Until(
+        rule.get("half_width"), rule.get("baseline", ""), rule.get("usd"), rule.get("ranked", False), rule.get("share")
+    )
 
 
 @given(st.integers(1, 49_999), st.integers(1, 10**9), NAMES)

@@ -160,6 +160,14 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     )
     assert (verdict, turns < TURNS, turns == len(puppet.asked)) == ("worse", True, True)
     assert found.rows[0]["accuracy"] == pytest.approx(share("third", 1.0) + difference)
+    # A night on a diet: `third` has become worse than in its own last full evaluation.
+    puppet.reset()
+    answers("third", -2.5)
+    night = ("--eval-date", "2026-03-02", "--until", "decided-against third within 60%", "--fresh", "--no-report")
+    said = drawn.cli("run", "--suite", "small", "--model-version", "third", *night, "--baseline", "third")
+    assert (said.code, "worse than third, by" in said.err, len(puppet.asked) < 0.7 * TURNS) == (1, True, True), (
+        said.text
+    )
     puppet.reset()
     answers("puppet", 0.3)
     assert ep.run("small", "puppet", eval_date=DAY, until="budget $0.5", fresh=True).ok

@@ -84,17 +84,21 @@ class Answers:
 
 
 def schedule(until: Until, candidates: Sequence[Candidate]) -> tuple[int, ...]:
-    """Returns the total number of cases asked by each look, ascending; by the last look, all. Empty for a budget."""
+    """Returns the total number of cases asked by each look, ascending; empty for a budget.
+
+    By the last look it is all of them, or the part that the rule allows.
+    """
     total = len(candidates)
     if until.usd is not None:
         return ()
     if until.half_width is None:
-        wanted = [share * total for share in _OF_SUITE]
+        wanted = [share * total * (until.share or 1.0) for share in _OF_SUITE]
     else:
         expected = expected_cases(until.half_width, candidates, len(_AROUND_EXPECTED))
         wanted = [share * expected for share in _AROUND_EXPECTED]
     places = sorted({max(_FEWEST, round(number)) for number in wanted})
-    return (*(number for number in places if number < _MOST_OF_SUITE * total), total)
+    last = total if until.share is None else min(total, max(_FEWEST, round(until.share * total)))
+    return (*(number for number in places if number < _MOST_OF_SUITE * last), last)
 
 
 def expected_cases(half_width: float, candidates: Sequence[Candidate], looks: int) -> float:
@@ -141,8 +145,10 @@ class Draw:
             reached = half <= until.half_width
             return f"the interval is ±{100 * half:.2f}pp, at most {until.label()}" if reached else None
         if last.difference is not None:
-            decided = last.verdict != "undecided"
-            return f"decided: {last.verdict} than {until.baseline}" if decided else None
+            if last.verdict != "undecided":
+                return f"decided: {last.verdict} than {until.baseline}"
+            ended = len(self.design.batches) == len(self.design.schedule)
+            return f"not decided within {until.share:.0%} of the cases" if ended and until.share else None
         return None if self._next_size() else f"another case may exceed the budget, ${last.usd or 0.0:.4f} are spent"
 
     def next_batch(self, first: int = _FEWEST) -> Drawn:
@@ -180,7 +186,7 @@ class Draw:
             ) from error
 
     def _look(self, number: int) -> Look:
-        looks = max(1, len(self.design.schedule) - 1)
+        looks = self.design.looks
         look = min(number, looks)
         if self.design.baseline is None:
             found, compared = self._sampler.estimate(look=look, looks=looks), None

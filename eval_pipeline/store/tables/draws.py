@@ -41,7 +41,7 @@ SAMPLED_ESTIMATES = Table(
         Column(
             "until",
             "VARCHAR",
-            "The rule to stop by: `±2pp`, `decided-against NAME`, `budget 5usd`, `ranked`; never NULL.",
+            "The rule to stop by: `±2pp`, `decided-against NAME` (`within 30%`), `budget 5usd`, `ranked`; never NULL.",
         ),
         Column("baseline", "VARCHAR", "`<model version> <date>` that is compared with; NULL: none."),
         Column("turns", "BIGINT", "Turns asked so far, from 1; never NULL."),

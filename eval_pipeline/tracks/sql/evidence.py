@@ -15,7 +15,7 @@ from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, Sql
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, runnable, validated
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
-from eval_pipeline.tracks.sql.published import best_scores, published_scores
+from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.words import SAME
 
 VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
@@ -165,6 +165,10 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
         details |= _differing(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
     published = published_scores(mine, theirs, accepted, asks_order)
+    if further := database.further():
+        texts = runnable(sql, database), runnable(accepted, database)
+        on_all = test_suite_score(further, *texts, runner().run_now) if published["spider_execution"] else 0.0
+        published |= {} if on_all is None else {"test_suite": on_all}
     return Compared(accepted, "match" if same else "different", score, details, published=published)
 
 

@@ -292,6 +292,7 @@ class SqlTrack(
             "time_ratio": efficiency.value if efficiency is not None else None,
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,
             "published": evidence_of.details_of(evidence, evidence_of.PUBLISHED),
+            "further_databases": len(context.database.further()),
             "spider": spider_scores(generated, gold),
             "differing": differing,
             "judgement": evidence_of.details_of(evidence, evidence_of.JUDGEMENT),

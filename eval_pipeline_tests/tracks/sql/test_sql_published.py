@@ -1,18 +1,31 @@
 """Scores as BIRD, Spider and defog count them: golden cases, and references written from their definitions."""
 
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from itertools import product
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlRows
+from eval_pipeline.tracks.sql.cases.source import read_databases
+from eval_pipeline.tracks.sql.evidence import executed
+from eval_pipeline.tracks.sql.metrics import test_suite
 from eval_pipeline.tracks.sql.metrics.bird_ex import METRIC, bird_ex
 from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
 from eval_pipeline.tracks.sql.metrics.spider_execution import same_bags
 from eval_pipeline.tracks.sql.published import best_scores, published_scores
+from eval_pipeline.tracks.sql.published import test_suite_score as score_of_test_suite
+from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.published_references import bird_f1_reference, defog_reference, spider_reference
 
 Rows = list[tuple[Any, ...]]
@@ -115,3 +128,79 @@ def test_spiders_score_of_wide_results_needs_no_try_of_every_order() -> None:
     wide, other = [tuple(range(1_500))], [tuple(reversed(range(1_500)))]
     assert same_bags(wide, other, False) == 1.0
     assert same_bags([(1,) * 40 + (2, 3), (1,) * 40 + (3, 2)], [(1,) * 40 + (2, 2), (1,) * 40 + (3, 3)], False) == 0.0
+
+
+def _run(path: Path, sql: str) -> SqlRows | Failed:
+    try:
+        with closing(sqlite3.connect(path)) as connection:
+            cursor = connection.execute(sql)
+            return SqlRows(tuple(column[0] for column in cursor.description), cursor.fetchall())
+    except sqlite3.Error as error:
+        return Failed(ErrorClass.OTHER, str(error))
+
+
+def _databases(folder: Path, count: int, seed: int) -> list[Path]:
+    """Small tables with few values, so that queries often agree on some of them and not on others."""
+    rng, paths = Random(seed), []
+    for number in range(count):
+        paths.append(folder / f"{number}.sqlite")
+        with closing(sqlite3.connect(paths[-1])) as connection, connection:
+            connection.execute("CREATE TABLE t (a INTEGER, b TEXT, c INTEGER)")
+            rows = [(rng.choice((0, 1, None)), rng.choice("xy"), rng.randrange(3)) for _ in range(rng.randrange(1, 4))]
+            connection.executemany("INSERT INTO t VALUES (?, ?, ?)", rows)
+    return paths
+
+
+QUERIES = (
+    *("SELECT a FROM t", "SELECT DISTINCT a FROM t", "SELECT a FROM t WHERE a IS NOT NULL", "SELECT a, b FROM t"),
+    *("SELECT b, a FROM t", "SELECT a FROM t ORDER BY a", "SELECT a FROM t ORDER BY a DESC", "SELECT c FROM t"),
+    *("SELECT COUNT(*) FROM t", "SELECT COUNT(a) FROM t", "SELECT MAX(a) FROM t", "SELECT MAX(c) FROM t"),
+    *("SELECT b, COUNT(*) FROM t GROUP BY b", "SELECT b, COUNT(a) FROM t GROUP BY b", "SELECT b, 1 FROM t GROUP BY b"),
+    *("SELECT a FROM t WHERE b = 'x'", "SELECT a FROM t WHERE b <> 'y'", "SELECT a FROM t WHERE b = 'x' LIMIT 2"),
+    *("SELECT c FROM t WHERE c > 0", "SELECT c FROM t WHERE c >= 1", "SELECT c FROM t WHERE c = 1", "SELECT nobody"),
+    *("SELECT SUM(a) FROM t", "SELECT TOTAL(a) FROM t", "SELECT a, b, c FROM t", "SELECT c, b, a FROM t"),
+)
+
+
+def test_test_suite_accuracy_is_that_of_every_database(tmp_path: Path) -> None:
+    """650 pairs on four databases, beside the reference for each of them."""
+    paths, scores = _databases(tmp_path, 4, seed=5), Counter[float | None]()
+    results = {sql: [_run(path, sql) for path in paths] for sql in QUERIES}
+    for accepted, generated in product(QUERIES, QUERIES):
+        found = score_of_test_suite(paths, generated, accepted, lambda path, sql: results[sql][paths.index(path)])
+        expected = None if any(isinstance(one, Failed) for one in results[accepted]) else 1.0
+        for mine, theirs in zip(results[generated], results[accepted], strict=True):
+            if expected is not None and (
+                isinstance(mine, Failed)
+                or not spider_reference(list(mine.rows), list(theirs.rows), "ORDER BY" in accepted)
+            ):
+                expected = 0.0
+        assert found == expected, (generated, accepted)
+        scores[found] += 1
+    assert sum(scores.values()) >= 500
+    assert scores[1.0] > len(QUERIES)
+    assert scores[None] == len(QUERIES)
+
+
+def test_a_suite_has_further_databases_of_one_schema(lab: Lab) -> None:
+    folder = lab.home.data / "suites" / "shop"
+    (folder / "databases" / "shop.suite").mkdir(parents=True)
+    tables = "CREATE TABLE t (a INTEGER);"
+    for name, rows in (("shop", "(1), (2)"), ("shop.suite/shop_2", "(1), (1)")):
+        with closing(sqlite3.connect(folder / "databases" / f"{name}.sqlite")) as connection:
+            connection.executescript(f"{tables} INSERT INTO t VALUES {rows};")
+    case = {"id": "all", "question": "All?", "database": "shop", "expected_sql": "SELECT a FROM t"}
+    shared = read_databases(folder, {})
+    assert list(shared.databases) == ["shop"]
+    assert [path.name for path in shared.databases["shop"].further()] == ["shop_2.sqlite"]
+    found = TRACK.read_case(case, "shop", "cases.yaml", 1, shared)
+    for sql, value in (("SELECT DISTINCT a FROM t", 0.0), ("SELECT a FROM t WHERE a > 0", 1.0)):
+        compared = executed(found.context.database, sql, "SELECT a FROM t")
+        assert compared.execution == "match"
+        assert compared.published["test_suite"] == value
+
+
+@pytest.mark.parametrize(("further", "value"), [(0, None), (3, 0.0)])
+def test_without_further_databases_there_is_no_test_suite_accuracy(further: int, value: float | None) -> None:
+    assert test_suite.test_suite(None, "error", {}, further, True).value == value
+    assert test_suite.test_suite("SELECT 1", "match", {"test_suite": 1.0}, 2, True).value == 1.0

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 FOLDER = "databases"
 SPIDER_TABLES = "tables.json"
 DESCRIPTIONS = "columns.yaml"
+TEST_SUITE = ".suite"
+"""End of the name of a folder with further databases of one schema."""
 _FILES = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 _schema = TypeAdapter(SqlSchema)
 
@@ -88,6 +90,13 @@ class Database:
     folder: Path = field(repr=False)
     server: Server | None = None
 
+    def further(self) -> tuple[Path, ...]:
+        """Returns the files of `<name>.suite` beside the database: the same tables with other rows; often none."""
+        place = self.folder / FOLDER / (self.name + TEST_SUITE)
+        if self.server is not None or not self.rows or not place.is_dir():
+            return ()
+        return tuple(path for path in sorted(place.iterdir()) if path.suffix in _FILES)
+
     def path(self) -> DataPlace | None:
         """Returns the file or the schema on a server to query; None if there is no data.
 
@@ -116,7 +125,7 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
     """Reads the databases below `databases/` in a suite's folder.
 
     Each is a folder with scripts (`*.sql`) and tables (`<table>.csv`), a SQLite or DuckDB file, or an entry of Spider's
-    `tables.json`, which has no data.
+    `tables.json`, which has no data. Folders `<name>.suite` have further files for a database, see `Database.further`.
 
     Raises:
         InputError: a file cannot be read, or there is none.
@@ -138,7 +147,7 @@ def _read(folder: Path, path: Path, options: Options) -> Iterator[Database]:
     dialect = options.dialect
     if path.name == SPIDER_TABLES and options.engine is None:
         yield from _read_spider(folder, path, dialect or "sqlite")
-    elif path.is_dir() or path.suffix in _FILES:
+    elif (path.is_dir() and path.suffix != TEST_SUITE) or path.suffix in _FILES:
         members = sorted(path.iterdir()) if path.is_dir() else [path]
         files = [member for member in members if member.suffix in (SCRIPT, CSV, *_FILES) and member.is_file()]
         if files:

@@ -22,11 +22,13 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
-from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES
+from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE
 from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics, is_statistics, read_statistics
 from eval_pipeline.tracks.sql.importers.synthesis import synthesise
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
+_TEMPLATE = "_template"
+"""LiveSQLBench's databases have a copy with this end of its name."""
 _MEANINGS = "_column_meaning_base"
 _BIRD_FOLDER = "database_description"
 Descriptions = Mapping[str, Mapping[str, str]]
@@ -129,6 +131,9 @@ class Databases:
             target = place / (name + (".duckdb" if path.suffix.lower() == ".duckdb" else ".sqlite"))
             shutil.copyfile(path, target)
             self._describe(name, target)
+            for other in _test_suite(path):
+                (place / (name + TEST_SUITE)).mkdir(exist_ok=True)
+                shutil.copyfile(other, place / (name + TEST_SUITE) / other.name)
         made = self.synthesised(names)
         for name in made:
             target = place / f"{name}.sqlite"
@@ -153,6 +158,14 @@ class Databases:
         if kept:
             described = target.with_suffix(f".{DESCRIPTIONS}")
             described.write_text(yaml.safe_dump(kept, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def _test_suite(path: Path) -> list[Path]:
+    """Returns the other databases in the folder that is named after a database: Spider's test suites are kept so."""
+    if path.parent.name != path.stem:
+        return []
+    others = (other for other in path.parent.glob(f"[!.]*{path.suffix}") if not other.stem.endswith(_TEMPLATE))
+    return sorted(other for other in others if other != path)
 
 
 def files_below(path: Path) -> Iterator[Path]:

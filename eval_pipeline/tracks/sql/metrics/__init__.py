@@ -26,6 +26,7 @@ from eval_pipeline.tracks.sql.metrics import (
     sql_equivalence,
     strict_match,
     tables_read,
+    test_suite,
     validation,
 )
 from eval_pipeline.tracks.sql.metrics.calibration import confidence_calibration
@@ -64,6 +65,7 @@ METRICS: tuple[Metric, ...] = (
     bird_ex.METRIC,
     bird_soft_f1.METRIC,
     spider_execution.METRIC,
+    test_suite.METRIC,
     spider_exact.METRIC,
     spider_exact.DIFFICULTY,
     *spider_parts.METRICS,

@@ -163,3 +163,11 @@ def test_the_real_department_store_runs(lab: Lab, real: Path) -> None:
     cases = cases_of(made)
     assert len(cases) == 56
     assert Counter(Counter(case.cluster for case in cases).values()).most_common(1)[0][0] == 2
+
+
+def test_other_databases_in_the_folder_of_one_are_its_test_suite(lab: Lab, given: Path) -> None:
+    place = given / "database" / "schools"
+    for name in ("schools_b", "schools_a", "schools_template", "._schools_a"):
+        write_database(place / f"{name}.sqlite")
+    cases = imported(lab, "spider", _write(given, QUESTIONS[:1]), given)
+    assert [path.name for path in cases[0].context.database.further()] == ["schools_a.sqlite", "schools_b.sqlite"]

@@ -1,0 +1,60 @@
+"""A decision that may ask only part of the suite: its schedule, and what it says at the end."""
+
+import numpy as np
+import pytest
+
+from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
+from eval_pipeline.core.until import Until
+from eval_pipeline.workspace.draws import Candidate, Design
+
+WITHIN = Until.parse("decided-against a within 30%")
+
+
+def candidates(outcomes: str) -> tuple[Candidate, ...]:
+    """Cases of one turn, with A's outcome of each."""
+    return tuple(Candidate(f"c{i}", (f"s/c{i}#0",), (sign,)) for i, sign in enumerate(outcomes))
+
+
+def drawn(a: str, b: str) -> Draw:
+    """The draw after all that the rule asks; turn by turn, A and B are right (1) or wrong (0)."""
+    found = candidates(a)
+    design = Design(WITHIN, 7, schedule(WITHIN, found), ("a 2026-03-01",), 0, found)
+    answers = Answers({one.turns[0]: float(sign) for one, sign in zip(found, b, strict=True)}, {})
+    draw = Draw.unasked(design)
+    while not draw.stopped:
+        design = design.with_batch(draw.next_batch())
+        draw = Draw(design, answers)
+    return draw
+
+
+@pytest.mark.parametrize(
+    ("cases", "rule", "expected"),
+    [
+        (400, "decided-against a within 30%", (12, 24, 42, 60, 84, 120)),
+        (400, "decided-against a", (40, 80, 140, 200, 280, 400)),
+        (50, "decided-against a within 30%", (10, 15)),
+        (12, "decided-against a within 30%", (10,)),
+        (8, "decided-against a within 30%", (8,)),
+    ],
+)
+def test_the_last_look_is_at_the_part_that_the_rule_allows(cases: int, rule: str, expected: tuple[int, ...]) -> None:
+    """By hand: 10, 20, 35, 50 and 70% of that part, at least ten cases, none beyond 90% of it but the part itself."""
+    found = candidates("1" * cases)
+    plan = schedule(Until.parse(rule), found)
+    assert plan == expected
+    whole = plan[-1] == cases
+    assert Design(Until.parse(rule), 0, plan, (), 0, found).looks == max(1, len(plan) - whole)
+
+
+def test_equal_evaluations_are_asked_in_part_and_left_undecided() -> None:
+    outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
+    draw = drawn(outcomes, outcomes)
+    assert draw.stopped == "not decided within 30% of the cases"
+    assert [look.cases for look in draw.looks] == list(draw.design.schedule)
+    assert {look.looks for look in draw.looks} == {6} and draw.looks[-1].verdict == "undecided"
+
+
+def test_a_broken_evaluation_is_decided_before() -> None:
+    outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
+    draw = drawn(outcomes, "".join("0" if i % 2 else sign for i, sign in enumerate(outcomes)))
+    assert draw.stopped == "decided: worse than a" and draw.looks[-1].cases <= 60
