@@ -68,7 +68,7 @@ def test_another_way_to_write_it_is_right_and_remembered(
     case = _case(tmp_path)
     other = "def middle(df, name):\n    return sum(df[name]) / len(df)"
     assert scores(case, answer(other))["robust_correct"] is True
-    monkeypatch.setattr(other_inputs, "sandbox", lambda: pytest.fail("it was run again"))
+    monkeypatch.setattr(other_inputs, "sandbox", lambda layer: pytest.fail("it was run again"))
     assert wrong_input(case.turns[0].gold, other) == {}
 
 
