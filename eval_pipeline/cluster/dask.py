@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -58,6 +58,11 @@ def _wait_for_workers(client: Any, address: Address) -> None:
         raise UsageError(f"the scheduler at {address.url} has no workers; start one with `dask worker`") from error
 
 
+async def _in_a_thread(work: Callable[[], Mapping[str, Json]]) -> Mapping[str, Json]:
+    """Runs on a worker, whose event loop must not wait."""
+    return await asyncio.to_thread(work)
+
+
 class DaskCluster:
     """Keeps exactly as many tasks submitted as there are places, so that none starts after this process has died."""
 
@@ -103,6 +108,11 @@ class DaskCluster:
             if not future.done():
                 with suppress(Exception):  # the scheduler may be gone
                     self._client.cancel([future], asynchronous=True)
+
+    def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> list[Mapping[str, Json]]:
+        """See `Cluster.everywhere`."""
+        found: Mapping[str, Mapping[str, Json]] = self._client.run(_in_a_thread, work)
+        return list(found.values())
 
     def _check_alive(self) -> None:
         if self._client.status != "running":

@@ -26,6 +26,9 @@ class Cluster(Protocol):
     async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
         """Returns the facts of a single task, for callers that have many of them waiting; raises like `map`."""
 
+    def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
+        """Returns what every worker says now."""
+
 
 def open_cluster() -> AbstractContextManager[Cluster] | None:
     """Returns the cluster that the environment names, to be opened; None if everything runs in this process.

@@ -21,6 +21,7 @@ from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.unpublished import lag
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
@@ -51,6 +52,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _providers,
         _python_sandbox,
         _servers,
+        _cluster,
         _keys,
         _journal,
         _record,
@@ -149,6 +151,22 @@ def _servers(_: Workspace) -> Iterator[Finding]:
         yield Finding(f"engine {found.server}", found.fine, found.text, found.remedy)
 
 
+def _cluster(_: Workspace) -> Iterator[Finding]:
+    """Yields a finding for each worker of `EVAL_CLUSTER`; none without a cluster."""
+    from eval_pipeline.cluster.port import open_cluster
+    from eval_pipeline.workspace.workers import told
+
+    opened = open_cluster()
+    if opened is None:
+        return
+    with opened as cluster:
+        for found in cluster.everywhere(told):
+            held = ", ".join(map(str, found["keys"]))
+            text = f"process {found['pid']}, {found['sandbox'] or 'no sandbox'}" + (f"; has {held}" if held else "")
+            remedy = "start it without keys of providers, where bubblewrap or Landlock works (docs/scale.md)"
+            yield Finding(f"worker {found['host']}", bool(found["sandbox"]) and not held, text, remedy)
+
+
 def _keys(_: Workspace) -> Iterator[Finding]:
     from eval_pipeline.providers.registry import all_traits
 
@@ -218,6 +236,8 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
         return
     problem = store_problem(workspace)
     yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+    if behind := lag(workspace.home):
+        yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
 
 def store_problem(workspace: Workspace) -> str:

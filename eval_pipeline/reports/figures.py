@@ -6,10 +6,11 @@ from typing import Literal
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, Unit
+from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
 
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
+_SHOWN_K = frozenset({1, 2, 5, 10, 20, 50, 100})
 _NO_VALUES = "no turns"
 _COSTS: tuple[tuple[str, str, Unit, str], ...] = (
     ("Tokens per successful conversation", "tokens_per_success", "tokens", "reason"),
@@ -60,11 +61,21 @@ def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
         "latency_ms_p50": "Latency of a turn, median",
         "latency_ms_p95": "Latency of a turn, 95th percentile",
     }
-    metrics = [metric.name for metric in evaluation.profile.averaged if metric.name != primary]
+    metrics = [
+        name
+        for metric in evaluation.profile.averaged
+        for name in (metric.name, f"{OF_CASES}{metric.name}")
+        if name != primary
+    ]
+    # A metric that has both means says which one is shown.
+    both = [name for name in metrics if f"{OF_CASES}{name}" in evaluation.overall]
+    labels |= {name: f"{name}, mean of turns" for name in both}
+    labels |= {f"{OF_CASES}{name}": f"{name}, mean of cases" for name in both}
     for metric in (*_FIRST, *metrics, *_LAST):
         if metric in evaluation.overall:
             yield _statistic(evaluation, labels.get(metric, metric), evaluation.overall[metric])
         if metric == _FIRST[-1]:
+            yield from _repeated_figures(evaluation)
             yield from _cost_figures(evaluation.cost)
             yield from _ceiling_figures(evaluation.ceilings)
 
@@ -81,6 +92,16 @@ def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:
         row["metric"], label, evaluation.profile.unit(row["metric"]), row["mean"], row["low"], row["high"], row["n"],
         row["clusters"], note or None,
     )  # fmt: skip
+
+
+def _repeated_figures(evaluation: Evaluation) -> Iterator[Figure]:
+    """Yields pass@k and pass^k where turns were answered several times: for a few k, and the largest one."""
+    known = [k for k in range(1, len(evaluation.overall)) if f"pass@{k}" in evaluation.overall]
+    for name, words in (("pass@", "right at least once in"), ("pass^", "right each time in")):
+        for k in known:
+            if k in _SHOWN_K or k == known[-1]:
+                label = f"{name}{k}: {words} {k} {'try' if k == 1 else 'tries'}"
+                yield _statistic(evaluation, label, evaluation.overall[f"{name}{k}"])
 
 
 def _cost_figures(cost: Row) -> Iterator[Figure]:

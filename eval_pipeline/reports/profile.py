@@ -1,6 +1,6 @@
 """Describes a track to the reports, which have no code for particular tracks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +12,8 @@ Unit = Literal["rate", "score", "count", "tokens", "usd", "ms"]
 WORSE_WHEN_HIGH = frozenset({"has_error", "inherited_error", "error_propagation"})
 """Metrics for which lower is better."""
 
+OF_CASES = "case_"
+"""Prefix of a metric in `statistics` whose mean is over cases, where each counts with the mean over its turns."""
 _KINDS: Mapping[str, Unit] = {"boolean": "rate", "score": "score", "count": "count"}
 _SHARED: Mapping[str, Unit] = {
     "correct": "rate",
@@ -70,6 +72,9 @@ class Profile:
         sheets: functions that write the track's own workbook sheets; they take a `Book` and an `Evaluation`.
         files: functions that write the track's own report files; they take an `Evaluation` and the folder.
         further: tables of aggregates that plug-in packages add, shown unchanged.
+        mistakes: function that says what is wrong in turns, from an `Evaluation`: (turn id, sample) → text; None: the
+            track has none.
+        page_sheets, charts: functions that yield the track's own tables and charts for the page, from an `Evaluation`.
     """
 
     track: str
@@ -83,6 +88,9 @@ class Profile:
     sheets: tuple[Callable[[Any, Any], None], ...] = ()
     files: tuple[Callable[[Any, Path], None], ...] = ()
     further: tuple[Table, ...] = ()
+    mistakes: Callable[[Any], Mapping[tuple[str, int], str]] | None = None
+    page_sheets: Callable[[Any], Iterator[Any]] | None = None
+    charts: Callable[[Any], Iterator[Any]] | None = None
 
     @property
     def averaged(self) -> tuple[MetricInfo, ...]:
@@ -102,6 +110,8 @@ class Profile:
     def meaning(self, metric: str) -> str:
         """Returns a one-line description of a metric; empty if there is none."""
         described = {info.name: info.description for info in self.metrics}
+        if metric.startswith(OF_CASES) and (base := described.get(metric.removeprefix(OF_CASES))):
+            return f"Mean of cases, where each counts with the mean over its turns. {base}"
         return described.get(metric) or _MEANINGS.get(metric, "")
 
 

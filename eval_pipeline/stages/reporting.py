@@ -133,4 +133,9 @@ def profile(track: Track, figures: Figures = NO_FIGURES) -> Profile:
         tuple(load_place(place) for place in (track.sheets if isinstance(track, Reports) else ())),
         tuple(load_place(place) for place in (track.report_files if isinstance(track, Reports) else ())),
         tuple(figures.further),
+        *(load_place(place) if place else None for place in _page_places(track)),
     )
+
+
+def _page_places(track: Track) -> tuple[str, str, str]:
+    return (track.mistakes, track.page_sheets, track.charts) if isinstance(track, Reports) else ("", "", "")

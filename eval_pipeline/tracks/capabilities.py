@@ -302,6 +302,12 @@ class Reports:
     """Places of the functions that write its sheets of the workbook, called with a `Book` and an `Evaluation`."""
     report_files: tuple[str, ...] = ()
     """Places of the functions that write its report files, called with an `Evaluation` and the report's folder."""
+    mistakes: str = ""
+    """Place of the function that says what is wrong in turns: (turn id, sample) → text, from an `Evaluation`."""
+    page_sheets: str = ""
+    """Place of the function that yields tables (`Sheet`) for the page's groups, from an `Evaluation`."""
+    charts: str = ""
+    """Place of the function that yields its charts (`Chart`), from an `Evaluation`."""
 
 
 @value

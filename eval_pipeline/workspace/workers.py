@@ -9,8 +9,11 @@ from pathlib import Path
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Json
 from eval_pipeline.core.private import make_private
 from eval_pipeline.providers.registry import all_traits
+from eval_pipeline.sandbox.diagnosis import diagnose
+from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import worker_tier_of
 from eval_pipeline.workspace.workspace import Workspace
@@ -38,14 +41,30 @@ def admit(track: Track) -> str | None:
         UsageError: it holds keys of providers, or its code has changed since it was started.
         NoSandboxError: it has no sandbox.
     """
-    names = {traits.key_variable for traits in all_traits().values() if traits.key_variable}
-    if held := sorted(name for name in names if os.environ.get(name)):
+    if held := _keys():
         raise UsageError(
             f"a worker on {socket.gethostname()} has {', '.join(held)}: workers run what models wrote and ask nobody; "
             "start it without"
         )
     _check_loaded()
     return worker_tier_of(track)
+
+
+def _keys() -> list[str]:
+    names = {traits.key_variable for traits in all_traits().values() if traits.key_variable}
+    return sorted(name for name in names if os.environ.get(name))
+
+
+def told() -> dict[str, Json]:
+    """Returns what a worker says of itself: host, process, sandbox (None without one), and the keys that it holds."""
+    found = diagnose()
+    allowed = os.environ.get(ENVIRONMENT) != UNSAFE
+    return {
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "sandbox": found.title if allowed else None,
+        "keys": _keys(),
+    }
 
 
 def refuse_other_code() -> UsageError:

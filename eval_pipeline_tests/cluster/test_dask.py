@@ -23,6 +23,7 @@ from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline.cluster.port import Cluster
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.operations import doctor
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
@@ -179,6 +180,15 @@ def test_queries_run_on_workers_while_this_process_asks(
     assert json.loads(rows[0]["result"])["rows"] == [["Ada"], ["Cy"]]
 
 
+def test_doctor_lists_workers(services: Services, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ADDRESS, services.url)
+    (found,) = doctor._cluster(lab.workspace())
+    assert found.topic.startswith("worker ")
+    assert ("bwrap" in found.text or "sandlock" in found.text) is found.fine
+    monkeypatch.delenv(ADDRESS)
+    assert list(doctor._cluster(lab.workspace())) == []
+
+
 def test_nobody_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval_pipeline.cluster.dask._CONNECT_S", 0.3)
     with (
@@ -220,7 +230,7 @@ def test_kills_at_random_leave_the_undisturbed_record(
         while code != 0:
             run = subprocess.Popen([sys.executable, "-c", _RUN, str(lab.home.root.parent)], env=settings, cwd=ROOT)
             try:
-                code = run.wait(rng.uniform(2, 12))
+                code = run.wait(rng.uniform(4, 40))
             except subprocess.TimeoutExpired:
                 if rng.random() < 0.5:
                     run.kill()

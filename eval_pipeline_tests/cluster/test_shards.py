@@ -16,10 +16,11 @@ from eval_pipeline.chain import runner, shards
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
+from eval_pipeline.cluster import port
 from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
 from eval_pipeline.core.model import Attempt, Json, Partition
-from eval_pipeline.operations import pruning, removing
+from eval_pipeline.operations import doctor, pruning, removing
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages.attempts import rows
 from eval_pipeline.store.tables import EVIDENCE
@@ -27,6 +28,7 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace import workers
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
@@ -41,6 +43,9 @@ class InThisProcess:
         self.order, self.tasks, self.ran = order, list[Task](), list[str]()
         self.calls = list[Task]()
         self.dies_after: int | None = None
+
+    def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
+        return [work(), {"host": "far", "pid": 7, "sandbox": None, "keys": ["OPENAI_API_KEY"]}]
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         self.tasks = list(tasks)
@@ -222,6 +227,13 @@ def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch,
     assert "sk-1" not in str(caught.value)
 
 
+def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
+    monkeypatch.setattr(port, "open_cluster", lambda: nullcontext(cluster))
+    found = {one.topic: one for one in doctor._cluster(small.workspace())}
+    assert not found["worker far"].fine
+    assert found["worker far"].text == "process 7, no sandbox; has OPENAI_API_KEY"
+
+
 def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:
     compared(small)
     named = {"name", "stage", "made_from", "first", "end", "home", "data", "suite", "model_version", "eval_date"}
@@ -267,15 +279,22 @@ def test_a_wrong_size_is_a_sentence(
         compared(small)
 
 
-@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 4), st.integers(1, 40))
-def test_cutting_loses_nothing(turns: list[int], samples: int, most: int) -> None:
-    found = list(cut(turns, samples, most))
-    assert [place for within in found for place in within] == list(range(len(turns)))
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 40))
+def test_cutting_loses_nothing(answers: list[int], most: int) -> None:
+    found = list(cut(answers, most))
+    assert [place for within in found for place in within] == list(range(len(answers)))
     for within in found:
-        answers = samples * sum(turns[place] for place in within)
-        assert answers <= most or len([place for place in within if turns[place]]) == 1
-    for one, following in pairwise(found):  # no two that would have fitted into one
-        assert samples * (sum(turns[place] for place in one) + turns[following.start]) > most
+        held = [answers[place] for place in within if answers[place]]
+        assert sum(held) <= most or len(held) == 1
+    for one, following in pairwise(found):  # no two that would have fitted into one, and none that is empty
+        assert sum(answers[place] for place in one) + answers[following.start] > most
+        assert any(answers[place] for place in one)
+
+
+def test_cases_that_were_not_asked_make_no_shards(small: Lab, cluster: InThisProcess) -> None:
+    compared(small, scope=Scope(cases=("beta",)))
+    assert [(task["first"], task["end"]) for task in cluster.tasks] == [(0, 2)]
+    assert small.one("SELECT count(*) FROM evidence") == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"rows": 3}\n', '{"table": "evidence"}\n{"rows": 0}\n', "[]\n"])

@@ -128,8 +128,9 @@ def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> 
 
 def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheets = ["Overview", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold", "Queries"]
-    assert book.sheetnames == sheets
+    sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold"]
+    assert book.sheetnames == [*sheets, "Queries"]
+    assert len(book["Charts"]._charts) == 4, "accuracy, cost, differences, dates"
     turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
     (pair,) = compared.pairs
     assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}

@@ -17,7 +17,18 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.facts import SIMULATED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
-SHEETS = ["Overview", "Statistics", "Turns", "Errors", "Complexity", "Cost", "Comparison", "Gold", "Queries"]
+SHEETS = [
+    "Overview",
+    "Mistakes",
+    "Statistics",
+    "Turns",
+    "Errors",
+    "Complexity",
+    "Cost",
+    "Comparison",
+    "Gold",
+    "Queries",
+]
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +53,7 @@ def test_sheets_stand_in_their_order(workbook: openpyxl.Workbook) -> None:
     assert workbook.sheetnames == SHEETS
 
 
-@pytest.mark.parametrize("name", ["Statistics", "Turns", "Errors"])
+@pytest.mark.parametrize("name", ["Mistakes", "Statistics", "Turns", "Errors"])
 def test_long_sheets_have_frozen_headers_filters_and_widths(workbook: openpyxl.Workbook, name: str) -> None:
     sheet = workbook[name]
     assert sheet.freeze_panes in ("B2", "C2")

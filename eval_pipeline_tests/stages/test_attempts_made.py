@@ -6,9 +6,13 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.chain.delivering import figures_of
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.figures import headline_figures
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
+from eval_pipeline.stages.reporting import profile
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
@@ -124,6 +128,11 @@ def test_samples_are_asked_each_for_itself_and_counted_by_pass_at_k(lab: Lab, pu
     ((n, clusters),) = lab.sql("SELECT n, clusters FROM statistics WHERE metric = 'pass@2'")
     assert (n, clusters) == (2, 2)
     assert lab.one("SELECT mean FROM statistics WHERE metric = 'correct' AND split = 'all'") == 0.5
+    track, partition = lab.workspace().track("small"), Partition("small", "puppet", DAY)
+    evaluation = Evaluation(lab.workspace().record, partition, profile(track, figures_of(track)))
+    shown = {figure.name: figure for figure in headline_figures(evaluation)}
+    assert shown["pass@2"].label == "pass@2: right at least once in 2 tries"
+    assert (shown["pass@2"].value, shown["pass^3"].value, shown["pass@3"].unit) == (pytest.approx(5 / 6), 0.0, "rate")
 
 
 def test_one_sample_has_no_pass_at_k(small: Lab) -> None:

@@ -19,7 +19,7 @@ _LEVELS = ("low", "medium", "high")
 
 
 def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
-    """Yields charts of accuracy by complexity, of failures, and (if answers state confidence) of calibration."""
+    """Yields charts of accuracy by complexity, of failures, of the track, and of calibration if it is known."""
     for ceiling in evaluation.ceilings:
         levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
         if any(row["accuracy"] is not None for row in levels):
@@ -28,6 +28,8 @@ def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
         groups = [row for row in evaluation.error_groups if row["grouping"] == grouping]
         if groups:
             yield _bars(grouping, title, groups[:_MOST_BARS])
+    if evaluation.profile.charts is not None:
+        yield from evaluation.profile.charts(evaluation)
     levels = [row for row in evaluation.optional(CALIBRATION) if row["level"] in _LEVELS]
     if levels:
         yield _calibration(sorted(levels, key=lambda row: _LEVELS.index(row["level"])))

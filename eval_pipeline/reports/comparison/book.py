@@ -5,6 +5,7 @@ from pathlib import Path
 
 from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.core.left_out import CaseCounts
+from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
@@ -55,6 +56,7 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
     book = Book()
     simulated = any(found.row["simulated"] for found in compared.standings)
     _overview(book, compared)
+    write_chart_sheet(book, compared)
     page = comparison_page(book)
     if compared.pairs:
         write_pairs(page, compared.pairs, pairs_query(compared.suite))

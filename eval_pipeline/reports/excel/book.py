@@ -57,11 +57,14 @@ class Book:
         self.queries.append(FigureQuery(sheet, what, sql))
 
     def own_sheets_last(self, count: int) -> None:
-        """Moves the track's own sheets (the first `count`) to the end, unless their title replaces a common sheet's."""
-        taken = {title for title, other in OTHER_TITLES.items() if other in self._workbook.sheetnames}
+        """Moves the track's own sheets (the first `count`) to the end, unless some replace common sheets.
+
+        In that case they are what a reader wants first, and stay together.
+        """
+        if any(other in self._workbook.sheetnames for other in OTHER_TITLES.values()):
+            return
         for sheet in self._workbook.worksheets[:count]:
-            if sheet.title not in taken:
-                self._workbook.move_sheet(sheet.title, len(self._workbook.sheetnames))
+            self._workbook.move_sheet(sheet.title, len(self._workbook.sheetnames))
 
     @property
     def titles(self) -> list[str]:

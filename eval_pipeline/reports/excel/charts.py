@@ -14,6 +14,8 @@ CHART_ROWS = 21
 """How many rows of the sheet a chart covers."""
 _MOST_TICKS = 12
 _SERIES = (BLUE, "93A9C1")
+_DOTS = (BLUE, "B45309", "0F766E", "9333EA", "BE123C", "4D7C0F", "0E7490", "854D0E")
+_PARTS = ("4C9F70", "E0A030", "C0662C", ALARM)
 _HAIRLINE, _THIN, _THICK = 6350, 12700, 22225
 
 
@@ -73,7 +75,7 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
     _draw_line(accuracy, BLUE, _THICK)
     accuracy.marker.symbol, accuracy.marker.size = "circle", 8
     accuracy.marker.graphicalProperties = _filled(BLUE)
-    accuracy.errBars = _error_bars(sheet, rows, columns)
+    accuracy.errBars = _error_bars(sheet, rows, columns.up, columns.down)
     _draw_line(threshold, ALARM, _THIN, "dash")
     threshold.marker.symbol = "none"
     chart.series = [accuracy, threshold]
@@ -89,7 +91,16 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
 
 
 def add_columns_chart(
-    sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: Sequence[int], number_format: str
+    sheet: "Worksheet",
+    plot: Plot,
+    rows: Rows,
+    names: int,
+    values: Sequence[int],
+    number_format: str,
+    *,
+    stacked: bool = False,
+    whiskers: tuple[int, int] | None = None,
+    limits: tuple[float, float] | None = None,
 ) -> None:
     """Adds a chart of vertical columns, one for each row and value column of the table.
 
@@ -100,20 +111,76 @@ def add_columns_chart(
         names: number of the table's column with the labels, counted from 1.
         values: numbers of the table's columns with the heights.
         number_format: Excel's number format for the heights.
+        stacked: whether the values of a row are parts of one column: right first, then what is wrong.
+        whiskers: numbers of the table's columns with the distances to the upper and the lower end of an interval.
+        limits: ends of the vertical axis; from 0 if not given.
     """
     from openpyxl.chart import BarChart, Reference
 
     chart: Any = BarChart()
     chart.type, chart.style, chart.gapWidth = "col", 2, 60
+    colours = _PARTS if stacked else _SERIES if whiskers is None else _SERIES[1:]  # whiskers are seen on light colours
+    if stacked:
+        chart.grouping, chart.overlap = "stacked", 100
     for place, column in enumerate(values):
         heights = Reference(sheet, min_col=column, min_row=rows.header, max_row=rows.last)
         chart.add_data(heights, titles_from_data=True)
-        chart.series[place].graphicalProperties = _filled(_SERIES[place])
+        chart.series[place].graphicalProperties = _filled(colours[place])
+        chart.series[place].invertIfNegative = False
+        if whiskers is not None:
+            chart.series[place].errBars = _error_bars(sheet, rows, *whiskers)
     chart.set_categories(Reference(sheet, min_col=names, min_row=rows.first, max_row=rows.last))
     _frame(chart, plot)
     if len(values) == 1:
         chart.legend = None
-    chart.y_axis.number_format, chart.y_axis.scaling.min = number_format, 0
+    chart.y_axis.number_format = number_format
+    chart.y_axis.scaling.min, chart.y_axis.scaling.max = limits or (0, None)
+    sheet.add_chart(chart, plot.anchor)
+
+
+@dataclass(frozen=True, slots=True)
+class Dots:
+    """The points of one series: its name, and the first and last row of the table that belong to it."""
+
+    name: str
+    first: int
+    last: int
+
+
+def add_dots_chart(
+    sheet: "Worksheet", plot: Plot, series: Sequence[Dots], x: int, y: int, number_format: str, *, joined: bool
+) -> None:
+    """Adds a chart of points from 0 to 1 in the vertical, one colour for each series.
+
+    Args:
+        sheet: the sheet with the table, where the chart is added.
+        plot: position and titles of the chart.
+        series: rows of the table for each series.
+        x: number of the table's column with the horizontal coordinates.
+        y: number of the table's column with the vertical ones.
+        number_format: Excel's number format for the horizontal axis.
+        joined: whether a line joins the points of a series.
+    """
+    from openpyxl.chart import Reference, ScatterChart, Series
+
+    chart: Any = ScatterChart()
+    chart.style, chart.scatterStyle = 2, "lineMarker"
+    for place, one in enumerate(series):
+        across, up = (Reference(sheet, min_col=column, min_row=one.first, max_row=one.last) for column in (x, y))
+        found = Series(up, across, title=one.name)
+        colour = _DOTS[place % len(_DOTS)]
+        _draw_line(found, colour, _THICK)
+        if not joined:
+            found.graphicalProperties.line.noFill, found.graphicalProperties.line.solidFill = True, None
+        found.marker.symbol, found.marker.size = "circle", 8
+        found.marker.graphicalProperties = _filled(colour)
+        chart.series.append(found)
+    _frame(chart, plot)
+    x_axis, y_axis = chart.x_axis, chart.y_axis
+    x_axis.majorGridlines, x_axis.number_format = None, number_format
+    y_axis.scaling.min, y_axis.scaling.max, y_axis.majorUnit, y_axis.number_format = 0, 1, 0.2, "0%"
+    if not joined:
+        x_axis.scaling.min = 0
     sheet.add_chart(chart, plot.anchor)
 
 
@@ -158,14 +225,14 @@ def _filled(colour: str) -> Any:
     return GraphicalProperties(solidFill=colour, ln=LineProperties(solidFill=colour))
 
 
-def _error_bars(sheet: "Worksheet", rows: Rows, columns: AccuracyColumns) -> Any:
+def _error_bars(sheet: "Worksheet", rows: Rows, longer: int, shorter: int) -> Any:
     from openpyxl.chart import Reference
     from openpyxl.chart.data_source import NumDataSource, NumRef
     from openpyxl.chart.error_bar import ErrorBars
 
     up, down = (
         NumDataSource(numRef=NumRef(f=str(Reference(sheet, min_col=column, min_row=rows.first, max_row=rows.last))))
-        for column in (columns.up, columns.down)
+        for column in (longer, shorter)
     )
     looks = _outlined(FAINT, _THIN)
     return ErrorBars(errDir="y", errBarType="both", errValType="cust", noEndCap=False, plus=up, minus=down, spPr=looks)

@@ -11,6 +11,7 @@ from eval_pipeline.reports.excel.sheets.complexity import write_complexity
 from eval_pipeline.reports.excel.sheets.cost import write_cost
 from eval_pipeline.reports.excel.sheets.further import write_further
 from eval_pipeline.reports.excel.sheets.gold import write_gold
+from eval_pipeline.reports.excel.sheets.mistakes import write_mistakes_sheet
 from eval_pipeline.reports.excel.sheets.overview import write_overview
 from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
@@ -19,6 +20,7 @@ from eval_pipeline.reports.paths import WORKBOOK
 
 SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_overview,
+    write_mistakes_sheet,
     write_statistics_sheet,
     write_turns_sheet,
     write_errors_sheet,

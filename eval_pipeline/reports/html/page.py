@@ -19,11 +19,13 @@ from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
+from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.left_out import HEADERS as LEFT_OUT_HEADERS
 from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
 from eval_pipeline.reports.paths import CHARTS, PAGE
+from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
 from eval_pipeline.reports.shown import (
     UNKNOWN,
@@ -61,6 +63,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         warnings=warnings(evaluation),
         key=[_key(figure) for figure in figures if figure.name in _KEY and figure.value is not None],
         headline=list(_headline(evaluation, figures)),
+        mistakes=mistakes_shown(evaluation, chosen.kinds),
         groups=list(_groups(evaluation)),
         comparisons=list(_comparisons(evaluation)),
         gold=list(gold_sheets(evaluation)),
@@ -114,7 +117,9 @@ def _interval(figure: Figure) -> str:
 
 def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     """Yields two tables of figures: those that every track has, then the track's own metrics."""
-    partition, own = evaluation.partition, {metric.name for metric in evaluation.profile.averaged}
+    partition = evaluation.partition
+    averaged = [metric.name for metric in evaluation.profile.averaged]
+    own = {*averaged, *(f"{OF_CASES}{name}" for name in averaged)}
     headers = ("figure", "value", "95% interval", "n", "clusters", "note")
     first = [figure for figure in figures if figure.name not in own]
     metrics = [figure for figure in figures if figure.name in own]
@@ -129,7 +134,7 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     )
     meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
     if meanings:
-        yield Sheet("All metrics", headers, meanings, notes, queries)
+        yield Sheet("All metrics: means of turns, where nothing else is said", headers, meanings, notes, queries)
 
 
 def _left_out(evaluation: Evaluation) -> Sheet:
@@ -173,6 +178,8 @@ def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
         headers = ("message, without its numbers", "error class", "turns", "share", "example")
         rows_shown = [_shape(row) for row in shapes[:_MOST_MESSAGES]]
         yield Sheet("Most frequent messages of failed turns", headers, rows_shown, frozenset({1, 4}), [query])
+    if evaluation.profile.page_sheets is not None:
+        yield from evaluation.profile.page_sheets(evaluation)
 
 
 def _shape(row: Row) -> list[str]:

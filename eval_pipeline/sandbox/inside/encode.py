@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from .figures import figure_of, marks_of
+from .polars_tables import without_polars
 
 DEEPEST = 50
 
@@ -34,6 +35,7 @@ def encode(result: object) -> bytes:
 
     Raises a ResultError if it is nested too deeply or has a type without a plain form.
     """
+    result = without_polars(result)
     told: dict[str, object]
     if isinstance(result, pd.DataFrame):
         told = _frame(result)
@@ -91,6 +93,7 @@ def _cell(value: object, depth: int = 0) -> object:
     """Returns one value as JSON; containers keep their type."""
     if depth > DEEPEST:
         raise ResultError(f"the result is nested more than {DEEPEST} deep")
+    value = without_polars(value)
     match value:
         case dict():
             pairs = [[_cell(key, depth + 1), _cell(item, depth + 1)] for key, item in value.items()]

@@ -13,7 +13,8 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.execute import error_text, runnable, whole_code
+from eval_pipeline.tracks.pandas_code.dialect import answer_code, is_polars
+from eval_pipeline.tracks.pandas_code.execute import error_text, run_answer, whole_code
 from eval_pipeline.tracks.pandas_code.failures.finding import failure_of
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.performance import MIB, measure
@@ -38,7 +39,7 @@ def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) ->
         NoSandboxError: this machine cannot run code.
     """
     codes = [final.artefact.code if final.artefact is not None else "" for _, _, final in turns]
-    findings = quality_findings(codes, [tuple(turn.gold.context.paths) for _, turn, _ in turns])
+    findings = quality_findings(codes, [_known_names(turn.gold.context) for _, turn, _ in turns])
     return [
         tuple(
             Evidence(turn.id, final.sample, kind, verdict, value, details)
@@ -46,6 +47,14 @@ def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) ->
         )
         for (_, turn, final), found in zip(turns, findings, strict=True)
     ]
+
+
+def _known_names(context: PandasContext) -> tuple[str, ...]:
+    """Returns the names that answers may use: the tables, and in the dialect polars `pl` (`df` for a single table)."""
+    names = tuple(context.paths)
+    if not is_polars(context):
+        return names
+    return (*names, "pl", *(["df"] if len(names) == 1 else []))
 
 
 def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFinding]) -> Iterator[_Found]:
@@ -63,7 +72,8 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     if artefact.answer is not None:
         return
     if ran and gold.code is not None:
-        yield from _performance(gold, artefact.code)
+        if not is_polars(gold.context):  # the reference code would be measured against another library
+            yield from _performance(gold, artefact.code)
         yield from _on_variants(gold, artefact.code)
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
@@ -124,7 +134,7 @@ def tests_of(gold: PandasGold, code: str) -> Assertions | None:
 
 @lru_cache(maxsize=64)
 def _run_again(code: str, context: PandasContext) -> Any:
-    found = sandbox(context.layer).run(runnable(code, context), context.paths)
+    found = run_answer(code, context)
     return found if isinstance(found, SnippetFailed) else found.result
 
 
@@ -157,7 +167,7 @@ def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json) -> Failur
 
 def _met(gold: PandasGold, code: str) -> dict[str, Json] | None:
     """Returns the requirements that explain an answer on the variants of the tables; None if there are no variants."""
-    found = behaviour_of(gold, code)
+    found = behaviour_of(gold, answer_code(code, gold.context))
     if found is None:
         return None
     told = asdict(explained(gold, found))
@@ -169,7 +179,7 @@ def _on_variants(gold: PandasGold, code: str) -> Iterator[_Found]:
     if gold.tests is not None:
         yield from _on_other_inputs(gold, code)
         return
-    found = behaviour_of(gold, code)
+    found = behaviour_of(gold, answer_code(code, gold.context))
     if found is None:
         return
     right, count = sum(found.right), len(found.right)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import ClassVar
 
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran
@@ -12,6 +13,7 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext
 from eval_pipeline.tracks.pandas_code.cases.outputs import with_output
 from eval_pipeline.tracks.pandas_code.cases.template import program_stub
+from eval_pipeline.tracks.pandas_code.dialect import answer_code, answer_line
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 
@@ -26,7 +28,7 @@ class PandasExecutor:
         context = case.context
         if artefact.answer is not None:
             return Ran({"result": {"kind": "value", "value": artefact.answer}})
-        found = await asyncio.to_thread(_run, runnable(artefact.code, context), context)
+        found = await asyncio.to_thread(run_answer, artefact.code, context)
         if isinstance(found, sandboxed.SnippetFailed):
             return Failed(found.error_class, error_text(found), found.tier)
         return Ran(kept(found.result), found.tier)
@@ -38,8 +40,12 @@ async def open_executor() -> AsyncIterator[Executor]:
     yield PandasExecutor()
 
 
-def _run(code: str, context: PandasContext) -> sandboxed.Outcome:
-    return sandbox(context.layer).run(code, context.paths)
+def run_answer(code: str, context: PandasContext) -> sandboxed.Outcome:
+    """Returns the outcome of the code of an answer."""
+    found = sandbox(context.layer).run(runnable(answer_code(code, context), context), context.paths)
+    if isinstance(found, sandboxed.SnippetFailed):
+        return replace(found, line=answer_line(found.line, context))
+    return found
 
 
 def runnable(code: str, context: PandasContext) -> str:

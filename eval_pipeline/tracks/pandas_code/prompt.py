@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
+from eval_pipeline.tracks.pandas_code.dialect import is_polars
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasTurn
@@ -31,6 +32,19 @@ _PART = """\
 You complete Python programs that use pandas, numpy and matplotlib. Answer with one block of Python code and nothing \
 else: only the code that is missing, which is put in its place in the program. It is checked by running the program."""
 
+_POLARS = """\
+You answer questions about tables by writing Python with polars. The tables are there as polars DataFrames under their \
+names; where there is only one, it is also called df. polars is imported as pl. Nothing else can be read: no files, no \
+network.
+
+Set the variable `result` to the answer: a value, a Series or a DataFrame, with just what the question asks for. \
+Groups belong in columns. Keep the names of the tables' columns.
+
+Answer with one block of Python code and nothing else:
+```python
+result = df["amount"].sum()
+```"""
+
 _NO_TABLES = "There are no tables."
 
 
@@ -42,7 +56,8 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     """
     context = case.context
     tested = _TESTED if context.template is None else _PART
-    system = {"code-1": _TASK if context.sets_result else tested}[version]
+    task = _POLARS if is_polars(context) else _TASK
+    system = {"code-1": task if context.sets_result else tested}[version]
     messages = [Message("system", system)]
     if context.sets_result:
         messages.append(Message("user", tables_text(context.tables)))

@@ -7,6 +7,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.reports.queries import where
 from eval_pipeline.store import tables
 
 SHEET = "Code"
@@ -19,6 +20,8 @@ SCORES = (
     "coverage_score",
     "recovery_score",
 )
+DETAILED = ("coverage_score", "quality_score", "performance_score")
+"""The metrics whose details the sheet shows."""
 _SCORE = "0.000"
 _FROZEN = 2
 
@@ -41,14 +44,30 @@ FIELDS = (
 
 def write_code(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
+    book.add_query(SHEET, "all rows", _query(evaluation))
     write_long_sheet(book, SHEET, FIELDS, _rows(evaluation), _FROZEN)
+
+
+def _query(evaluation: Evaluation) -> str:
+    """Returns the query for the sheet's rows; findings and missing requirements are in JSON."""
+    of_turns = ", ".join(f"t.{name}" for name in ("turn_index", "sample", "correct", *SCORES, "failure_mode"))
+    details = ", ".join(f"any_value(details) FILTER (metric = '{name}') AS {name}" for name in DETAILED)
+    costs = ", ".join(
+        f"(m.performance_score ->> '$.{name}')::DOUBLE AS {name}" for name in ("generated_ms", "reference_ms")
+    )
+    place = "suite, model_version, eval_date, turn_id, sample"
+    return (
+        f"SELECT t.case_id AS conversation_id, {of_turns}, m.coverage_score -> '$.missing_requirements' AS missing, "
+        f"m.quality_score -> '$.findings' AS findings, {costs}, t.question, t.code, t.reference_code "
+        f"FROM {evaluation.profile.turns_table.name} AS t LEFT JOIN (SELECT {place}, {details} FROM metrics "
+        f"GROUP BY ALL) AS m USING ({place}) WHERE {where(evaluation.partition, 't')}"
+    )
 
 
 def _rows(evaluation: Evaluation) -> Iterator[Row]:
     details: dict[tuple[str, int], Row] = {}
-    wanted = ("coverage_score", "quality_score", "performance_score")
     for row in evaluation.rows(tables.METRICS):
-        if row["metric"] in wanted and row["details"]:
+        if row["metric"] in DETAILED and row["details"]:
             details.setdefault((row["turn_id"], row["sample"]), {})[row["metric"]] = json.loads(row["details"])
     for row in evaluation.rows(evaluation.profile.turns_table):
         told = details.get((row["turn_id"], row["sample"]), {})

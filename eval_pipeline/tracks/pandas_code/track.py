@@ -26,6 +26,7 @@ from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
+from eval_pipeline.tracks.pandas_code.dialect import is_polars, pandas_response
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS, met, performance
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
@@ -254,9 +255,9 @@ class PandasTrack(
             "result_score": result.value if result is not None else None,
             "result_message": result.details.get("message", "") if result is not None else "",
             "has_code": code is not None,
-            "has_reference": gold.code is not None,
+            "has_reference": gold.code is not None and not is_polars(context),
             "met": variants.details["met"] if variants is not None else None,
-            "why_unsure": why_unsure(turn.question),
+            "why_unsure": "the code is not pandas" if is_polars(context) else why_unsure(turn.question),
             "decides": decides,
             "varies": decides or checked_function(gold) is not None,
             "variants": variants.details["variants"] if variants is not None else None,
@@ -297,7 +298,8 @@ class PandasTrack(
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.pandas_code.damage import damaged_response
 
-        return damaged_response(turn.gold, mode, rng)
+        text = damaged_response(turn.gold, mode, rng)
+        return None if text is None else pandas_response(text, case.context)
 
     def cards(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Sequence[Card]:
         """See `cards.turn_cards`."""

@@ -9,7 +9,9 @@ from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext
 
 RESULT = "result"
-KNOWN_MODULES = frozenset({"pandas", "numpy", "math", "re", "datetime", "collections", "itertools", "functools"})
+KNOWN_MODULES = frozenset(
+    {"pandas", "polars", "numpy", "math", "re", "datetime", "collections", "itertools", "functools"}
+)
 
 
 def validate(artefact: Code | None, error: ArtefactError | None, context: PandasContext) -> ValidationRow:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.tracks.capabilities import CaseShares
 from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 METRICS = ("macro_precision", "macro_recall", "macro_f1")
-PREFIX = "case_"
+PREFIX = OF_CASES
 """Prefix of a metric's name in the table `statistics` when its mean is over conversations instead of turns."""
 ALL = "all"
 

@@ -114,8 +114,13 @@ class SdmxTrack(
     turn_tables: tuple[Table, ...] = tables.TURN_TABLES
     sheets: tuple[str, ...] = (
         "eval_pipeline.tracks.sdmx.sheets.overview:write_overview",
+        "eval_pipeline.tracks.sdmx.sheets.compact:write_compact",
         "eval_pipeline.tracks.sdmx.sheets.statistics:write_statistics",
+        "eval_pipeline.tracks.sdmx.sheets.by_place:write_by_place",
     )
+    mistakes = "eval_pipeline.tracks.sdmx.sheets.mistakes:mistake_texts"
+    page_sheets = "eval_pipeline.tracks.sdmx.page:place_sheets"
+    charts = "eval_pipeline.tracks.sdmx.page:place_charts"
     keeps_good_cases = True
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("target",)

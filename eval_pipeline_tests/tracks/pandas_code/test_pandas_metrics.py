@@ -196,7 +196,7 @@ class TestTurns:
             def measure(self, *_: object, **__: object) -> list[Measurement]:
                 return [Measurement(next(times), 0, 5, 1), Measurement(0.020, 0, 5, 1), Measurement(0.020, 0, 5, 1)]
 
-        monkeypatch.setattr(performance, "sandbox", Busy)
+        monkeypatch.setattr(performance, "sandbox", lambda layer: Busy())
         measured = measure("result = 1", "result = 2", {}, 5)
         assert isinstance(measured, Measured)
         assert (measured.generated.seconds, measured.generated.runs) == (least, 5 * rounds)

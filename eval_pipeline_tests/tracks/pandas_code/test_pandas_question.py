@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
 from eval_pipeline.tracks.pandas_code.question.question import read_question
 from eval_pipeline_tests.goldens import golden
 
@@ -30,6 +31,11 @@ def test_what_questions_ask_for(case: Golden) -> None:
     assert found.grouped is (bool(case.get("groups")) or case.get("grouped", False))
     assert (found.ordered, list(found.directions)) == (case.get("ordered", False), case.get("directions", []))
     assert (found.joined, list(found.join_keys)) == (case.get("joined", False), case.get("keys", []))
+
+
+@pytest.mark.parametrize("case", GOLDEN["certainty"], ids=lambda case: case["q"])
+def test_what_can_be_read_in_two_ways_is_not_certain(case: Golden) -> None:
+    assert (why_unsure(case["q"]) is not None) is case["unsure"]
 
 
 @given(st.sampled_from(COLUMNS), st.sampled_from(["lower", "upper", "title"]), st.booleans(), st.sampled_from(" _"))

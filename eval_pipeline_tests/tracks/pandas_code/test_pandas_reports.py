@@ -9,7 +9,9 @@ import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.store.query import run_query
 from eval_pipeline.tracks.pandas_code.chat_history import entry, summary
+from eval_pipeline.tracks.pandas_code.sheet import SCORES
 from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, stall_lab
@@ -17,13 +19,13 @@ from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox
 UNKNOWN = answer('result = df.groupby("fruits")["amount"].sum()')
 
 
-def _evaluated(lab: Lab) -> Path:
+def _evaluated(lab: Lab, *, publish: bool = False) -> Path:
     """The report's folder after a KeyError, again a KeyError, then success on one turn: the spec's worked example."""
     stall_lab(lab).versions({"name": "puppet", "provider": "puppet"})
     Puppet.answer = staticmethod(
         lambda call: UNKNOWN if call.case_id == "totals" and call.number < 2 else call.gold.oracle()
     )
-    lab.evaluate("stall")
+    lab.evaluate("stall", publish=publish)
     ran(lab.workspace(), Partition("stall", "puppet", DAY), "report")
     return report_folder(lab.home.reports, Partition("stall", "puppet", DAY))
 
@@ -80,7 +82,7 @@ def test_the_summary_counts_recovery_over_turns_with_an_error_only(lab: Lab, pup
 
 @needs_sandbox
 def test_the_workbook_has_a_sheet_of_code_behind_the_shared_ones(lab: Lab, puppet: type[Puppet]) -> None:
-    book = openpyxl.load_workbook(_evaluated(lab) / "report.xlsx")
+    book = openpyxl.load_workbook(_evaluated(lab, publish=True) / "report.xlsx")
     assert book.sheetnames[0] == "Overview"
     sheet = book["Code"]
     header = [cell.value for cell in sheet[1]]
@@ -88,6 +90,13 @@ def test_the_workbook_has_a_sheet_of_code_behind_the_shared_ones(lab: Lab, puppe
     rows = [dict(zip(header, row, strict=True)) for row in sheet.iter_rows(min_row=2, values_only=True)]
     assert [row["conversation_id"] for row in rows] == ["largest", "talk", "talk", "totals"]
     assert rows[3]["code"].startswith("totals = df.groupby")
+    (sql,) = [row[2] for row in book["Queries"].iter_rows(values_only=True) if row[0] == "Code"]
+    found = {(row["conversation_id"], row["turn_index"]): row for row in run_query(lab.home.store, sql).to_pylist()}
+    for row in rows:
+        same = found[row["conversation_id"], row["turn_idx"]]
+        for name in (*SCORES, "correct", "failure_mode", "code", "reference_code", "question"):
+            assert row[name] == same[name], name
+        assert [row["generated ms"], row["reference ms"]] == [same["generated_ms"], same["reference_ms"]]
 
 
 def _entry(error: bool, recovered: bool | None) -> dict[str, Any]:

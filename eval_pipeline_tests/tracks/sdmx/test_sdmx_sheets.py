@@ -119,8 +119,8 @@ def workbook(lab: Lab, puppet: type[Puppet]) -> Path:
 def test_overview_and_statistics_are_those_of_the_spec(workbook: Path) -> None:
     book = load_workbook(workbook)
     assert book.sheetnames == [
-        "Overview", "Statistics", "Evaluation", "All statistics", "Turns", "Errors", "Complexity", "Cost",
-        "Comparison", "Gold", "Queries",
+        "Overview", "Overview, compact", "Statistics", "By dimension", "Evaluation", "Mistakes", "All statistics",
+        "Turns", "Errors", "Complexity", "Cost", "Comparison", "Gold", "Queries",
     ]  # fmt: skip
     sheet = book["Overview"]
     header, *rows = sheet.iter_rows()

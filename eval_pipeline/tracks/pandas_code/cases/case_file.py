@@ -17,6 +17,7 @@ from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, output_problem
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline.tracks.pandas_code.cases.template import template_problem
+from eval_pipeline.tracks.pandas_code.dialect import POLARS
 from eval_pipeline.tracks.pandas_code.question.question import read_question
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
@@ -186,6 +187,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         if told is not None and len(parsed.turns) > 1:
             raise CaseError([(("turns",), f"expected one turn, as it has {name}")])
     sets_result = not any(turn.tests for turn in parsed.turns)
+    if shared.options.dialect == POLARS and not sets_result:
+        raise CaseError(
+            [(("turns",), f"expected no 'tests' in a suite of the dialect {POLARS}: they are for pandas code")]
+        )
     context = PandasContext(tables, sets_result, shared.options, template, output, shared.layer)
     golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
     return Case(

@@ -7,6 +7,7 @@ from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
+from eval_pipeline.tracks.pandas_code.dialect import pandas_response
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import error_text
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
@@ -70,7 +71,7 @@ def gold_json(gold: PandasGold) -> Json:
 def gold_response(gold: PandasGold) -> str:
     """Returns a right answer: the reference code, or else code that creates the result stored in the suite."""
     if gold.code is not None:
-        return fenced(gold.code)
+        return pandas_response(fenced(gold.code), gold.context)
     if gold.answers:
         return fenced(f"result = {answers_text(gold.answers)!r}")
     return fenced(f"result = {_written(gold.stored)}")

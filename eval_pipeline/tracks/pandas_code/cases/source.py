@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from keyword import iskeyword
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -48,6 +48,7 @@ class PandasOptions(BaseModel):
     Attributes:
         timed_runs: how often generated and reference code are each run; the least CPU time counts.
         ceiling_threshold: see `complexity_ceiling`.
+        dialect: `polars` if answers are polars code; gold is pandas code all the same.
         packages: file in the suite's folder that lists further packages for the sandbox (`sandbox/layers.py`).
     """
 
@@ -55,6 +56,7 @@ class PandasOptions(BaseModel):
 
     timed_runs: int = Field(default=5, ge=1, le=100)
     ceiling_threshold: float | None = None
+    dialect: Literal["pandas", "polars"] = "pandas"
     packages: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*$")
 
 

@@ -7,6 +7,7 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers, right_answers
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
+from eval_pipeline.tracks.pandas_code.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.failures.modes import OF_ASPECT, OF_KIND, Failure
 from eval_pipeline.tracks.pandas_code.failures.of_code import failure_beside_reference, failure_by_mending
 from eval_pipeline.tracks.pandas_code.failures.of_results import failure_of_answers, failure_of_result
@@ -47,6 +48,8 @@ def failure_of(gold: PandasGold, code: str, result: Json, met: Callable[[], Met 
         return failure_by_mending(gold, code, lambda other: _is_right(gold, other)) if code else None
     if not code:
         return None
+    if is_polars(gold.context):  # its lines say nothing beside those of pandas code
+        return _as_told(explained) if explained else None
     return (explained and _as_told(explained)) or _by_aspect(code, gold.code)
 
 

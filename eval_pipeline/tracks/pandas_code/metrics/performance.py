@@ -24,12 +24,12 @@ def performance_score(
 
     Args:
         ran: whether the final attempt ran.
-        has_reference: whether the suite has reference code for the turn.
+        has_reference: whether the suite has reference code for the turn, in the dialect of the answers.
         closed_answer: whether the final attempt is a recorded answer without code.
         cost: `generated_ms`, `reference_ms`, `generated_mib`, `reference_mib`; None if it was not measured.
     """
     if not has_reference:
-        return MetricResult(None, reason="the suite has no reference code")
+        return MetricResult(None, reason="the suite has no reference code to compare the cost with")
     if not ran:
         return MetricResult(0.0)
     if closed_answer:

@@ -58,7 +58,7 @@ def _run(gold: PandasGold, name: str, code: str) -> Json:
     assert gold.tests is not None
     assert gold.code is not None
     tests = Assertions(inputs_snippet(gold.code, gold.tests, name), gold.code)
-    found = sandbox().run(code, {}, tests=tests)
+    found = sandbox(gold.context.layer).run(code, {}, tests=tests)
     if not isinstance(found, SnippetFailed):
         return {}
     if found.exception == _NONE:

@@ -8,7 +8,7 @@ from eval_pipeline.reports.excel.text import MOST
 REST = "dimensions not in target"
 _SECTIONS = (("tp", "True Positives"), ("fn", "False Negatives"), ("fp", "False Positives"))
 _NOTE_ROOM = 120
-_REASONS = {
+REASONS = {
     "unknown_data_set": "not valid: no such data set",
     "unknown_dimension": "not valid: no such dimension",
     "unknown_code": "not valid: no such code",
@@ -24,7 +24,7 @@ class Block:
     Attributes:
         in_target: whether the target gives terms for it.
         terms: the verdict (`tp`, `fn` or `fp`), id and name of each term, and what the catalogue lacks of it (a key of
-            `_REASONS`, or None).
+            `REASONS`, or None).
     """
 
     data_set: str
@@ -77,7 +77,7 @@ def _block_lines(blocks: Sequence[Block], named: bool) -> Iterator[str]:
 
 def _term_line(id: str, name: str, doubt: str | None) -> str:
     shown = ": ".join(filter(None, (id, " ".join(name.split()))))
-    return f"  * {shown} [{_REASONS[doubt]}]" if doubt in _REASONS else f"  * {shown}"
+    return f"  * {shown} [{REASONS[doubt]}]" if doubt in REASONS else f"  * {shown}"
 
 
 def _first_place(blocks: Sequence[Block], data_set: str) -> int:

@@ -7,7 +7,8 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look, Styled
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.facts import SIMULATED
-from eval_pipeline.reports.queries import table_query, where
+from eval_pipeline.reports.left_out import turns_of_cases
+from eval_pipeline.reports.queries import statistics_query, table_query, where
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
 
@@ -28,6 +29,12 @@ _TERMS = (
 )
 _RATE = Look("0.000")
 _BOLD = Look("0.000", bold=True)
+_COUNTED = {
+    "tag": "Means of cases with the tag.",
+    "dimension": "Means of cases; a case counts with the mean over its turns and data sets with that dimension.",
+    "data_set": "Means of cases; a case counts with the mean over its turns and the data set's dimensions, so that "
+    "a data set with many dimensions is many pairs. The sheet By dimension counts turns and terms instead.",
+}
 _SPLITS = (("tag", "By tag"), ("dimension", "By dimension"), ("data_set", "By data set"))
 
 
@@ -37,18 +44,25 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
     page = Page(book, "Statistics", _WIDTHS)
     page.title(
         f"{partition.suite} · {partition.model_version}",
-        f"Evaluation of {partition.eval_date.isoformat()} · means over cases, each the mean over its turns",
+        f"Evaluation of {partition.eval_date.isoformat()} · {turns_of_cases(evaluation)}",
+        "Means of cases, where each counts with the mean over its turns; means of turns have a table of their own.",
     )
+    if evaluation.case_counts.left_out:
+        page.band(f"CASES LEFT OUT: {evaluation.case_counts.text()}", WARNING)
     if evaluation.simulated:
         page.band(SIMULATED, WARNING)
     rows = {(row["metric"], row["split"], row["split_value"]): row for row in evaluation.statistics}
     page.section(SECTION)
-    headers = ["metric", "mean", "95% low", "95% high", "cases", "note"]
-    page.table(headers, [_overall(metric, rows[PREFIX + metric, ALL, ALL]) for metric in METRICS])
+    for counted, prefix in (("cases", PREFIX), ("turns", "")):
+        headers = ["metric", f"mean of {counted}", "95% low", "95% high", counted, "note"]
+        page.table(headers, [_overall(metric, rows[prefix + metric, ALL, ALL]) for metric in METRICS])
+        page.blank()
     page.query("Rates", _RATES.format(where=where(partition)))
+    page.query("Means of turns", statistics_query(partition, "split = 'all'"))
     for split, title in _SPLITS:
         groups = list(dict.fromkeys(value for _, found, value in rows if found == split))
         page.section(title)
+        page.note(_COUNTED[split])
         headers = [split.replace("_", " "), "macro precision", "95% low", "95% high", "cases"]
         headers += ["macro recall", "95% low", "95% high", "cases"]
         page.table(headers, list(_group_rows(rows, split, groups)))

@@ -1,0 +1,167 @@
+"""The sheet `Charts` of a comparison: native charts, each beside the figures that it draws."""
+
+from collections.abc import Sequence
+from datetime import date
+from itertools import groupby
+from math import ceil, floor
+
+from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Dots, Plot, add_columns_chart, add_dots_chart
+from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, FAINT, PERCENT, PLAIN, SCORE, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.sheets.comparison import POINTS
+from eval_pipeline.reports.queries import literal
+
+TITLE = "Charts"
+_WIDTHS = (52, 24, *(13,) * 5, 3)
+_COLUMN = "I"
+_MOST_PAIRS, _MOST_SERIES = 30, 12
+_EPOCH = date(1899, 12, 30)
+"""Day 0 of Excel's dates, in the form that is right from March 1900 on."""
+_DAY = Look("yyyy-mm-dd", align="left")
+_HELPER = Look(SCORE, colour=FAINT)
+_UNITS = {"usd": ("US dollars per turn", "usd_total", DOLLARS), "tokens": ("tokens per turn", "tokens_total", "#,##0")}
+
+
+def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
+    """Writes the sheet."""
+    page = Page(book, TITLE, _WIDTHS)
+    page.title(
+        f"{compared.suite} · charts",
+        "Whiskers are 95% intervals; up and down are their lengths. Whether two model versions "
+        "differ is told by the paired test, not by whether their intervals overlap.",
+    )
+    _accuracy(page, compared)
+    for simulated in (False, True):
+        group = [found for found in compared.standings if found.row["simulated"] is simulated]
+        priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
+        if len(priced) > 1:
+            _cost(page, priced, "simulated stand-ins" if simulated else "models")
+    tested = [row for row in compared.pairs if row["difference"] is not None]
+    if tested:
+        _pairs(page, sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
+    _trend(page, compared)
+    page.query("Accuracy, cost and dates", _trends_query(compared.suite))
+    if tested:
+        page.query("Differences", _pairs_query(compared.suite))
+
+
+def _accuracy(page: Page, compared: SuiteComparison) -> None:
+    start = _section(page, "Accuracy of model versions")
+    known = [found for found in compared.standings if found.row["accuracy"] is not None]
+    rows = [
+        [(found.model_version, PLAIN), *_with_interval(found.row, "accuracy", "low", "high", PERCENT)]
+        for found in known
+    ]
+    table = page.table(("model version", "accuracy", "95% low", "95% high", "up", "down"), rows)
+    if rows:
+        plot = Plot("Accuracy of model versions", "model version", "share of correct turns", f"{_COLUMN}{start}")
+        add_columns_chart(page.sheet, plot, table, 1, [2], "0%", whiskers=(5, 6), limits=(0, 1))
+    _room(page, start)
+
+
+def _cost(page: Page, priced: Sequence[Standing], kind: str) -> None:
+    name, total, form = _UNITS[priced[0].unit or "tokens"]
+    start = _section(page, f"Cost against accuracy, {kind}")
+    rows = [
+        [
+            (found.model_version, PLAIN),
+            (found.row[total] / found.row["n"], Look(form)),
+            (found.row["accuracy"], Look(PERCENT)),
+        ]
+        for found in priced
+    ]
+    table = page.table(("model version", name, "accuracy"), rows)
+    dots = [Dots(found.model_version, place, place) for place, found in enumerate(priced[:_MOST_SERIES], table.first)]
+    plot = Plot(f"Cost against accuracy, {kind}", name, "share of correct turns", f"{_COLUMN}{start}")
+    add_dots_chart(page.sheet, plot, dots, 2, 3, form, joined=False)
+    _room(page, start)
+
+
+def _pairs(page: Page, pairs: Sequence[Row]) -> None:
+    start = _section(page, "Model against model: second minus first, with corrected intervals")
+    rows = [
+        [
+            (f"{row['model_b']} minus {row['model_a']}", PLAIN),
+            *_with_interval(row, "difference", "low_corrected", "high_corrected", POINTS),
+        ]
+        for row in pairs
+    ]
+    table = page.table(("pair", "difference", "95% low", "95% high", "up", "down"), rows)
+    plot = Plot("Model against model", "pair", "difference of accuracy", f"{_COLUMN}{start}")
+    add_columns_chart(page.sheet, plot, table, 1, [2], POINTS, whiskers=(5, 6), limits=_limits(pairs))
+    _room(page, start)
+
+
+def _limits(pairs: Sequence[Row]) -> tuple[float, float]:
+    """Returns the ends of an axis for differences: tenths, between which all intervals and 0 lie."""
+    ends = [row[name] for row in pairs for name in ("difference", "low_corrected", "high_corrected")]
+    known = [0.0, *(end for end in ends if end is not None)]
+    return floor(10 * min(known)) / 10, ceil(10 * max(known)) / 10
+
+
+def _trend(page: Page, compared: SuiteComparison) -> None:
+    known = [row for row in compared.nights if row["accuracy"] is not None]
+    series = [(str(name), list(rows)) for name, rows in groupby(known, lambda row: row["model_version"])]
+    longest = [(name, rows) for name, rows in series if len(rows) > 1][:_MOST_SERIES]
+    if not longest:
+        return
+    start = _section(page, "Accuracy over evaluation dates")
+    cells: list[list[Styled]] = []
+    dots = []
+    for name, rows in longest:
+        first = page.next_row + 1 + len(cells)
+        cells += [
+            [
+                (name, PLAIN),
+                ((row["eval_date"] - _EPOCH).days, _DAY),
+                (row["accuracy"], Look(PERCENT)),
+                (row["n"], COUNT),
+            ]
+            for row in rows
+        ]
+        dots.append(Dots(name, first, first + len(rows) - 1))
+    page.table(("model version", "date", "accuracy", "turns"), cells)
+    plot = Plot("Accuracy over evaluation dates", "date", "share of correct turns", f"{_COLUMN}{start}")
+    add_dots_chart(page.sheet, plot, dots, 2, 3, "yyyy-mm-dd", joined=True)
+    _room(page, start)
+
+
+def _section(page: Page, text: str) -> int:
+    page.section(text)
+    return page.next_row - 1
+
+
+def _room(page: Page, start: int) -> None:
+    page.blank(max(0, start + CHART_ROWS - page.next_row))
+
+
+def _with_interval(row: Row, value: str, low: str, high: str, form: str) -> list[Styled]:
+    """Returns a value, its interval and the lengths of the whiskers."""
+    known = row[low] is not None and row[high] is not None
+    up, down = (max(row[high] - row[value], 0.0), max(row[value] - row[low], 0.0)) if known else (None, None)
+    return [
+        (row[value], Look(form, bold=True)),
+        (row[low], Look(form)),
+        (row[high], Look(form)),
+        (up, _HELPER),
+        (down, _HELPER),
+    ]
+
+
+def _trends_query(suite: str) -> str:
+    return (
+        f"SELECT model_version, date_diff('day', DATE '{_EPOCH.isoformat()}', eval_date) AS day, n, accuracy, low, "
+        "high, greatest(high - accuracy, 0) AS up, greatest(accuracy - low, 0) AS down, "
+        f"tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
+        f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
+    )
+
+
+def _pairs_query(suite: str) -> str:
+    return (
+        "SELECT model_a, model_b, difference, low_corrected, high_corrected, "
+        "greatest(high_corrected - difference, 0) AS up, greatest(difference - low_corrected, 0) AS down "
+        f"FROM model_comparisons WHERE suite = {literal(suite)} ORDER BY model_a, model_b"
+    )

@@ -1,0 +1,83 @@
+"""The sheet `By dimension`: turns and terms by dimension and by data set, with charts, and a heat map by tag."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
+from eval_pipeline.reports.excel.colours import colour_rates
+from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline.tracks.sdmx.places import (
+    BY,
+    COUNTS,
+    READING,
+    STATES,
+    Counts,
+    counts_by,
+    counts_query,
+    heat_map,
+    tags_query,
+)
+
+TITLE = "By dimension"
+_WIDTHS = (44, *(12,) * 9)
+_HEADERS = ("turns", *STATES.values(), "terms in targets", "found", "missed", "extra terms")
+_STATE_COLUMNS = range(3, 3 + len(STATES))
+_CHARTED = ("dimension", "data set")
+_RATE = Look(PERCENT)
+
+
+def write_by_place(book: Book, evaluation: Evaluation) -> None:
+    """Writes the sheet."""
+    rows = evaluation.rows(tables.DIMENSIONS)
+    page = Page(book, TITLE, _WIDTHS)
+    page.title("By dimension and data set", READING)
+    for by, (_, place) in BY.items():
+        found = counts_by(rows, place)
+        start = page.next_row + 1
+        page.section(f"By {by}")
+        table = page.table([by, *_HEADERS], [_cells(name, counts) for name, counts in found.items()], header_height=30)
+        page.query(f"By {by}", counts_query(evaluation.partition, by))
+        if by in _CHARTED and found:
+            plot = Plot(f"Turns by {by}", by, "turns", f"L{start}")
+            add_columns_chart(page.sheet, plot, table, 1, _STATE_COLUMNS, "0", stacked=True)
+            page.blank(max(0, start + CHART_ROWS - page.next_row))
+    _heat_map(page, evaluation)
+
+
+def _heat_map(page: Page, evaluation: Evaluation) -> None:
+    dimensions, tags, cells = heat_map(evaluation)
+    page.section("Dimension by tag: share of turns that are right there")
+    if not cells:
+        page.note("no case has a tag")
+        return
+    page.note("Only the most frequent are shown; a case may have several tags. Below it, the turns that are counted.")
+    rates = [[(name, PLAIN), *(_rate(cells, name, tag) for tag in tags)] for name in dimensions]
+    table = page.table(["dimension", *tags], rates, header_height=30)
+    colour_rates(page.sheet, f"B{table.first}:{_letter(len(tags) + 1)}{table.last}")
+    page.blank()
+    turns = [[(name, PLAIN), *(_turns(cells, name, tag) for tag in tags)] for name in dimensions]
+    page.table(["dimension, turns", *tags], turns, header_height=30)
+    page.query("Dimension by tag", tags_query(evaluation.partition))
+
+
+def _rate(cells: Mapping[tuple[str, str], Counts], dimension: str, tag: str) -> Styled:
+    counts = cells.get((dimension, tag))
+    return (None if counts is None else counts.right / counts.turns), _RATE
+
+
+def _turns(cells: Mapping[tuple[str, str], Counts], dimension: str, tag: str) -> Styled:
+    counts = cells.get((dimension, tag))
+    return (None if counts is None else counts.turns), COUNT
+
+
+def _cells(name: str, counts: Counts) -> Sequence[Styled]:
+    return [(name, PLAIN), *((getattr(counts, column), COUNT) for column in COUNTS)]
+
+
+def _letter(column: int) -> str:
+    from openpyxl.utils import get_column_letter
+
+    return str(get_column_letter(column))
