@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
+from eval_pipeline.store import publish as publishing
 from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
@@ -74,6 +75,20 @@ def lab(lab_folder: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptySt
     monkeypatch.setattr(Snapshot, "create", empty_stores.create)
     monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
     return made
+
+
+@pytest.fixture
+def copies(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The stores that were written while the test lasts, one entry for each time."""
+    written: list[Path] = []
+    real = publishing.replace_durably
+
+    def counting(temporary: Path, target: Path) -> None:
+        real(temporary, target)
+        written.append(target)
+
+    monkeypatch.setattr(publishing, "replace_durably", counting)
+    return written
 
 
 @pytest.fixture

@@ -7,7 +7,14 @@ from datetime import date
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.changes import changes_told
-from eval_pipeline.operations.keeping import evaluation_is_current, keep_comparisons, keep_evaluations, remarks
+from eval_pipeline.operations.keeping import (
+    close_evaluations,
+    evaluation_is_current,
+    keep_comparisons,
+    keep_evaluations,
+    remarks,
+)
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
@@ -57,24 +64,28 @@ def evaluate(
     looked_at = counted(progress, "looking what is out of date", seen.items(), len(seen))
     current = [partition for partition, inputs in looked_at if evaluation_is_current(inputs)]
     workspace.fingerprints.save()
+    # All evaluations of a command are published together, because each publishing copies the store.
+    publication = Publication(workspace)
+    kept = close_evaluations([seen[found] for found in current], publication)
     problems = []
-    for found, told in keep_evaluations([seen[found] for found in current], with_report=report).items():
+    stale = [partition for partition in partitions if partition not in current]
+    if stale:
+        # This takes a second and is not needed if there is nothing to run.
+        from eval_pipeline.defs.running.launch import Request, run
+
+        for finished in run(workspace.home, Request(stale, scope, epoch, report, canary, publication), progress):
+            name = ", ".join(filter(None, (finished.suite, finished.model_version)))
+            problems += [f"{name}: {error}" for error in finished.errors]
+            if finished.incomplete:
+                broken.add((finished.suite, finished.model_version))
+    publication.publish()
+    for found, told in keep_evaluations(kept, publication, with_report=report).items():
         if isinstance(told, StoreError):  # a damaged file of one evaluation must not stop the others
             problems.append(f"{found.suite}, {found.model_version}: {told}")
             broken.add((found.suite, found.model_version))
         else:
             problems += told
     notes = [text for partition in current for text in changes_told(seen[partition])]
-    stale = [partition for partition in partitions if partition not in current]
-    if stale:
-        # This takes a second and is not needed if there is nothing to run.
-        from eval_pipeline.defs.running.launch import Request, run
-
-        for finished in run(workspace.home, Request(stale, scope, epoch, report, canary), progress):
-            name = ", ".join(filter(None, (finished.suite, finished.model_version)))
-            problems += [f"{name}: {error}" for error in finished.errors]
-            if finished.incomplete:
-                broken.add((finished.suite, finished.model_version))
     whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
     notes += [f"warning: {text}" for partition in whole for text in remarks(seen[partition].anew())]
     asked: dict[str, dict[str, date]] = {}

@@ -317,4 +317,5 @@ def _auditing_code(inputs: Inputs) -> tuple[Root, ...]:
 
 INGESTING = tuple(stage.name for stage in ingesting(chain_of(None)))
 COMPARING = tuple(stage.name for stage in comparing(chain_of(None)))
+DELIVERING = tuple(stage.name for stage in chain_of(None) if stage.deliver)
 """Names of the stages that every suite has."""

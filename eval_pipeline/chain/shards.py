@@ -21,7 +21,7 @@ from eval_pipeline.cluster.port import Cluster, Task
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
-from eval_pipeline.store.tables import TURNS
+from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.capabilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -73,35 +73,35 @@ def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task
             "model_version": place.model_version,
             "eval_date": place.eval_date.isoformat(),
         }
-        for within in cut(_turns_of_cases(inputs), inputs.version.samples_per_turn, _turns_a_shard(inputs))
+        for within in cut(_answers_of_cases(inputs), _answers_a_shard(inputs))
     ]
 
 
-def cut(turns: Sequence[int], samples: int, most: int) -> Iterator[range]:
-    """Yields ranges of whole cases with at most so many answers each, or of a single case with more.
+def cut(answers: Sequence[int], most: int) -> Iterator[range]:
+    """Yields ranges of whole cases with at most so many answers each, or with a single case that has more.
 
     Args:
-        turns: turns of each case, in the suite's order.
-        samples: answers to each turn.
+        answers: answers to the turns of each case, in the suite's order; 0 for cases that were not asked.
         most: answers in a range.
     """
-    first, answers = 0, 0
-    for place, count in enumerate(turns):
-        if place > first and answers + count * samples > most:
+    first, found = 0, 0
+    for place, count in enumerate(answers):
+        if found and found + count > most:
             yield range(first, place)
-            first, answers = place, 0
-        answers += count * samples
-    if first < len(turns):
-        yield range(first, len(turns))
+            first, found = place, 0
+        found += count
+    if first < len(answers):
+        yield range(first, len(answers))
 
 
-def _turns_of_cases(inputs: Inputs) -> list[int]:
-    """Returns the number of turns of each case, in the suite's order."""
-    cases = inputs.read(TURNS, ["case_id"])["case_id"].combine_chunks()
-    return [int(count) for count in pc.value_counts(cases).field("counts").to_pylist()]
+def _answers_of_cases(inputs: Inputs) -> list[int]:
+    """Returns the number of answers to the turns of each case, in the suite's order."""
+    counted = pc.value_counts(inputs.read(GENERATIONS, ["case_id"])["case_id"].combine_chunks())
+    answers = dict(zip(counted.field("values").to_pylist(), counted.field("counts").to_pylist(), strict=True))
+    return [answers.get(case_id, 0) for case_id in inputs.read(CASES, ["case_id"])["case_id"].to_pylist()]
 
 
-def _turns_a_shard(inputs: Inputs) -> int:
+def _answers_a_shard(inputs: Inputs) -> int:
     text = os.environ.get(TURNS_A_SHARD, "").strip()
     if not text:
         return max(1, round(SHARD_CPU_S / evidence_cpu_s_of(inputs.track)))

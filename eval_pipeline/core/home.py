@@ -33,6 +33,10 @@ class Home:
         return self.root / "eval.duckdb"
 
     @property
+    def unpublished(self) -> Path:
+        return self.root / "unpublished"
+
+    @property
     def reports(self) -> Path:
         return self.root / "reports"
 

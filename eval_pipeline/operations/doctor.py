@@ -21,6 +21,7 @@ from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.unpublished import lag
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
@@ -235,6 +236,8 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
         return
     problem = store_problem(workspace)
     yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+    if behind := lag(workspace.home):
+        yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
 
 def store_problem(workspace: Workspace) -> str:

@@ -11,13 +11,13 @@ from eval_pipeline.chain.stage import Chain
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.generate import note_generating, prepare_generating
-from eval_pipeline.stages.publishing import close_run, publish_suites, publish_together
-from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.stages.publishing import publish_suites
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, ending_failed
 
@@ -33,28 +33,37 @@ def evaluation_is_current(inputs: Inputs) -> bool:
     return is_up_to_date((*ingesting(chain), *evaluating(chain)), inputs)
 
 
-def keep_evaluations(found: Sequence[Inputs], *, with_report: bool) -> dict[Partition, list[str] | StoreError]:
-    """Records runs that had nothing to do, and brings store and reports in line with the record.
+def close_evaluations(found: Sequence[Inputs], publication: Publication) -> list[Inputs]:
+    """Records runs that had nothing to do, and closes them; returns their inputs."""
+    runs = []
+    for inputs in found:
+        own = inputs.anew(run=RunContext(str(uuid4()), inputs.run.epoch))
+        runs.append(own)
+        try:
+            with ending_failed(own.workspace, own.place, own.run.run_id):
+                note_generating(prepare_generating(own))
+        except StoreError as error:
+            publication.outcome[own.place] = error
+        else:
+            publication.close(own)
+    return runs
+
+
+def keep_evaluations(
+    runs: Sequence[Inputs], publication: Publication, *, with_report: bool
+) -> dict[Partition, list[str] | StoreError]:
+    """Brings the reports of published evaluations in line with the record.
 
     Returns:
         For each evaluation, a sentence for each failed check, or the error that prevented publishing.
     """
-    runs, told = [], dict[Partition, list[str] | StoreError]()
-    for inputs in found:
-        own = inputs.anew(run=RunContext(str(uuid4()), inputs.run.epoch))
-        told[own.place] = []
+    told = dict[Partition, list[str] | StoreError]()
+    for own in runs:
+        outcome = publication.outcome[own.place]
         try:
-            with ending_failed(own.workspace, own.place, own.run.run_id):
-                note_generating(prepare_generating(own))
-                runs.append((own, close_run(own)))
-        except StoreError as error:
-            told[own.place] = error
-    told |= _published(runs)
-    for own, _ in runs:
-        if isinstance(told[own.place], StoreError):
-            continue
-        chain = [stage for stage in evaluating(chain_of(own.track)) if stage.name in REPORTS]
-        try:
+            if isinstance(outcome, StoreError):
+                raise outcome
+            chain = [stage for stage in evaluating(chain_of(own.track)) if stage.name in REPORTS]
             deliver(chain, own, with_report=with_report)
             verdicts = (check_cases_read(own), check_metric_errors(own), check_readable(own))
             told[own.place] = [
@@ -73,23 +82,6 @@ def remarks(inputs: Inputs) -> list[str]:
     place = f"{inputs.suite}, {inputs.place.model_version}"
     odd = [verdict for verdict in found if verdict.warning and not verdict.passed]
     return [f"{place}: {verdict.text}{f' (e.g. {verdict.example})' * bool(verdict.example)}" for verdict in odd]
-
-
-def _published(runs: Sequence[tuple[Inputs, list[RecordKey]]]) -> dict[Partition, StoreError]:
-    """Publishes all evaluations together.
-
-    If one is damaged, publishes each by itself, so that it does not stop the others.
-    """
-    if not runs:
-        return {}
-    shut = gate(runs[0][0].workspace)
-    try:
-        publish_together([own for own, _ in runs], [key for _, keys in runs for key in keys], shut)
-    except StoreError as error:
-        if len(runs) == 1:
-            return {runs[0][0].place: error}
-        return {place: why for one in runs for place, why in _published([one]).items()}
-    return {}
 
 
 def keep_comparisons(suites: Sequence[tuple[Inputs, Asked]], *, with_report: bool) -> tuple[list[str], list[str]]:

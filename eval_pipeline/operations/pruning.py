@@ -82,7 +82,8 @@ def prune(
             if not dry_run:
                 _remove(workspace, partition)
             removed.append(partition)
-    left = {day for (suite, name), days in dates.items() for day in days if Partition(suite, name, day) not in removed}
+    gone = set(removed)  # in a dry run, these still exist
+    left = {day for (suite, name), days in dates.items() for day in days if Partition(suite, name, day) not in gone}
     pages = _old_night_pages(workspace, left, keep)
     if not dry_run:
         for folder in reports:
@@ -91,7 +92,6 @@ def prune(
             page.unlink(missing_ok=True)
         _tell_others(workspace, removed, progress)
     with busy(progress, "pruning the journal"):
-        gone = set(removed)  # in a dry run, these still exist
         before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
         responses = None if somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(in_use), tuple(reports), tuple(pages), responses)

@@ -1,13 +1,14 @@
 """Publishing: puts the contents of the record into the DuckDB store that people query."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.attempts.spending import ended_as
-from eval_pipeline.store.listing import Refusal
+from eval_pipeline.store.listing import Files, Refusal, files_of
 from eval_pipeline.store.publish import Published, publish, publish_full
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -18,11 +19,26 @@ from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline.workspace.runs import FAILED, now, record_run
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.unpublished import adopted
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
-def close_run(inputs: Inputs) -> list[RecordKey]:
-    """Closes the run's row in `runs`, and returns the keys to publish, which include that table's."""
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """An evaluation whose run is closed and whose results can be published.
+
+    Attributes:
+        keys: what to publish, beginning with the evaluation's own key.
+        files: the evaluation's files as they were when the run was closed.
+    """
+
+    inputs: Inputs
+    keys: tuple[RecordKey, ...]
+    files: Files
+
+
+def close_run(inputs: Inputs) -> Closed:
+    """Closes the run's row in `runs`: `complete`, or `incomplete` if the budget was too small."""
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     cost = inputs.read(COST_PER_CORRECT_ANSWER, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
@@ -31,8 +47,17 @@ def close_run(inputs: Inputs) -> list[RecordKey]:
     note_later_run(workspace, partition, run_id)
     record_run(workspace, partition, run_id, status=ended_as(inputs), finished_at=now(), **totals)
     # Only the results of this run, because other runs may be writing theirs.
-    own = RecordKey.of(partition)
-    return [own, RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version)]
+    keys = keys_of(partition)
+    return Closed(inputs, keys, files_of(workspace.record, further_tables(), keys[0]))
+
+
+def keys_of(partition: Partition) -> tuple[RecordKey, ...]:
+    """Returns the keys of the tables that an evaluation changes, beginning with its own."""
+    return (
+        RecordKey.of(partition),
+        RecordKey.of_suite(partition.suite),
+        RecordKey.of_model_version(partition.model_version),
+    )
 
 
 def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> StageResult:
@@ -45,7 +70,11 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
         held: its tables.
         gate: returns why a partition must not be published.
     """
-    published = publish_together([inputs], close_run(inputs), gate)
+    return published_as(inputs, held, publish_together([close_run(inputs)], gate))
+
+
+def published_as(inputs: Inputs, held: Sequence[Table], published: Published) -> StageResult:
+    """Returns the result of the stage that publishes an evaluation with these tables."""
     header = inputs.header(TURN_RESULTS)
     assert header is not None
     facts: dict[str, Json] = {"turns": header.rows, "partitions_replaced": published.partitions_replaced}
@@ -54,18 +83,33 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
     return StageResult(header.rows, inputs.combined_hash(filter(inputs.header, held)), False, facts)
 
 
-def publish_together(runs: Sequence[Inputs], keys: Sequence[RecordKey], gate: Refusal) -> Published:
+def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Partition] = ()) -> Published:
     """Publishes the results of several closed runs at once, because each publishing copies the store.
+
+    An evaluation that another run has changed since its run was closed must pass the gate.
+
+    Args:
+        runs: the closed runs.
+        gate: returns why a partition must not be published.
+        also: further evaluations, which must pass the gate.
 
     Raises:
         StoreError: publishing failed; the runs are then marked as failed.
     """
-    first = runs[0]
+    first = runs[0].inputs
+    record, known = first.record, {closed.keys[0]: closed.files for closed in runs}
+    keys = dict.fromkeys(key for closed in runs for key in closed.keys)
+    keys |= dict.fromkeys(key for partition in also for key in keys_of(partition))
+
+    def refuse(key: RecordKey) -> str | None:
+        as_closed = key in known and files_of(record, further_tables(), key) == known[key]
+        return None if as_closed else gate(key)
+
     try:
-        with busy(first.progress, first.label("publishing")):
-            return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
+        with busy(first.progress, first.label("publishing") if len(runs) == 1 else "publishing"):
+            return publish(record, first.workspace.home.store, further_tables(), list(keys), refuse, trusted=())
     except BaseException:
-        for inputs in runs:
+        for inputs in (closed.inputs for closed in runs):
             with suppress(EvalError):  # the error of publishing is the one to report
                 record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
         raise
@@ -106,7 +150,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     """
     record, store = workspace.record, workspace.home.store
     note_retired(workspace)
-    with busy(progress, "publishing"):
+    with busy(progress, "publishing"), adopted(workspace.home):
         if full:
             published = publish_full(record, store, further_tables(), gate)
         else:

@@ -7,16 +7,19 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.changes import Change, SourceFile
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.memo import FileStatus, KnownFile, file_status
 from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import Change, SourceFile
 from eval_pipeline.store.tables import all_tables, arrow_schema
 
 Refusal = Callable[[RecordKey], str | None]
 """Returns why a partition must not be published, to complete a sentence about it; None if it may be published."""
+
+Files = Mapping[str, FileStatus | None]
+"""Path below the record → status of the file, None if it does not exist."""
 
 
 class Gate:
@@ -211,6 +214,17 @@ class Listing:
         except OSError as error:
             raise write_error(place, error) from error
         return place
+
+
+def files_of(record: Record, track_tables: Sequence[Table], key: RecordKey) -> Files:
+    """Returns the present state of the files of a key, to see later whether any of them has changed."""
+    listing = Listing(record, track_tables, Gate(), [key])
+    return {name: found.status for name, found in listing.files.items()}
+
+
+def verify_files(record: Record, track_tables: Sequence[Table], key: RecordKey) -> None:
+    """Raises StoreError if one of the files of a key is damaged."""
+    Listing(record, track_tables, Gate(), [key]).fresh({})
 
 
 def _status(files: Mapping[str, Found], name: str) -> FileStatus | None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
 from eval_pipeline.store.engine import engine
@@ -23,7 +24,7 @@ from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import Change, opened, ordered
+from eval_pipeline.store.snapshot import opened
 from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def publish(
     changed: Collection[RecordKey] | None = None,
     refuse: Refusal | None = None,
     *,
+    trusted: Collection[RecordKey] | None = None,
     lock_seconds: float = _LOCK_SECONDS,
     erase: bool = False,
 ) -> Published:
@@ -86,7 +88,8 @@ def publish(
         track_tables: the tables of the tracks, as made by `track_turns_table`.
         changed: publish only these keys (including deleted files) and leave what other runs are just writing to them;
             by default, everything is published.
-        refuse: returns why a new or changed partition must not be published; not called for keys in `changed`.
+        refuse: returns why a new or changed partition must not be published; not called for trusted keys.
+        trusted: keys that are published in any case; by default those in `changed`.
         lock_seconds: how long to wait for another publisher.
         erase: rewrite the store compactly in any case, so that no byte of removed rows remains in the file.
 
@@ -94,7 +97,7 @@ def publish(
         StoreError: a file of the record is damaged, the disk is full, or the lock could not be acquired. The store is
             then unchanged.
     """
-    gate = Gate(refuse, changed or ())
+    gate = Gate(refuse, (changed or ()) if trusted is None else trusted)
     publisher = _Publisher(record, out, track_tables, gate, erase=erase)
     return publisher.run(changed, full=False, lock_seconds=lock_seconds)
 

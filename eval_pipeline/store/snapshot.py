@@ -2,17 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from datetime import date
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.changes import Change, SourceFile
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Table
-from eval_pipeline.store.tables import all_tables
 
 if TYPE_CHECKING:
     import duckdb
@@ -37,50 +35,6 @@ _ROWS_A_LOOK_UP = 20_000
 _PLACE = "place of the file"
 """Column that DuckDB adds when it reads several files; no column of ours has this name."""
 _COMPACT_FROM_BLOCKS = 32
-
-
-@dataclass(frozen=True, slots=True)
-class SourceFile:
-    """A file of the record, as it is loaded into one published table.
-
-    Attributes:
-        relative: its path below the record, with `/`.
-        place: file to read: the file itself, or a copy in the current schema.
-        rows: number of rows.
-        run_id: id of the run that made them; empty if the file does not say.
-    """
-
-    table: Table
-    source: str
-    key: RecordKey
-    relative: str
-    place: Path
-    content_hash: str
-    rows: int
-    run_id: str = ""
-
-    def facts(self) -> tuple[str, str, str | None, str | None, date | None, str, str]:
-        """Returns the file's row in `meta.files`."""
-        key = self.key
-        return (
-            *(self.table.name, self.source, key.suite, key.model_version, key.eval_date),
-            *(self.relative, self.content_hash),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """A table and key whose rows are replaced.
-
-    Attributes:
-        files: files with the new rows; empty if the rows are to be removed.
-        was: paths of the files that the old rows came from; empty if there are no old rows.
-    """
-
-    table: Table
-    key: RecordKey
-    files: tuple[SourceFile, ...]
-    was: tuple[str, ...]
 
 
 class Snapshot:
@@ -170,12 +124,21 @@ class Snapshot:
         files = [file for change in changes for file in change.files]
         if table.key == "shared":
             return self._insert_missing(table, files)  # existing rows may be in use elsewhere: see _drop_orphans
-        # Delete rows even if the memo does not list them, so that no row can be stored twice.
-        is_new = not self.execute("SELECT 1 FROM meta.files LIMIT 1")
-        for keyed in (change.key.values(table) for change in changes if not is_new):
-            where = " AND ".join(f"{quoted(name)} = ?" for name in keyed)
-            self.execute(f"DELETE FROM {quoted(table.name)} WHERE {where}", list(keyed.values()))
+        if self.execute("SELECT 1 FROM meta.files LIMIT 1"):  # the store is not new
+            self._delete(table, [change.key for change in changes])
         return self._insert(table, files)
+
+    def _delete(self, table: Table, keys: Sequence[RecordKey]) -> None:
+        """Removes the rows of the keys, even if the memo does not list them, so that no row can be stored twice.
+
+        One statement for all keys, because each reads the whole table.
+        """
+        values = [key.values(table) for key in keys]
+        names = list(values[0])
+        gone = ", ".join(f"unnest(?) AS {quoted(name)}" for name in names)
+        where = " AND ".join(f"row.{quoted(name)} = gone.{quoted(name)}" for name in names)
+        lists = [[value[name] for value in values] for name in names]
+        self.execute(f"DELETE FROM {quoted(table.name)} AS row USING (SELECT {gone}) AS gone WHERE {where}", lists)
 
     def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
         rows, columns, known = 0, _columns(table), list[object]()
@@ -264,12 +227,6 @@ def opened(connection: "duckdb.DuckDBPyConnection", path: Path) -> Iterator[Snap
     finally:
         with suppress(Exception):
             snapshot.detach()
-
-
-def ordered(changes: Sequence[Change], track_tables: Sequence[Table]) -> list[Change]:
-    """Sorts the changes into storage order: tables as declared, then by key."""
-    places = {table.name: place for place, table in enumerate(all_tables(track_tables))}
-    return sorted(changes, key=lambda change: (places[change.table.name], change.key.order()))
 
 
 def _with_many_short_rows(changes: Sequence[Change]) -> set[str]:

@@ -28,6 +28,7 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace import workers
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
@@ -278,15 +279,22 @@ def test_a_wrong_size_is_a_sentence(
         compared(small)
 
 
-@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 4), st.integers(1, 40))
-def test_cutting_loses_nothing(turns: list[int], samples: int, most: int) -> None:
-    found = list(cut(turns, samples, most))
-    assert [place for within in found for place in within] == list(range(len(turns)))
+@given(st.lists(st.integers(0, 9), max_size=30), st.integers(1, 40))
+def test_cutting_loses_nothing(answers: list[int], most: int) -> None:
+    found = list(cut(answers, most))
+    assert [place for within in found for place in within] == list(range(len(answers)))
     for within in found:
-        answers = samples * sum(turns[place] for place in within)
-        assert answers <= most or len([place for place in within if turns[place]]) == 1
-    for one, following in pairwise(found):  # no two that would have fitted into one
-        assert samples * (sum(turns[place] for place in one) + turns[following.start]) > most
+        held = [answers[place] for place in within if answers[place]]
+        assert sum(held) <= most or len(held) == 1
+    for one, following in pairwise(found):  # no two that would have fitted into one, and none that is empty
+        assert sum(answers[place] for place in one) + answers[following.start] > most
+        assert any(answers[place] for place in one)
+
+
+def test_cases_that_were_not_asked_make_no_shards(small: Lab, cluster: InThisProcess) -> None:
+    compared(small, scope=Scope(cases=("beta",)))
+    assert [(task["first"], task["end"]) for task in cluster.tasks] == [(0, 2)]
+    assert small.one("SELECT count(*) FROM evidence") == 1
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"rows": 3}\n', '{"table": "evidence"}\n{"rows": 0}\n', "[]\n"])

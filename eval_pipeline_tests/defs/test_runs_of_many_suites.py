@@ -19,7 +19,10 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EARLIER, earlier_tag, run_context
 from eval_pipeline.defs.running import launch, storage
 from eval_pipeline.defs.running.instance import sweep_home
+from eval_pipeline.defs.running.outcomes import Finished
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.providers.base import Call
+from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.defs.runs import REPORTS
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response
@@ -48,9 +51,12 @@ def three(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> La
     return lab
 
 
-def launched(lab: Lab, *versions: str, suites: list[str] = SUITES) -> list[launch.Finished]:
+def launched(
+    lab: Lab, *versions: str, suites: list[str] = SUITES, publication: Publication | None = None
+) -> list[Finished]:
     pairs = [Partition(suite, version, DAY) for version in versions for suite in suites]
-    return list(launch.run(lab.home, launch.Request(pairs, with_report=False), Silent()))
+    request = launch.Request(pairs, with_report=False, publication=publication)
+    return list(launch.run(lab.home, request, Silent()))
 
 
 @pytest.fixture
@@ -71,11 +77,14 @@ def done(instance: dg.DagsterInstance, run: dg.DagsterRun) -> set[tuple[str, str
     return {(key.path[0], key.path[-1]) for key in keys if key}
 
 
-def test_all_is_done_once_in_runs_that_the_ui_shows(three: Lab, instance: dg.DagsterInstance) -> None:
+def test_all_is_done_once_in_runs_that_the_ui_shows(
+    three: Lab, instance: dg.DagsterInstance, copies: list[Path]
+) -> None:
     assert not [found for found in launched(three, *VERSIONS) if found.errors or found.incomplete]
     found = runs(instance)
-    assert [run.tags["dagster/partition"] for run in found] == ["puppet"] * 2 + ["second"] * 2
-    assert [run.job_name for run in found] == ["suite_s0", "all_suites"] * 2
+    assert [run.tags["dagster/partition"] for run in found] == ["puppet"] * 2 + ["second"] * 2 + ["puppet", "second"]
+    # The last one of each publishes.
+    assert [run.job_name for run in found] == ["suite_s0", "all_suites"] * 2 + ["all_suites"] * 2
     assert {run.status for run in found} == {dg.DagsterRunStatus.SUCCESS}
     assert all(run.remote_job_origin for run in found)
     # What is of no single model version is made once: files when they are first read, comparisons at the end.
@@ -86,13 +95,14 @@ def test_all_is_done_once_in_runs_that_the_ui_shows(three: Lab, instance: dg.Dag
     assert {key for key in made if key[1] in INGESTING} == {(s, a, "puppet") for s in SUITES for a in INGESTING}
     assert {key for key in made if key[1] in compared} == {(s, a, "second") for s in SUITES for a in compared}
     assert set(made.values()) == {1}
+    assert len(copies) == 1
     assert three.one("SELECT count(DISTINCT suite) FROM model_comparisons WHERE model_a != model_b") == len(SUITES)
     assert three.sql("SELECT suite, model_version FROM statistics GROUP BY ALL ORDER BY ALL") == [
         (suite, version) for suite in SUITES for version in VERSIONS
     ]
 
 
-def test_what_fails_in_one_run_stops_no_other(three: Lab, instance: dg.DagsterInstance) -> None:
+def test_what_fails_in_one_run_stops_no_other(three: Lab, instance: dg.DagsterInstance, copies: list[Path]) -> None:
     def answer(call: Call) -> str:
         if call.case_id == "of s1":
             raise RuntimeError("the provider is broken")
@@ -100,12 +110,17 @@ def test_what_fails_in_one_run_stops_no_other(three: Lab, instance: dg.DagsterIn
 
     Puppet.answer = answer
     three.suite("s0", track="chess")
-    found = launched(three, "puppet")
+    three.evaluate("s2", "second")
+    up_to_date = Publication(three.workspace())
+    up_to_date.close(three.inputs("s2", "second", run=RunContext("kept")))
+    found = launched(three, "puppet", publication=up_to_date)
     failed = {(one.suite, one.model_version) for one in found if one.errors or one.incomplete}
     assert failed == {("s0", ""), ("s1", "puppet")}
     assert [(one.suite, one.incomplete) for one in found if not one.errors] == [("s2", False)]
     assert three.sql("SELECT DISTINCT suite FROM trends") == [("s2",)]
-    assert [run.status for run in runs(instance)] == [dg.DagsterRunStatus.FAILURE] * 2
+    assert three.sql("SELECT DISTINCT model_version FROM turn_results ORDER BY ALL") == [("puppet",), ("second",)]
+    assert len(copies) == 1, "with what was up to date"
+    assert [run.status.name for run in runs(instance)] == ["FAILURE", "FAILURE", "SUCCESS"]
 
 
 def test_the_budget_is_one_for_the_runs_of_a_command(three: Lab, instance: dg.DagsterInstance) -> None:
@@ -136,7 +151,8 @@ def test_a_run_that_is_done_again_shares_no_budget_with_runs_of_before() -> None
 
 def test_a_stop_signal_ends_the_command_and_not_one_run_alone(three: Lab, instance: dg.DagsterInstance) -> None:
     def answer(call: Call) -> str:
-        os.kill(os.getpid(), signal.SIGINT)
+        if call.case_id == "of s1":
+            os.kill(os.getpid(), signal.SIGINT)
         return call.gold.oracle()
 
     Puppet.answer = answer
@@ -144,9 +160,12 @@ def test_a_stop_signal_ends_the_command_and_not_one_run_alone(three: Lab, instan
         signal.signal(signal.SIGINT, signal.default_int_handler)
         with pytest.raises(KeyboardInterrupt):
             launched(three, "puppet")
-    (run,) = runs(instance)
-    assert run.is_finished
+    first, stopped = runs(instance)
+    assert first.status == dg.DagsterRunStatus.SUCCESS
+    assert stopped.is_finished
     assert sweep_home(three.home, instance) == []
+    assert three.sql("SELECT DISTINCT suite FROM turn_results") == [("s0",)], "what was done is published"
+    assert list(three.home.unpublished.iterdir()) == []
 
 
 def test_few_databases_are_open_however_many_runs_there_are(tmp_path: Path) -> None:

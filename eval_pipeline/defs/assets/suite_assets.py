@@ -5,13 +5,14 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import dagster as dg
+from dagster._core.storage.tags import PRIORITY_TAG
 
-from eval_pipeline.chain.evaluation import COMPARING, chain_of
+from eval_pipeline.chain.evaluation import COMPARING, DELIVERING, INGESTING, chain_of
 from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
 from eval_pipeline.chain.lineage import arrows, passed_by
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Check, Stage
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
@@ -21,9 +22,11 @@ from eval_pipeline.defs.assets.partitions import RESCORES, model_version, run_co
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.rescoring import rescore_compared
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.publishing import published_as
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.workspace.inputs import Inputs
@@ -33,6 +36,9 @@ from eval_pipeline.workspace.workspace import StageResult, Workspace
 OWNERS = ["team:evals"]
 PUBLISHED = "published"
 """The last stage of an evaluation."""
+
+LAST = {PRIORITY_TAG: "-1"}
+"""Tag of steps that wait until nothing else of the run is left, so that its evaluations are published together."""
 
 Told = dg.MaterializeResult | dg.AssetCheckResult
 
@@ -87,7 +93,8 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
         group_name=source.name,
         owners=OWNERS,
         tags={"track": source.header.track} if source.header else {},
-        output_required=stage.whole_suite,
+        output_required=stage.whole_suite and stage.deliver is None,
+        op_tags=LAST if stage.deliver else None,
         freshness_policy=freshness() if stage.name == PUBLISHED else None,
     )
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]) -> Iterator[Told]:
@@ -100,7 +107,12 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                     for scored in rescore_compared(own.workspace, source.name, own.progress):
                         if scored.problem:
                             context.log.warning(f"{scored.partition} is not scored again: {scored.problem}")
-                told = [materialised(stage, place, own, run_stage(stage, own))]
+                publication = evaluation.publication_of(context.run.run_id)
+                if stage.deliver is not None and publication.waiting:
+                    publication.compared.add(source.name)
+                    told = []
+                else:
+                    told = [materialised(stage, place, own, run_stage(stage, own))]
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Unlike the asset itself, every check must be reported to Dagster.
@@ -111,7 +123,11 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 run = run_context(context.run.run_id, tags)
                 found = own.anew(partition=partition, run=run, scope=run_scope(tags))
                 try:
-                    told = [_evaluated(context, stage, place, found)]
+                    if stage.name == PUBLISHED:
+                        _close_all(context, evaluation, found)
+                        told = _published(evaluation.publication_of(context.run.run_id), stage, place, found)
+                    else:
+                        told = [_evaluated(context, evaluation, stage, place, found)]
                 except EvalError as error:
                     evaluation.examples[source.name, stage.name, partition.model_version] = error.example
                     raise
@@ -131,7 +147,9 @@ def _code_version(stage: Stage, inputs: Inputs) -> str | None:
         return None
 
 
-def _evaluated(context: dg.AssetExecutionContext, stage: Stage, place: Place, inputs: Inputs) -> dg.MaterializeResult:
+def _evaluated(
+    context: dg.AssetExecutionContext, evaluation: EvaluationResource, stage: Stage, place: Place, inputs: Inputs
+) -> dg.MaterializeResult:
     """Runs a stage of an evaluation, and updates the status of the run in `runs`."""
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     with ending_failed(workspace, partition, run_id), _waiting_its_turn(context, stage, inputs):
@@ -139,9 +157,44 @@ def _evaluated(context: dg.AssetExecutionContext, stage: Stage, place: Place, in
         found = [(check, check.verdict(inputs)) for check in stage.checks]
     if any(check.blocking and not verdict.passed for check, verdict in found):
         end_run(workspace, partition, run_id, FAILED)
-    elif not _publishes(context, inputs.suite):
+        return materialised(stage, place, inputs, result, found)
+    evaluation.made.setdefault((run_id, inputs.suite), {})[stage.name] = inputs
+    if not _publishes(context, inputs.suite):
         end_run(workspace, partition, run_id, ended_as(inputs))
     return materialised(stage, place, inputs, result, found)
+
+
+def _close_all(context: dg.AssetExecutionContext, evaluation: EvaluationResource, inputs: Inputs) -> None:
+    """Closes all evaluations of the Dagster run, so that they are published together.
+
+    Because of the priorities of steps, all that comes before publishing has been done, or has failed.
+    """
+    publication = evaluation.publication_of(context.run.run_id)
+    if publication.holds(inputs.place):
+        return
+    publication.close(inputs)
+    planned: dict[str, set[str]] = {}
+    others = {*INGESTING, *COMPARING, *DELIVERING}
+    for key in context.job_def.asset_layer.selected_asset_keys:
+        planned.setdefault(key.path[0], set()).add(key.path[-1])
+    for (run_id, suite), made in list(evaluation.made.items()):
+        if run_id != context.run.run_id:
+            del evaluation.made[run_id, suite]
+        elif PUBLISHED in planned.get(suite, ()) and not planned[suite] - others - made.keys():
+            found = next(iter(made.values())).anew()
+            if not publication.holds(found.place):
+                publication.close(found)
+
+
+def _published(publication: Publication, stage: Stage, place: Place, inputs: Inputs) -> list[Told]:
+    """Publishes an evaluation, with all others that wait for it; returns nothing if it has to wait itself."""
+    if not publication.waiting:
+        publication.publish()
+    outcome = publication.outcome.get(inputs.place)
+    if isinstance(outcome, StoreError):
+        raise outcome
+    held = [table for table in stage.reads if table.key == "partition"]
+    return [materialised(stage, place, inputs, published_as(inputs, held, outcome))] if outcome else []
 
 
 def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> AbstractContextManager[None]:

@@ -1,31 +1,34 @@
 """Runs jobs in this process for the command line, on the instance that the UI shows.
 
-Each model version has one Dagster run, or several if there are many suites.
+Each model version has one Dagster run, or several if there are many suites. If that makes several runs, nothing is
+published before the last: then all evaluations are published together, by one more run for each model version.
 """
 
 import atexit
 import gc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
 import dagster as dg
 from dagster._core.execution.job_execution_result import JobExecutionResult
 
-from eval_pipeline.chain.evaluation import COMPARING, INGESTING
+from eval_pipeline.chain.evaluation import COMPARING, DELIVERING, INGESTING
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EARLIER, EPOCH, EVAL_DATE, SCOPE, earlier_tag
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
-from eval_pipeline.defs.automation.failures import asset_of, error_of, suite_of
 from eval_pipeline.defs.automation.jobs import ALL, suite_job_name
 from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.running.origin import execute_here
+from eval_pipeline.defs.running.outcomes import Finished, finished, interrupted, uncompared
 from eval_pipeline.operations.keeping import REPORTS
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
@@ -34,6 +37,8 @@ QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRI
 
 SUITES_A_RUN = 40
 """Suites that one Dagster run evaluates at most: planning a run takes time that grows faster than its steps."""
+SUITES_DELIVERED_A_RUN = 200
+"""Suites that one Dagster run publishes and reports at most, which are fewer steps a suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,7 @@ class Request:
         epoch: freshness epoch; a new one asks the models again.
         with_report: also make the report files.
         canary: stop if hardly any of the first answers is readable.
+        publication: may have further evaluations, which are published with those of the run.
     """
 
     partitions: Sequence[Partition]
@@ -52,21 +58,7 @@ class Request:
     epoch: str = ""
     with_report: bool = True
     canary: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """The result of one suite for one model version; `model_version` is empty if the suite's files or cases are wrong.
-
-    Attributes:
-        errors: a sentence for each failed step, and for each failed check that is not a warning.
-        incomplete: whether steps were left out, so that there is nothing to show.
-    """
-
-    suite: str
-    model_version: str
-    errors: tuple[str, ...]
-    incomplete: bool
+    publication: Publication | None = None
 
 
 def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
@@ -89,36 +81,112 @@ def _run(
     tags[SCOPE] = "" if request.scope.label() == FULL else request.scope.label()
     tags[CANARY] = "" if request.canary else "false"
     tags = {name: value for name, value in tags.items() if value}
-    evaluation = EvaluationResource(workspace, progress)
-    skipped = () if request.with_report else REPORTS
-    last = {partition.suite: partition.model_version for partition in request.partitions}
-    read: set[str] = set()
-    broken: set[str] = set()
-    uncompared: set[str] = set()
-    for name in dict.fromkeys(partition.model_version for partition in request.partitions):
-        chosen = [p.suite for p in request.partitions if p.model_version == name and p.suite not in broken]
-        earlier: list[str] = []
-        for suites in batches(chosen, SUITES_A_RUN):
+    publication = request.publication or Publication(workspace)
+    command = _Command(instance, EvaluationResource(workspace, progress, publication=publication), tags, request)
+    try:
+        yield from command.run()
+    finally:
+        # Also if the command is interrupted, or no step got as far as publishing.
+        publication.waiting = False
+        publication.publish()
+
+
+class _Command:
+    """The Dagster runs of one command."""
+
+    def __init__(
+        self, instance: dg.DagsterInstance, evaluation: EvaluationResource, tags: Mapping[str, str], request: Request
+    ) -> None:
+        self._instance = instance
+        self._evaluation = evaluation
+        self._tags = tags
+        self._partitions = request.partitions
+        self._skipped = () if request.with_report else REPORTS
+        self._last = {partition.suite: partition.model_version for partition in request.partitions}
+        self._broken: set[str] = set()
+        self._uncompared: set[str] = set()
+
+    def run(self) -> Iterator[Finished]:
+        """Evaluates, compares and delivers."""
+        runs = list(self._runs())
+        publication = self._publication
+        publication.waiting = len(runs) > 1
+        yield from self._evaluate(runs)
+        # If no evaluation was completed, there is nothing to compare yet.
+        record = self._evaluation.workspace.record
+        evaluated = {found.suite for found in record.partitions(STATISTICS)} if self._uncompared else set()
+        left = sorted((self._uncompared - self._broken) & evaluated)
+        for suites in batches(left, SUITES_A_RUN):
+            # A successful comparison needs no mention, as the earlier failure is reported.
+            yield from self._failed(suites, "", lambda key: key[1] in COMPARING)
+        if publication.waiting:
+            publication.waiting = False
+            yield from self._deliver()
+
+    @property
+    def _publication(self) -> Publication:
+        assert self._evaluation.publication is not None
+        return self._evaluation.publication
+
+    def _runs(self) -> Iterator[tuple[str, Sequence[str]]]:
+        """Yields model version and suites of each run that evaluates."""
+        for name in dict.fromkeys(partition.model_version for partition in self._partitions):
+            chosen = [partition.suite for partition in self._partitions if partition.model_version == name]
+            for suites in batches(chosen, SUITES_A_RUN):
+                yield name, suites
+
+    def _evaluate(self, runs: Sequence[tuple[str, Sequence[str]]]) -> Iterator[Finished]:
+        read: set[str] = set()
+        earlier: dict[str, list[str]] = {}
+        for name, planned in runs:
+            suites = [suite for suite in planned if suite not in self._broken]
+            if not suites:
+                continue
             gc.collect()  # frees cycles of the previous run; during a run, the collector hardly ever runs
             # The first run that needs them reads files and cases; the last run compares all model versions.
             done = {(suite, asset) for suite in read for asset in INGESTING}
-            done |= {(suite, asset) for suite in suites if last[suite] != name for asset in COMPARING}
-            job = _job(evaluation, suites, lambda key: key not in done and key[1] not in skipped)  # noqa: B023
-            result = _execute(instance, job, name, tags, earlier)
-            earlier.append(result.run_id)
-            for found in _finished(result, suites, name, evaluation.examples):
+            done |= {(suite, asset) for suite in suites if self._last[suite] != name for asset in COMPARING}
+            job = self._job(suites, lambda key: key not in done)  # noqa: B023
+            result = _execute(self._instance, job, name, self._tags, earlier.setdefault(name, []))
+            earlier[name].append(result.run_id)
+            for found in finished(result, suites, name, self._evaluation.examples):
                 if not found.model_version:
-                    broken.add(found.suite)
+                    self._broken.add(found.suite)
                 yield found
             read.update(suites)
-            uncompared |= _uncompared(job, result) & {suite for suite in suites if last[suite] == name}
-    # If no evaluation was completed, there is nothing to compare yet.
-    evaluated = {found.suite for found in workspace.record.partitions(STATISTICS)} if uncompared else set()
-    for left in batches(sorted((uncompared - broken) & evaluated), SUITES_A_RUN):
-        job = _job(evaluation, left, lambda key: key[1] in COMPARING and key[1] not in skipped)
-        for found in _finished(_execute(instance, job, None, tags), left, "", evaluation.examples):
-            if found.errors:  # a successful comparison needs no mention, as the earlier failure is reported
+            self._uncompared |= uncompared(job, result) & {suite for suite in suites if self._last[suite] == name}
+
+    def _deliver(self) -> Iterator[Finished]:
+        """Publishes all evaluations in the first of these runs; each run reports those of one model version."""
+        closed, compared = self._publication.closed, self._publication.compared
+        for name in dict.fromkeys(partition.model_version for partition in self._partitions):
+            own = [p.suite for p in self._partitions if p.model_version == name and p in closed]
+            for suites in batches(own, SUITES_DELIVERED_A_RUN):
+                now = {suite for suite in suites if suite in compared and self._last[suite] == name}
+                compared -= now
+                yield from self._failed(suites, name, partial(_delivers, now))
+        # Of these suites, the last model version failed.
+        for suites in batches(sorted(compared), SUITES_DELIVERED_A_RUN):
+            yield from self._failed(suites, "", lambda key: key[1] in DELIVERING and key[1] in COMPARING)
+
+    def _failed(
+        self, suites: Sequence[str], model_version: str, chosen: Callable[[tuple[str, str]], bool]
+    ) -> Iterator[Finished]:
+        """Runs further assets of suites; yields what fails."""
+        job = self._job(suites, chosen)
+        result = _execute(self._instance, job, model_version or None, self._tags)
+        for found in finished(result, suites, model_version, self._evaluation.examples):
+            if found.errors:
                 yield found
+
+    def _job(self, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]) -> dg.JobDefinition:
+        return _job(self._evaluation, suites, lambda key: key[1] not in self._skipped and chosen(key))
+
+
+def _delivers(compared: Collection[str], key: tuple[str, str]) -> bool:
+    """Whether an asset delivers an evaluation, or the comparisons of one of these suites."""
+    suite, asset = key
+    return asset in DELIVERING and (asset not in COMPARING or suite in compared)
 
 
 def batches(suites: Sequence[str], size: int) -> Iterator[Sequence[str]]:
@@ -146,26 +214,9 @@ def _execute(
             result = execute_here(job, instance, run_id, keys, partition_key=model_version, tags=own, run_config=QUIET)
     except dg.DagsterExecutionInterruptedError:
         raise KeyboardInterrupt from None
-    if _interrupted(result):
+    if interrupted(result):
         raise KeyboardInterrupt
     return result
-
-
-def _uncompared(job: dg.JobDefinition, result: JobExecutionResult) -> set[str]:
-    """Returns the suites whose comparison the run skipped because a step of the evaluation had failed.
-
-    Which steps are skipped depends on what failed: `trends` needs coverage, `gold_suspects` does not. The other model
-    versions are compared anyway, because the UI would otherwise show steps as failed that were never tried. Suites in
-    which a comparison step itself failed are left out, as it would fail again.
-    """
-    begun, failed = set(), set()
-    for event in result.all_events:
-        if event.event_type == dg.DagsterEventType.STEP_START:
-            begun.add((suite_of(event), asset_of(event)))
-        elif event.is_step_failure and asset_of(event) in COMPARING:
-            failed.add(suite_of(event))
-    planned = {(key.path[0], key.path[-1]) for key in job.asset_layer.selected_asset_keys}
-    return {suite for suite, asset in planned - begun if asset in COMPARING} - failed
 
 
 def _job(
@@ -182,38 +233,3 @@ def _job(
     job = dg.define_asset_job(name, dg.AssetSelection.assets(*keys))
     bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
     return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
-
-
-def _finished(
-    result: JobExecutionResult,
-    suites: Sequence[str],
-    model_version: str,
-    examples: Mapping[tuple[str, str, str], str],
-) -> list[Finished]:
-    errors: dict[str, list[str]] = {suite: [] for suite in suites}
-    incomplete: set[str] = set()
-    unreadable: set[str] = set()
-    for event in result.all_events:
-        if not event.step_key:
-            continue
-        suite, asset = suite_of(event), asset_of(event)
-        # Failed checks about other model versions are not this run's errors; its own are checked at the end.
-        compared = asset in COMPARING and event.event_type == dg.DagsterEventType.ASSET_CHECK_EVALUATION
-        if not compared and (sentence := error_of(event)):
-            shown = examples.get((suite, asset, model_version), "") if event.is_step_failure else ""
-            errors[suite].append(f"{sentence} (e.g. {shown})" if shown else sentence)
-        ended = event.is_step_failure or event.event_type == dg.DagsterEventType.STEP_SKIPPED
-        if ended and asset not in COMPARING:
-            incomplete.add(suite)
-            if asset in INGESTING:
-                unreadable.add(suite)
-    return [
-        Finished(suite, "" if suite in unreadable else model_version, tuple(found), suite in incomplete)
-        for suite, found in errors.items()
-    ]
-
-
-def _interrupted(result: JobExecutionResult) -> bool:
-    """Whether a signal ended the run; Dagster reports it as a failure of the interrupted step."""
-    errors = [event.step_failure_data.error for event in result.all_events if event.is_step_failure]
-    return any(error is not None and error.cls_name == "DagsterExecutionInterruptedError" for error in errors)

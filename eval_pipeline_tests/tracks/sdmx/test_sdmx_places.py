@@ -64,6 +64,10 @@ def test_page_and_workbook_show_mistakes_places_and_which_mean(lab: Lab, puppet:
         "two#0": "D:ONE COUNTRY: missing LTU (Lithuania)\nD:TWO COUNTRY: extra EST (Estonia)",
     }
     every_number_is_in_a_query(lab, book, {"Overview, compact", "Statistics", "By dimension", "Mistakes"})
+    written = {row[:10] for row in book["By dimension"].iter_rows(values_only=True)}
+    for sheet, part, sql in book["Queries"].iter_rows(values_only=True):
+        if sheet == "By dimension" and part != "Dimension by tag":
+            assert {*lab.sql(sql)} <= written, part
     page = unescape((report / "report.html").read_text())
     assert "2 of 3 turns are wrong" in page
     assert "missing LTU (Lithuania)" in page

@@ -1,0 +1,96 @@
+"""Notes of evaluations that are recorded but not published yet, so that a crash in between can be told and repaired.
+
+A command publishes all its evaluations together at its end. Until then they are listed in a file of its own, which it
+keeps locked. The kernel frees the lock when the process dies, so a file that is not locked was left by a dead process.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from datetime import date
+from pathlib import Path
+from uuid import uuid4
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.store.durable import locked
+
+
+class Unpublished:
+    """The note of this process; its file exists while it lists anything."""
+
+    def __init__(self, home: Home) -> None:
+        self._path = home.unpublished / uuid4().hex
+        self._file = ExitStack()
+        self._handle: int | None = None
+
+    def add(self, partition: Partition) -> None:
+        """Lists an evaluation. Raises StoreError if the file cannot be written."""
+        if self._handle is None:
+            self._handle = self._file.enter_context(locked(self._path, 0))
+        line = json.dumps([partition.suite, partition.model_version, partition.eval_date.isoformat()])
+        try:
+            os.write(self._handle, f"{line}\n".encode())
+        except OSError as error:
+            raise StoreError(f"cannot write {self._path}: {error.strerror}") from error
+
+    def clear(self) -> None:
+        """Removes the note: everything in it has been published, or reported as failed."""
+        if self._handle is not None:
+            self._path.unlink(missing_ok=True)
+            self._handle = None
+            self._file.close()
+
+
+@contextmanager
+def adopted(home: Home) -> Iterator[list[Partition]]:
+    """Yields the evaluations that dead processes left unpublished; forgets them if the block succeeds."""
+    with ExitStack() as stack:
+        found: dict[Path, list[Partition]] = {}
+        for path in _notes(home):
+            with suppress(StoreError):  # the process is alive
+                stack.enter_context(locked(path, 0))
+                found[path] = list(_listed(path))
+        yield list(dict.fromkeys(partition for listed in found.values() for partition in listed))
+        for path in found:
+            path.unlink(missing_ok=True)
+
+
+def left_behind(home: Home) -> list[Partition]:
+    """Returns the evaluations that dead processes left unpublished."""
+    found = [partition for path in _notes(home) if _is_free(path) for partition in _listed(path)]
+    return list(dict.fromkeys(found))
+
+
+def lag(home: Home) -> str:
+    """Returns a sentence if the store lacks what dead processes left; otherwise nothing."""
+    found = left_behind(home)
+    if not found:
+        return ""
+    first, more = found[0], f" and {len(found) - 1} more" if len(found) > 1 else ""
+    place = f"{first.suite} · {first.model_version} · {first.eval_date}{more}"
+    return f"the store lags behind the record: a run ended before it published {place}"
+
+
+def _notes(home: Home) -> list[Path]:
+    with suppress(FileNotFoundError):
+        return sorted(home.unpublished.iterdir())
+    return []
+
+
+def _is_free(path: Path) -> bool:
+    with suppress(OSError), path.open("rb") as file:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _listed(path: Path) -> Iterator[Partition]:
+    """Yields what a file lists; the last line may be torn."""
+    for line in path.read_text(errors="replace").splitlines():
+        with suppress(ValueError, TypeError):
+            suite, model_version, day = json.loads(line)
+            yield Partition(suite, model_version, date.fromisoformat(day))

@@ -1,0 +1,127 @@
+"""Evaluations are published together at the end of a command; what a crash before that leaves is made up for."""
+
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.publication import Publication
+from eval_pipeline.store.publish import Published
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import EVIDENCE, STATISTICS
+from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
+from eval_pipeline.workspace.unpublished import left_behind
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab
+
+PLACES = {name: Partition(name, "oracle", DAY) for name in ("a", "b", "c")}
+
+
+@pytest.fixture
+def lab_folder(module_folder: Path) -> Path:
+    return module_folder / "lab"
+
+
+@pytest.fixture
+def three(lab: Lab, module_folder: Path) -> Lab:
+    """Three evaluations on record; only `c` is published, without which a store would be built of all that is whole."""
+
+    def make(empty: Lab) -> None:
+        empty.versions({"name": "oracle", "provider": "oracle"})
+        for name in reversed(PLACES):
+            empty.suite(name, TWO_CASES[:1])
+            empty.evaluate(name, "oracle", publish=name == "c")
+
+    return lab.made_once(module_folder / "kept", make)
+
+
+def closed(lab: Lab, *suites: str) -> Publication:
+    publication = Publication(lab.workspace())
+    for name in suites:
+        publication.close(lab.inputs(name, "oracle", run=RunContext("run")))
+    return publication
+
+
+def dies(publication: Publication) -> None:
+    """The kernel lets go of the locks of a dead process."""
+    publication._note._file.close()
+
+
+def published(lab: Lab) -> str:
+    return "".join(suite for (suite,) in lab.sql("SELECT DISTINCT suite FROM turn_results ORDER BY ALL"))
+
+
+def file_of(lab: Lab, table: object, suite: str) -> Path:
+    return lab.workspace().record.path(table, RecordKey.of(PLACES[suite]))  # type: ignore[arg-type]
+
+
+def test_evaluations_that_are_closed_are_published_together(three: Lab, copies: list[Path]) -> None:
+    publication = closed(three, *PLACES)
+    assert published(three) == "c"
+    assert left_behind(three.home) == [], "their process is alive"
+    publication.publish()
+    publication.publish()
+    assert (published(three), copies) == ("abc", [three.home.store])
+    assert all(isinstance(publication.outcome[place], Published) for place in PLACES.values())
+    assert {status for (status,) in three.sql("SELECT status FROM runs")} == {"complete"}
+    assert list(three.home.unpublished.iterdir()) == []
+
+
+def test_what_a_crash_left_is_published_by_the_next_run_of_anything(three: Lab, copies: list[Path]) -> None:
+    dies(closed(three, "a", "b"))
+    assert left_behind(three.home) == [PLACES["a"], PLACES["b"]]
+    closed(three, "c").publish()
+    assert (published(three), len(copies)) == ("abc", 1)
+    assert left_behind(three.home) == []
+
+
+def test_query_and_doctor_tell_that_the_store_lags_behind(three: Lab) -> None:
+    assert three.cli("query", "SELECT 1").err == ""
+    dies(closed(three, "a", "b"))
+    sentence = f"the store lags behind the record: a run ended before it published a · oracle · {DAY} and 1 more"
+    said = three.cli("query", "SELECT 1")
+    made_up = "the next run or `eval-pipeline publish` makes up for it"
+    assert (said.code, said.err) == (0, f"note: {sentence}; {made_up}\n")
+    said = three.cli("doctor")
+    assert (said.code, sentence in " ".join(said.text.split())) == (1, True)
+    assert three.cli("publish").code == 0
+    assert published(three) == "abc"
+    assert three.cli("query", "SELECT 1").err == ""
+
+
+def test_a_note_that_is_torn_or_of_something_damaged_holds_nothing_up(three: Lab, copies: list[Path]) -> None:
+    dies(closed(three, "a", "b"))
+    (note,) = three.home.unpublished.iterdir()
+    note.write_text(note.read_text() + '["c", "ora')
+    damaged = file_of(three, STATISTICS, "a")
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    publication = closed(three, "c")
+    publication.publish()
+    assert isinstance(publication.outcome[PLACES["c"]], Published)
+    assert (published(three), len(copies)) == ("bc", 1)
+    assert left_behind(three.home) == [], "`doctor` tells of the damage"
+
+
+def test_one_that_is_damaged_stops_no_other_and_has_failed(three: Lab) -> None:
+    publication = closed(three, *PLACES)
+    damaged = file_of(three, EVIDENCE, "b")
+    damaged.write_bytes(damaged.read_bytes()[:-9])
+    publication.publish()
+    assert published(three) == "ac"
+    failed = publication.outcome[PLACES["b"]]
+    assert isinstance(failed, StoreError)
+    assert str(damaged) in str(failed)
+    assert [row["status"] for row in run_rows(three.workspace(), PLACES["b"])] == ["failed"]
+
+
+def test_what_another_run_changes_before_the_end_must_be_whole_to_be_published(three: Lab) -> None:
+    publication = closed(three, *PLACES)
+    place = PLACES["a"]
+    record_run(three.workspace(), place, "another")  # still all of one piece
+    file_of(three, EVIDENCE, "b").unlink()  # as a run leaves it that is just asking again
+    publication.publish()
+    assert published(three) == "ac"
+    assert isinstance(publication.outcome[place], Published)
+    refused = publication.outcome[PLACES["b"]]
+    assert isinstance(refused, StoreError)
+    assert f"b · oracle · {DAY} has no evidence yet; it is not published until a run has completed it" in str(refused)
