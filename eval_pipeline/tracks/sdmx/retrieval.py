@@ -5,20 +5,22 @@ Each dimension's terms are ranked by an `Index`; countries that the request name
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.countries import adjectives_of, countries_in, country_of, is_geographic
 from eval_pipeline.tracks.sdmx.catalogue.everyday import said_otherwise
 from eval_pipeline.tracks.sdmx.index import Index
-from eval_pipeline.tracks.sdmx.selection import Place
+from eval_pipeline.tracks.sdmx.selection import Pair, Place
 from eval_pipeline.tracks.sdmx.words import Words, words
 
 _REMEMBERED = 512
 """How many requests have their candidates cached: the prompt and the scoring of a turn need the same ones."""
 
 
+DEEPEST = 300
+"""Down to which rank the search is measured, beyond what is offered."""
 _PHRASE = re.compile(r"[,;:.!?()\n]| and ")
 _MOST_PHRASES = 16
 _MOST_ADJECTIVES = 4
@@ -33,10 +35,13 @@ class Candidates:
         places: for each (data set, dimension) its candidate terms, best first; small dimensions have all their terms,
             in list order.
         data_sets: the data sets that are shown, best first.
+        ranks: for each place whose terms were searched, because there are too many, the rank of each term that was
+            found, from 1: how many candidates have to be offered so that it is one of them. Down to `DEEPEST`.
     """
 
     places: Mapping[Place, tuple[Term, ...]]
     data_sets: tuple[str, ...]
+    ranks: Mapping[Place, Mapping[Pair, int]] = field(default_factory=dict)
 
     @cached_property
     def _pairs(self) -> Mapping[Place, frozenset[tuple[str, str]]]:
@@ -63,35 +68,33 @@ class Retriever:
         otherwise = [*said_otherwise(asked[1:] or asked), *_adjectives(named)]
         ranked: dict[str, list[Term]] = {}
         places: dict[Place, tuple[Term, ...]] = {}
+        ranks: dict[Place, Mapping[Pair, int]] = {}
         chosen = self._data_sets(asked)
         for data_set in chosen:
             for dimension in data_set.dimensions.values():
-                places[data_set.id, dimension.id] = self._of_dimension(dimension, (asked, otherwise), named, ranked)
-        return Candidates(places, tuple(data_set.id for data_set in chosen))
+                place, codes = (data_set.id, dimension.id), dimension.codes
+                if len(codes.terms) <= self.most:
+                    places[place] = codes.terms
+                    continue
+                if codes.id not in ranked:
+                    ranked[codes.id] = self._index(codes).best(asked, max(self.most, DEEPEST), otherwise)
+                meant = self._meant(dimension, named)
+                # First all members of the named group, however many they are; then the terms that the words match.
+                found = tuple(dict.fromkeys([*meant, *ranked[codes.id]]))
+                places[place] = found[: max(self.most, len(meant))]
+                ranks[place] = _ranks(found, len(meant))
+        return Candidates(places, tuple(data_set.id for data_set in chosen), ranks)
 
     def alike(self, codes: CodeList, name: str, most: int) -> list[Term]:
         """Returns the terms of a code list whose names are most similar to a name, including the exact match."""
         return self._index(codes).best([tuple(words(name))], most)
 
-    def _of_dimension(
-        self,
-        dimension: Dimension,
-        wordings: tuple[Sequence[Words], Sequence[Words]],
-        named: Mapping[str, None],
-        ranked: dict[str, list[Term]],
-    ) -> tuple[Term, ...]:
-        codes = dimension.codes
-        if len(codes.terms) <= self.most:
-            return codes.terms
-        if codes.id not in ranked:
-            ranked[codes.id] = self._index(codes).best(wordings[0], self.most, wordings[1])
-        found = ranked[codes.id]
-        if named and is_geographic(dimension.id):
-            stands_for = self._countries_of(codes)
-            meant = [term for code in named for term in stands_for.get(code, ())]
-            # First all members of the named group, however many they are; then the terms that the words match.
-            found = list(dict.fromkeys([*meant, *found]))[: max(self.most, len(meant))]
-        return tuple(found)
+    def _meant(self, dimension: Dimension, named: Mapping[str, None]) -> list[Term]:
+        """Returns the terms of a geographic dimension that stand for the countries that the request names."""
+        if not named or not is_geographic(dimension.id):
+            return []
+        stands_for = self._countries_of(dimension.codes)
+        return list(dict.fromkeys(term for code in named for term in stands_for.get(code, ())))
 
     def _data_sets(self, asked: Sequence[Words]) -> list[DataSet]:
         """Returns the data sets to show for a request.
@@ -142,6 +145,14 @@ def _phrases(request: str) -> list[Words]:
     texts = (request, *(part for line in lines for part in _PHRASE.split(line)))
     parts = [tuple(words(text)) for text in texts]
     return list(dict.fromkeys(part for part in parts if part))[: _MOST_PHRASES + 1] or [()]
+
+
+def _ranks(found: Sequence[Term], always: int) -> dict[Pair, int]:
+    """Returns the rank of each term; the first `always` ones are offered however few candidates there are."""
+    ranks: dict[Pair, int] = {}
+    for place, term in enumerate(found):
+        ranks.setdefault(term.pair, 1 if place < always else place + 1)
+    return ranks
 
 
 def _adjectives(named: Mapping[str, None]) -> list[Words]:
