@@ -28,8 +28,8 @@ def main() -> None:
     cases = [c for c in read_suite(read_header(arguments.suite)).cases if f"half_{arguments.half or ''}" in f"{c.tags}"]
     for most in AT:
         offered: defaultdict[str, list[bool]] = defaultdict(list)
+        retriever = Retriever(cases[0].context.catalogue, most, cases[0].context.retriever.most_data_sets)
         for case in cases:
-            retriever = Retriever(case.context.catalogue, most, case.context.retriever.most_data_sets)
             for turn in case.turns:
                 found = retriever.candidates(case.context.requests[turn.index])
                 # Of several accepted targets, the one that is offered best counts.

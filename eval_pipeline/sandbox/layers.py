@@ -60,6 +60,8 @@ def read_layer(source: Path, root: Path) -> Layer:
     """
     try:
         text = foreign.read_text(source, most=_MOST_BYTES)
+    except FileNotFoundError as error:
+        raise InputError([Problem(str(source), None, "", "there is no such file; `packages` names it")]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
     found, problems = [], []

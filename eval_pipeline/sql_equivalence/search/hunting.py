@@ -69,8 +69,13 @@ class Hunt:
         self._telling: list[GeneratedDatabase] = []
         self._settled = 0
 
-    def run(self, *, proved: bool) -> dict[str, Any] | None:
-        """Returns the counterexample, or None. A proved pair is tried on fewer databases."""
+    def run(self, *, proved: bool, fixed: bool = False) -> dict[str, Any] | None:
+        """Returns the counterexample, or None.
+
+        A proved pair is tried on fewer databases, and so is one whose results are fixed, in the deciding engine alone.
+        """
+        in_native = fixed and not proved
+        proved = proved or fixed
         wanted = self._samples * (1 if proved else HUNTED_PER_SAMPLE)
         if self.pair.native == "sqlite":
             engine = SqliteMemory(self.pair.named)
@@ -80,7 +85,9 @@ class Hunt:
         if not self.tally.runs and not self._runs(native):
             return None
         self.tally.hunted = True
-        found = self._in_sqlite_for(native, wanted, proved=proved)
+        found = (
+            self._in_native(native, proved=True) if in_native else self._in_sqlite_for(native, wanted, proved=proved)
+        )
         return found if found is not None or proved else self._confirmed_agreement(native)
 
     def _runs(self, native: Memory) -> bool:

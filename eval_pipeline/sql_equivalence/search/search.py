@@ -73,7 +73,7 @@ class _Search:
         self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
         self.proved = self.pair.proved()
         self.witness = next((self._witness(place) for place in databases if isinstance(place, LivePlace)), None)
-        found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved)
+        found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved, fixed=self.pair.fixed)
         if found is None:
             return self._not_refuted()
         fits, example = self._fitting(databases)
@@ -148,6 +148,8 @@ class _Search:
         if self.witness is not None and not tally.hunted:
             told = f"same results on the data; both do not run in {self.pair.native}, where databases are generated"
             return self._tell("undecided", "undecided", told)
+        if self.pair.fixed:
+            return self._tell("equivalent", "proved", "the results are the same, and cannot depend on the data")
         if tally.vacuous:
             return self._tell("undecided", "undecided", "vacuous: the expected result is the same on every database")
         if weakness := self._weakness():

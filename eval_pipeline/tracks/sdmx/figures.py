@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.tracks.capabilities import CaseShares
-from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
+from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS, TERMS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,6 +17,8 @@ METRICS = ("macro_precision", "macro_recall", "macro_f1")
 PREFIX = OF_CASES
 """Prefix of a metric's name in the table `statistics` when its mean is over conversations instead of turns."""
 ALL = "all"
+RECALL_AT = (5, 20, 50, 300)
+"""How many candidates of a dimension the recall of the search is reported for; the last is the depth of the search."""
 
 Conversation = tuple[str, int]
 """The case's id and the sample number."""
@@ -28,7 +30,7 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
     """Returns the figures overall and for each tag, and precision and recall for each dimension and data set.
 
     Args:
-        tables: `turn_results`, `sdmx_turns` and `sdmx_dimensions` of one evaluation.
+        tables: `turn_results`, `sdmx_turns`, `sdmx_dimensions` and `sdmx_terms` of one evaluation.
     """
     turns, dimensions = tables["sdmx_turns"], tables[DIMENSIONS.name]
     tags = dict(zip(tables["turn_results"]["case_id"].to_pylist(), _tags(tables["turn_results"]), strict=True))
@@ -44,7 +46,30 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
     for split, column in (("dimension", "dimension"), ("data_set", "dataset_id")):
         for metric, measured in (("macro_precision", "precision"), ("macro_recall", "recall")):
             found += _per_value(dimensions, column, measured, split, PREFIX + metric)
-    return found
+    return found + list(retrieval_recalls(tables[TERMS.name]))
+
+
+def retrieval_recalls(terms: "pa.Table") -> Iterator[CaseShares]:
+    """Yields the recall of the search for several numbers of candidates, overall and for each dimension.
+
+    It is the mean over conversations of the share of the target's terms that would be offered, in dimensions that are
+    too large to be shown as a whole, without terms that only a target names.
+    """
+    columns = (terms[name].to_pylist() for name in ("dimension", "verdict", "searched", "from_target"))
+    wanted = [
+        dimension if searched and verdict != "fp" and not from_target else None
+        for dimension, verdict, searched, from_target in zip(*columns, strict=True)
+    ]
+    for most in RECALL_AT:
+        by_dimension: defaultdict[str, list[tuple[Conversation, float | None]]] = defaultdict(list)
+        for (place, rank), dimension in zip(_rows(terms, "retrieval_rank"), wanted, strict=True):
+            if dimension is not None:
+                by_dimension[dimension].append((place, float(rank is not None and rank <= most)))
+        metric = f"{PREFIX}retrieval_recall_at_{most}"
+        if by_dimension:
+            yield CaseShares(metric, ALL, ALL, _means(row for rows in by_dimension.values() for row in rows))
+        for name in sorted(by_dimension):
+            yield CaseShares(metric, "dimension", name, _means(by_dimension[name]))
 
 
 def _agreements(turns: "pa.Table") -> dict[str, dict[Conversation, float]]:

@@ -25,6 +25,8 @@ class JudgedTerm:
         from_target: whether it is missing from the supplied structures; see `catalogue.Term`.
         doubt: what the catalogue lacks of it, or None; see `catalogue.Doubt`.
         total: whether the code means "all"; see `catalogue.Conventions`.
+        searched: whether its dimension was searched, because it has too many terms to show them all.
+        rank: its rank there; see `retrieval.Candidates`. None if it was not found, or not searched for.
     """
 
     id: str
@@ -34,6 +36,8 @@ class JudgedTerm:
     from_target: bool = False
     doubt: "Doubt | None" = None
     total: bool = False
+    searched: bool = False
+    rank: int | None = None
 
     @property
     def valid(self) -> bool:
@@ -130,7 +134,12 @@ def _judged(place: Place, pair: Pair, verdict: Verdict, candidates: "Candidates"
     id, name = pair
     from_target = any(term.from_target for term in catalogue.find(*place, id) if term.name == name)
     total, doubt = catalogue.conventions.is_total(place[1], id), catalogue.doubt(*place, pair)
-    return JudgedTerm(id, name, verdict, candidates.offers(place, pair), from_target, doubt, total)
+    ranks = candidates.ranks.get(place)
+    rank = None if ranks is None else ranks.get(pair)
+    # What is not shown at all, because another data set fitted better, was looked for in vain.
+    searched = ranks is not None or place not in candidates.places
+    offered = candidates.offers(place, pair)
+    return JudgedTerm(id, name, verdict, offered, from_target, doubt, total, searched, rank)
 
 
 def only_if_valid(places: Sequence[PlaceScore], answered: bool) -> tuple[PlaceScore, ...]:
@@ -203,6 +212,8 @@ def _details(score: PlaceScore) -> dict[str, Json]:
             "from_target": t.from_target,
             "doubt": t.doubt,
             "total": t.total,
+            "searched": t.searched,
+            "rank": t.rank,
         }
         for t in score.terms
     ]

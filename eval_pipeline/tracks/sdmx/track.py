@@ -300,8 +300,9 @@ class SdmxTrack(
             place = {"dataset_id": score.data_set, "dimension": score.dimension}
             for term in score.terms:
                 judged = {"id": term.id, "name": term.name, "verdict": term.verdict}
-                known = {"retrieved": term.retrieved, "from_target": term.from_target}
-                found[tables.TERMS.name].append({**place, **judged, **known, "valid": term.valid, "doubt": term.doubt})
+                search = {"retrieved": term.retrieved, "searched": term.searched, "retrieval_rank": term.rank}
+                known = {"from_target": term.from_target, "valid": term.valid, "doubt": term.doubt}
+                found[tables.TERMS.name].append({**place, **judged, **search, **known})
             counts = {"true_positives": "tp", "false_positives": "fp", "false_negatives": "fn"}
             written = {"said_as": score.said_as, "target_as": score.target_as}
             row: dict[str, Json] = {**place, "target": score.target, **written}

@@ -12,7 +12,12 @@ _STOP = frozenset(
 )
 
 
+Words = tuple[str, ...]
+"""The words of a text or of a part of it, as `words` yields them."""
 _NEW = -1
+
+
+_ES = ("shes", "ches", "xes", "sses", "oes")
 
 
 def normalised(text: str) -> str:
@@ -60,9 +65,13 @@ def _raw_words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    """Returns the singular of regular plurals such as `prices` and `countries`."""
+    """Returns the singular of regular plurals such as `prices`, `countries` and `potatoes`."""
+    if len(word) > 4 and word.endswith("ie"):
+        return word[:-2] + "y"
     if len(word) < 4 or not word.endswith("s") or word.endswith(("ss", "us", "is")):
         return word
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
+    if word.endswith(_ES) and len(word) > 5:
+        return word[:-2]
     return word[:-1]

@@ -9,6 +9,7 @@ import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code import evidence as evidence_of
 from eval_pipeline.tracks.pandas_code.cases.source import read_tables
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
@@ -21,6 +22,7 @@ from eval_pipeline.variants.inside.inputs import check_on_other_inputs, form, gi
 from eval_pipeline.variants.mutants import Known, mutants_of
 from eval_pipeline_tests.outside import PANDAS, needs
 from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
 from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites
 
@@ -58,6 +60,10 @@ def test_a_function_that_is_right_on_its_tests_by_chance_is_refuted(home: Lab, t
     assert told["tables"] == {"input": "A\n1\n4\n9\n, A"}  # the squares, which are no more as far from each other
     assert (float(told["expected"]), float(told["returned"])) == (pytest.approx(14 / 3), 4.0)
     values = TRACK.values(case, case.turns[0], [tried], evidence)
+    shown = card_lines(TRACK.cards(Seen(case, case.turns[0], [tried], evidence)))
+    assert shown["Counterexample"] == ["(The code is wrong on an input that the tests do not have:)"]
+    assert shown["Counterexample: Input"] == ["A", "1", "4", "9", ", A"]
+    assert shown["Counterexample: Returned"] == ["4.0"]
     assert (values["result_verdict"], values["varies"], values["variants_right"]) == ("match", True, 0)
 
 

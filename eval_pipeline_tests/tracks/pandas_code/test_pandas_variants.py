@@ -9,6 +9,7 @@ import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
+from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
@@ -16,6 +17,7 @@ from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.variants import candidates_of, outcomes_on, same, variants_of
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
 
 pytestmark = needs_sandbox
@@ -134,6 +136,12 @@ def test_another_way_to_break_ties_is_right_although_it_differs_on_tables_with_t
     assert all(found.right)
 
 
+def test_an_answer_is_not_robust_by_variants_of_which_none_decides(tables: PandasShared) -> None:
+    gold = _case(tables, 'result = df["order_id"].iloc[1]').turns[0].gold
+    assert variants_of(gold) == ()
+    assert behaviour_of(gold, 'result = df["order_id"].to_list()[1]') is None
+
+
 def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_answers_that_differ(
     tables: PandasShared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,12 +164,18 @@ def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) 
     case = _case(tables, PER_AREA, ["orders", "shops"])
     wrong = PER_AREA.replace("sum()", "mean()")
     tried = attempt(case, answer(wrong))
-    evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
+    gathered = TRACK.gather(case, case.turns[0], tried)
+    evidence = of_kind(gathered, VARIANTS)
     assert evidence is not None
     told = evidence.details["counterexample"]
     assert set(told["tables"]) == {"orders", "shops"}
     assert sum(len(text.splitlines()) - 1 for text in told["tables"].values()) <= 12
     assert told["expected"] != told["returned"]
+    shown = card_lines(TRACK.cards(Seen(case, case.turns[0], [tried], gathered)))
+    assert "variants of the tables" in shown["Counterexample"][0]
+    assert {"Counterexample: Table orders", "Counterexample: Table shops"} <= shown.keys()
+    assert "\n".join(shown["Counterexample: Expected"]) == told["expected"]
+    assert "\n".join(shown["Counterexample: Returned"]) == told["returned"]
 
 
 def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(

@@ -8,10 +8,19 @@ from eval_pipeline.core.model import Case
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of
 from eval_pipeline.tracks.sdmx.catalogue.source import read_catalogue
+from eval_pipeline.tracks.sdmx.figures import retrieval_recalls
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline.tracks.sdmx.words import Vocabulary, words
-from eval_pipeline_tests.tracks.sdmx.helpers import SAMPLE, case_of, response, sample_cases, scores
+from eval_pipeline_tests.tracks.sdmx.helpers import (
+    SAMPLE,
+    attempt_at,
+    case_of,
+    evidence_of,
+    response,
+    sample_cases,
+    scores,
+)
 
 
 @pytest.mark.parametrize(
@@ -159,6 +168,54 @@ def test_what_was_not_offered_is_a_retrieval_miss_and_the_rest_a_selection_miss(
     found = scores(case, case.turns[0], response({"D:ONE COUNTRY": ["MEX", "ARG"]}))
     assert (found["retrieval_recall"], found["retrieval_misses"], found["selection_misses"]) == (0.5, 2, 1)
     assert found["retrieval_recall_from_target"] is None
+
+
+def test_a_rank_is_the_least_number_of_candidates_that_offers_the_term(shipped: Retriever) -> None:
+    request = "wine, beer and energy prices in the Baltics and Spain, percent change"
+    ranks = shipped.candidates(request).ranks
+    assert ranks["GSO.PRC:CPI", "ITEM"]
+    assert [ranks["GSO.PRC:CPI", "REF_AREA"][pair] for pair in [("EST", "Estonia"), ("ESP", "Spain")]] == [1, 1]
+    for most in (3, 9):
+        for place, terms in Retriever(shipped.catalogue, most, 20).candidates(request).places.items():
+            if place in ranks:
+                assert {term.pair for term in terms} == {pair for pair, rank in ranks[place].items() if rank <= most}
+
+
+def test_ranks_go_into_the_terms_and_their_recall_into_the_figures_by_dimension() -> None:
+    """Three of the four indicators of a target are searched for, one is found first, one third, one never."""
+    import pyarrow as pa
+
+    rows = [
+        ("c1", "ITEM", "tp", True, False, 1),
+        ("c1", "ITEM", "fn", True, False, 21),
+        ("c1", "ITEM", "fn", True, False, None),
+        ("c1", "ITEM", "fp", True, False, 2),
+        ("c1", "ITEM", "fn", True, True, None),
+        ("c1", "FLOW", "tp", False, False, None),
+        ("c2", "AREA", "tp", True, False, 5),
+    ]
+    names = ("case_id", "dimension", "verdict", "searched", "from_target", "retrieval_rank")
+    table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(names)})
+    table = table.append_column("sample", pa.array([0] * len(rows)))
+    found = {(figure.metric, figure.split_value): figure.values for figure in retrieval_recalls(table)}
+    at = "case_retrieval_recall_at_"
+    assert found[f"{at}5", "ITEM"] == {("c1", 0): pytest.approx(1 / 3)}
+    assert found[f"{at}20", "ITEM"] == {("c1", 0): pytest.approx(1 / 3)}
+    assert found[f"{at}50", "ITEM"] == {("c1", 0): pytest.approx(2 / 3)}
+    assert found[f"{at}5", "AREA"] == {("c2", 0): 1.0}
+    assert found[f"{at}50", "all"] == {("c1", 0): pytest.approx(2 / 3), ("c2", 0): 1.0}
+    assert (f"{at}50", "FLOW") not in found
+
+
+def test_the_rank_of_a_judged_term_is_kept_in_the_evidence() -> None:
+    case = case_of(("population of Mexico", {"D:ONE INDICATOR": ["POP"], "D:ONE COUNTRY": ["MEX", "ARG"]}), most=2)
+    attempt = attempt_at(case, case.turns[0], response({"D:ONE COUNTRY": ["MEX"]}))
+    rows = TRACK.table_rows(case, case.turns[0], [attempt], evidence_of(case, case.turns[0], attempt))["sdmx_terms"]
+    assert {row["id"]: (row["searched"], row["retrieval_rank"], row["retrieved"]) for row in rows} == {
+        "POP": (True, 1, True),
+        "MEX": (True, 1, True),
+        "ARG": (True, None, False),
+    }
 
 
 def test_retrieval_offers_nearly_everything_the_shipped_suite_asks_for() -> None:

@@ -45,6 +45,11 @@ def country_of(id: str, name: str) -> str | None:
     return _codes().get(id)
 
 
+def adjectives_of(code: str) -> tuple[str, ...]:
+    """Returns the adjectives of a country, given by its alpha-3 code."""
+    return tuple(_ours()["adjectives"].get(code, ()))
+
+
 def _longest_name(words: list[str], plain: list[str], place: int) -> tuple[int, tuple[str, ...]]:
     """Returns the length in words of the longest name at a position, and its countries.
 

@@ -68,6 +68,8 @@ TERMS = Table(
         Column("name", "VARCHAR", "Name of the term; never NULL."),
         Column("verdict", "VARCHAR", "`tp` in both, `fp` selected only, `fn` in the target only; never NULL."),
         Column("retrieved", "BOOLEAN", "It was among the candidates that the request was offered; never NULL."),
+        Column("searched", "BOOLEAN", "Its dimension is too large to show, and was searched; NULL: older rows."),
+        Column("retrieval_rank", "BIGINT", "Its rank in the search, from 1; NULL: not searched for, or not among 300."),
         _FROM_TARGET,
         Column("valid", "BOOLEAN", "The catalogue has data set, dimension and id; NULL: scored before this was kept."),
         Column(

@@ -1,0 +1,146 @@
+"""Searches one code list: whole names first, then BM25 over words, other wordings and words that are spelled alike."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from itertools import chain, islice, zip_longest
+from typing import Any
+
+import numpy as np
+
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, Term
+from eval_pipeline.tracks.sdmx.near_words import NearWords
+from eval_pipeline.tracks.sdmx.words import Vocabulary, Words
+
+_SHARED = 0.5
+"""Weight of the whole request's score when it is added to the score of one of its parts."""
+_LONGEST_NAME = 8
+_MOST_NAMESAKES = 5
+"""Most terms of one name, or of one main word, for which the name decides. Others, such as an "Other" in every chapter
+or "Exports" in a dozen units, are not told apart by it."""
+_UNKNOWN = -1
+_PARTS = re.compile("[;:]")
+_ASIDE = re.compile("[,(]")
+_MOST_UNKNOWN = 6
+"""Unknown words of a request that are replaced by similar ones at most, to bound the time of a search."""
+
+
+class Index:
+    """A search index of one code list. It covers each term's id, name, synonyms, parent's name and description."""
+
+    def __init__(self, codes: CodeList) -> None:
+        from bm25s import BM25
+
+        self._codes = codes
+        self._vocabulary = Vocabulary()
+        self._named: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self._headed: dict[tuple[int, ...], tuple[int, ...]] = {}
+        documents = [self._numbers(place, term) for place, term in enumerate(codes.terms)]
+        self._scorer: Any = None
+        if self._vocabulary.tokens:
+            self._scorer = BM25()
+            self._scorer.index((documents, self._vocabulary.tokens), create_empty_token=False, show_progress=False)
+        self._vocabulary.forget()
+
+    def _numbers(self, place: int, term: Term) -> list[int]:
+        """Returns the words that describe a term, as numbers; its name counts twice because people use names."""
+        above = self._codes.by_id.get(term.parent, ()) if term.parent else ()
+        name = self._vocabulary.numbers(term.name)
+        _remember(self._named, name, place)
+        for synonym in term.synonyms:
+            _remember(self._named, self._vocabulary.numbers(synonym), place)
+        for head in _heads(term.name):
+            _remember(self._headed, self._vocabulary.numbers(head), place)
+        others = (term.id, *term.synonyms, *(parent.name for parent in above), term.description)
+        return name + name + self._vocabulary.numbers(" ".join(others))
+
+    @cached_property
+    def _near(self) -> NearWords:
+        return NearWords(self._vocabulary.tokens)
+
+    def best(self, asked: Sequence[Words], most: int, otherwise: Sequence[Words] = ()) -> list[Term]:
+        """Returns at most `most` terms that fit the request, best first.
+
+        They share a word with the request or with another wording, or have a word that is spelled like one of it. Terms
+        whose whole name or synonym is in a part of the request are the best ones for it. Asking for more terms never
+        changes the first ones.
+
+        Args:
+            asked: the words of the whole request, then of each of its parts. The parts take turns in giving their best
+                term, so that every item of an enumeration is found. Each part's ranking also includes the whole
+                request, which says what all items have in common.
+            most: how many terms to return at most.
+            otherwise: other wordings of names in the request, which take turns with the parts.
+        """
+        if self._scorer is None or not asked:
+            return []
+        whole = self._known(asked[0])
+        shared = self._scorer.get_scores_from_ids(whole) if whole else np.zeros(len(self._codes.terms))
+        rankings = [ranking for part in asked[1:] or asked for ranking in self._rankings(part, shared, most)]
+        if asked[1:]:
+            fitting = _ranked(np.flatnonzero(shared > 0), shared, most)
+            rankings = [fitting, *rankings, *self._whole_names(asked[0], self._named)]
+        others = [ranking for part in otherwise for ranking in self._rankings(part, shared, most)]
+        similar = islice(self._near.instead(asked[0]), _MOST_UNKNOWN)
+        others.extend(self._scored(near, shared, most) for near in similar)
+        # Take the best terms of each ranking, then the next best of each, and so on; no term twice. What the request
+        # itself says gives two terms at a time, because other words for it are less certain.
+        turns = [*chain.from_iterable((ranking[::2], ranking[1::2]) for ranking in rankings), *others]
+        places = dict.fromkeys(place for row in zip_longest(*turns) for place in row if place is not None)
+        return [self._codes.terms[place] for place in list(places)[:most]]
+
+    def _known(self, part: Words) -> list[int]:
+        return [self._vocabulary.tokens[word] for word in part if word in self._vocabulary.tokens]
+
+    def _rankings(self, part: Words, shared: Any, most: int) -> Iterator[Sequence[int]]:
+        """Yields the terms of each name in a part of the request, then all others that fit the part, best first."""
+        known = self._known(part)
+        if known:
+            yield from self._whole_names(part, self._named)
+            heads = chain.from_iterable(self._whole_names(part, self._headed))
+            yield list(dict.fromkeys((*heads, *self._scored(known, shared, most))))
+
+    def _scored(self, known: list[int], shared: Any, most: int) -> list[int]:
+        scores = self._scorer.get_scores_from_ids(known)
+        return _ranked(np.flatnonzero(scores > 0), scores + _SHARED * shared, most)
+
+    def _whole_names(self, part: Words, names: Mapping[tuple[int, ...], Sequence[int]]) -> Iterator[Sequence[int]]:
+        """Yields the positions of the terms with each name in a part; at each place of it the longest name counts."""
+        numbers = tuple(self._vocabulary.tokens.get(word, _UNKNOWN) for word in part)
+        place = 0
+        while place < len(numbers):
+            lengths = range(min(_LONGEST_NAME, len(numbers) - place), 0, -1)
+            length = next((length for length in lengths if numbers[place : place + length] in names), 0)
+            if length and len(names[numbers[place : place + length]]) <= _MOST_NAMESAKES:
+                yield names[numbers[place : place + length]]
+            place += length or 1
+
+
+def _remember(names: dict[tuple[int, ...], tuple[int, ...]], name: Sequence[int], place: int) -> None:
+    """Adds a term to those of its name, until they are too many for the name to decide."""
+    known = names.get(tuple(name), ())
+    if len(known) <= _MOST_NAMESAKES and place not in known:
+        names[tuple(name)] = (*known, place)
+
+
+def _heads(name: str) -> list[str]:
+    """Returns the main words of a name: of each of its parts between semicolons or colons those before the first comma.
+
+    A name without such marks is its own main word, and left out.
+    """
+    heads = [_ASIDE.split(part, 1)[0] for part in _PARTS.split(name)]
+    return heads if heads != [name] else []
+
+
+def _ranked(hits: Any, scores: Any, most: int) -> list[int]:
+    """Returns the positions with the highest scores, highest first; equal scores keep the list's order."""
+    found = scores[hits]
+    if len(hits) <= most:
+        ordered: list[int] = hits[np.lexsort((hits, -found))].tolist()
+        return ordered
+    least = np.partition(found, len(found) - most)[len(found) - most]
+    above = hits[found > least]
+    ordered = above[np.lexsort((above, -scores[above]))].tolist()
+    # Thousands may share the lowest score. They are not sorted, because they already are in the list's order.
+    ties: list[int] = hits[found == least][: most - len(ordered)].tolist()
+    return ordered + ties
