@@ -98,6 +98,11 @@ def test_tasks_without_answers_are_told(lab: Lab, live: Path) -> None:
         run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live, live.parent / "gt.jsonl")
 
 
+def test_a_folder_in_place_of_the_tasks_is_told(lab: Lab, live: Path) -> None:
+    with pytest.raises(InputError, match="is a folder; a file is expected"):
+        run_import(lab, "livesqlbench", live, live)
+
+
 QUESTIONS = [
     {"db_id": "schools", "question": "How many?", "query": "SELECT count(*) FROM schools", "query_toks": []},
     {"db_id": "schools", "question": "What is their number?", "query": "SELECT count(*)  FROM schools", "sql": {}},
