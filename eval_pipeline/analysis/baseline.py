@@ -43,6 +43,9 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
         return _drawn_verdict(place, max(looks, key=lambda row: (row["look"], row["metric"])), baseline)
     row = compare_with(workspace, partition, baseline)
     if row is None:
+        newest = newest_partition(workspace, partition.suite, baseline)
+        if newest is not None and is_drawn(workspace, newest):
+            return f"{place}: of the baseline {baseline}, only drawn cases of this suite were asked; run it in full"
         return f"{place}: the baseline {baseline} has no evaluation of this suite"
     if row["conservative_verdict"] is None:
         return f"{place}: no comparison with {baseline}: {row['reason']}"

@@ -2,17 +2,22 @@
 
 import json
 import re
+from importlib.util import find_spec
 from zlib import crc32
 
 import pytest
 
 import eval_pipeline as ep
+from eval_pipeline.analysis.baseline import baseline_verdict
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json, Partition, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.exporting.evaluations import evaluation_of
+from eval_pipeline.operations.exporting.inspect import inspect_log
 from eval_pipeline.operations.ranking import rank
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
+from eval_pipeline.view.comparing.paired import untested
 from eval_pipeline.workspace.draws import Design, read_design
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext
@@ -160,6 +165,14 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     )
     assert (verdict, turns < TURNS, turns == len(puppet.asked)) == ("worse", True, True)
     assert found.rows[0]["accuracy"] == pytest.approx(share("third", 1.0) + difference)
+    # What takes the turns for a fair sample refuses, and says why; what hands them on says that they are drawn.
+    sides = [Partition("small", name, DAY) for name in ("third", "weak")]
+    assert untested(drawn.workspace(), *sides).startswith(f"only drawn cases were asked of weak on {DAY}, ")
+    refused = baseline_verdict(drawn.workspace(), sides[0], "weak")
+    assert refused == "small, third: of the baseline weak, only drawn cases of this suite were asked; run it in full"
+    if find_spec("inspect_ai"):
+        exported = inspect_log(evaluation_of(drawn.workspace(), "small", "weak", DAY)).eval.metadata or {}
+        assert f"{turns} of {TURNS} turns asked" in exported["drawn"]
     # A night on a diet: `third` has become worse than in its own last full evaluation.
     puppet.reset()
     answers("third", -2.5)

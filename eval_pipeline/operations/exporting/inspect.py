@@ -16,6 +16,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.operations.recorded.logs.inspect import MISSING
 from eval_pipeline.providers.standins.recorded import CUT_OFF, FILTERED
+from eval_pipeline.reports.draws import drawn_text
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.facts import provenance_of, settings_of
 from eval_pipeline.reports.files.traces import traces
@@ -127,6 +128,7 @@ def _spec(evaluation: Evaluation, model: str, samples: Sequence["EvalSample"]) -
             "identity_hash": evaluation.model["identity_hash"],
             "simulated": evaluation.simulated,
             "scope": evaluation.planned.scope,
+            **({"drawn": drawn_text(evaluation.drawn)} if evaluation.drawn else {}),
             **settings,
         },
     )

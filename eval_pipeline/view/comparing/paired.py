@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 
+from eval_pipeline.analysis.baseline import is_drawn
 from eval_pipeline.analysis.comparisons.evaluations import TurnReader, evaluations_of
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.analysis.comparisons.turning import turned
@@ -81,7 +82,20 @@ def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> T
         row = visit.look.remembered(("paired", first, second), made)
     except EvalError as error:
         return Test(letter, first, second, None, published=False, missing=str(error))
-    return Test(letter, first, second, row, published=False, missing="" if row else _NOT_ON_RECORD)
+    return Test(letter, first, second, row, published=False, missing="" if row else _why_not(visit, first, second))
+
+
+def _why_not(visit: Visit, *sides: Partition) -> str:
+    return untested(Workspace(visit.bench.home), *sides)
+
+
+def untested(workspace: Workspace, *sides: Partition) -> str:
+    """Returns why two evaluations cannot be tested turn by turn."""
+    drawn = [side for side in sides if is_drawn(workspace, side)]
+    if not drawn:
+        return _NOT_ON_RECORD
+    names = " and ".join(f"{side.model_version} on {side.eval_date}" for side in drawn)
+    return f"only drawn cases were asked of {names}, which are no fair sample of the suite"
 
 
 def _published(look: Look, first: Partition, second: Partition) -> Row | None:
