@@ -47,6 +47,15 @@ def parse_until(
     return rule
 
 
+def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[str]:
+    """Yields the lines of `plan` on what the nightly schedule asks, if it asks only a part on most nights."""
+    version = workspace.model_version(partition.model_version)
+    if version.nightly is not None and version.active:
+        from eval_pipeline.operations.nights import night_lines
+
+        yield from night_lines(workspace, partition, version.nightly)
+
+
 def _choice(rule: Until, evaluations: int) -> str:
     """Returns in words how the cases are chosen."""
     if rule.ranked:
