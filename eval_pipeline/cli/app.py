@@ -14,6 +14,7 @@ import typer
 from eval_pipeline import __version__
 from eval_pipeline.cli import inspecting, running
 from eval_pipeline.cli.acknowledging import acknowledge
+from eval_pipeline.cli.candidates import candidates
 from eval_pipeline.cli.comparing import compare
 from eval_pipeline.cli.demo import demo
 from eval_pipeline.cli.exporting import export_app
@@ -51,6 +52,7 @@ app.command()(inspecting.report)
 app.command()(inspecting.query)
 app.command()(compare)
 app.command("sql-diff")(sql_diff)
+app.command()(candidates)
 app.command()(rescore)
 app.command()(acknowledge)
 app.command()(rejudge)

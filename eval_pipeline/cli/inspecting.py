@@ -99,7 +99,7 @@ def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":
     from eval_pipeline.tracks.capabilities import Shares
 
     if isinstance(track, Shares):
-        yield from track.shared_notes(found.shared)
+        yield from track.shared_notes(found.shared, found.cases)
     yield from (f"{name}: holds no case" for name in found.empty)
 
 

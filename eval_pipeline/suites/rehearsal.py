@@ -5,7 +5,8 @@ from pathlib import Path
 from eval_pipeline import __version__
 from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.ids import files_hash, text_hash
+from eval_pipeline.core.ids import files_hash, json_hash, text_hash
+from eval_pipeline.core.model import Json
 from eval_pipeline.suites.headers import SuiteSource, read_header, suite_files
 from eval_pipeline.tracks.capabilities import Shares
 
@@ -16,15 +17,16 @@ def rehearse(source: SuiteSource) -> None:
     Raises:
         InputError: reading a file crashed the child; the message names the file.
     """
-    content = text_hash(f"{__version__} {files_hash(suite_files(source))}")
+    options = source.require().options
+    content = text_hash(f"{__version__} {files_hash(suite_files(source))} {json_hash(options)}")
     done = find_home().checked / f"{content}.read"
     if not done.exists():
-        at_arms_length(read_shared, [str(source.folder)], [source.folder])
+        at_arms_length(read_shared, [str(source.folder), options], [source.folder])
         done.parent.mkdir(parents=True, exist_ok=True)
         done.touch()
 
 
-def read_shared(folder: str) -> None:
+def read_shared(folder: str, options: dict[str, Json]) -> None:
     """Reads what the cases of a suite share, without returning it.
 
     Raises:
@@ -33,4 +35,4 @@ def read_shared(folder: str) -> None:
     source = read_header(Path(folder))
     track = source.track()
     assert isinstance(track, Shares)
-    track.read_shared(source.folder, source.require().options)
+    track.read_shared(source.folder, options)

@@ -133,8 +133,8 @@ class Shares(ABC):
             InputError: lists every problem in these files.
         """
 
-    def shared_notes(self, shared: Any) -> Sequence[str]:
-        """Returns sentences on parts of the suite's files that cannot be used, although the suite can."""
+    def shared_notes(self, shared: Any, cases: Sequence[Case] = ()) -> Sequence[str]:
+        """Returns sentences on parts of the suite's files that cannot or will not be used, although the suite can."""
         return ()
 
     @abstractmethod

@@ -20,6 +20,8 @@ def read_text(source: Path) -> str:
     """Returns the text of a file without a byte order mark. Raises InputError if it cannot be read."""
     try:
         return foreign.read_text(source, "utf-8-sig")
+    except IsADirectoryError as error:
+        raise InputError([Problem(str(source), None, "", "is a folder; a file is expected")]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
 

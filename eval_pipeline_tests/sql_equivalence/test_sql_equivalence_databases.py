@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from eval_pipeline.sql_equivalence import check
 from eval_pipeline.sql_equivalence.generated.checks import Checks
+from eval_pipeline.sql_equivalence.generated.constants import constants_in
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.generated.mining import Mined
 from eval_pipeline.sql_equivalence.generated.references import References
 from eval_pipeline.sql_equivalence.generated.shapes import SHAPES
+from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.rewriting import qualified
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -36,7 +38,7 @@ SCHEMAS = {
 
 
 def maker_of(schema: SqlSchema, *queries: str) -> DatabaseMaker:
-    mined = Mined(schema)
+    mined = Mined(schema, constants_in("duckdb"))
     for sql in queries:
         tree = sqlglot.parse_one(sql, dialect="duckdb")
         mined.look_at(qualified(tree, schema, "duckdb") or tree)
@@ -125,10 +127,43 @@ PLAIN = SqlSchema.from_ddl(
         ("WITH c AS (SELECT k AS z FROM u) SELECT 1 FROM c WHERE z = 80", "u", "k", {80}),
         ("SELECT k FROM u GROUP BY k HAVING SUM(m) > 100", "u", "m", {50.0, 100.0, 101.0}),
         ("SELECT CASE n WHEN 55 THEN 1 END FROM t", "t", "n", {55}),
+        ("SELECT 1 FROM t WHERE n > 3 * (20 + 4)", "t", "n", {71, 72, 73}),
+        ("SELECT 1 FROM t WHERE d >= DATE '2024-03-31' - INTERVAL 1 MONTH", "t", "d", {date(2024, 2, 29)}),
+        ("SELECT 1 FROM t WHERE s = 'ab' || lower('CD')", "t", "s", {"abcd"}),
     ],
 )
 def test_values_come_from_the_conditions(sql, table, column, wanted):
     assert wanted <= set(cells(maker_of(PLAIN, sql), table, column))
+
+
+@pytest.mark.parametrize(
+    ("engine", "sql", "values"),
+    [
+        (
+            "sqlite",
+            "SELECT n + 1 FROM t WHERE d > date('2024-03-31', '-1 month') AND n > -(3 * 5)",
+            ["2024-03-02", -15],
+        ),
+        ("duckdb", "SELECT 1 FROM t WHERE w > DATE '2024-03-31' - INTERVAL 30 DAY", ["2024-03-01 00:00:00"]),
+        ("duckdb", "SELECT 1 FROM t WHERE d IN (make_date(2024, 1, 1 + 1), DATE '2024-01-01')", ["2024-01-02"]),
+        ("duckdb", "SELECT 1 FROM u WHERE m > 1.5 * 2.5 AND m < -7 AND m > (SELECT 2 + 2)", [3.75, 4]),
+        (
+            "sqlite",
+            "SELECT n FROM t WHERE n = no_such(2) OR n = date('no day') OR n > hex(zeroblob(500)) OR 1 + 1 = 2",
+            [2],
+        ),
+    ],
+)
+def test_what_is_computed_without_reading_a_row_counts_as_a_literal(engine, sql, values):
+    found = constants_in(engine)(sqlglot.parse_one(sql, dialect=engine))
+    assert sorted(found.values(), key=repr) == sorted(values, key=repr)
+
+
+def test_random_values_are_not_computed():
+    sql = "SELECT n FROM t WHERE n > abs(random())"
+    assert QueryPair(sql, sql, PLAIN, "sqlite").mined().computed == {}
+    sql = "SELECT n FROM t WHERE n > abs(-70)"
+    assert list(QueryPair(sql, sql, PLAIN, "sqlite").mined().computed.values()) == [70]
 
 
 def test_columns_hold_nulls_where_they_may_and_duplicates():

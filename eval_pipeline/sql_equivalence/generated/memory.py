@@ -1,5 +1,6 @@
 """Holds generated databases in memory, in SQLite or DuckDB, to run model-written queries on them."""
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -132,6 +133,11 @@ class DuckdbMemory:
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises a SqlError."""
         return self._kept.guard.query(sql)
+
+
+def computing(engine: str) -> Callable[[str], SqlRows]:
+    """Returns a function that runs a SELECT without tables in `sqlite` or `duckdb`; it raises a SqlError."""
+    return _sqlite((), False, LIMITS).query if engine == "sqlite" else _duckdb(LIMITS).guard.query
 
 
 @lru_cache(maxsize=32)

@@ -9,6 +9,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from eval_pipeline.sql_equivalence.generated.checks import parsed_check
+from eval_pipeline.sql_equivalence.generated.constants import Constants, no_constants
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 ColumnName = tuple[str, str]
@@ -32,11 +33,19 @@ class Mined:
         relative: whether the queries use today's date.
         date_texts: text columns that the queries parse as dates.
         days: distances in days that occur in the queries.
+        computed: values of expressions without columns in the query that is being analysed, by the `id` of their nodes.
     """
 
-    def __init__(self, schema: SqlSchema) -> None:
-        """Reads the schema. Raises a SqlError if a CHECK cannot be read."""
+    def __init__(self, schema: SqlSchema, constants: Constants = no_constants) -> None:
+        """Reads the schema. Raises a SqlError if a CHECK cannot be read.
+
+        Args:
+            schema: the tables that the queries use.
+            constants: computes expressions of the queries that read no column; their values count as literals.
+        """
         self._schema = schema
+        self._compute = constants
+        self.computed: dict[int, Any] = {}
         self._parent: dict[ColumnName, ColumnName] = {}
         self._literals: defaultdict[ColumnName, dict[Any, None]] = defaultdict(dict)
         self._anywhere: dict[Any, None] = {}
@@ -92,6 +101,8 @@ class Mined:
             scopes = []
         for node in tree.find_all(exp.Literal, exp.CurrentDate, exp.CurrentTimestamp, exp.Interval, *_SIZES):
             self._note(node)
+        self.computed = self._compute(tree)
+        self._anywhere |= dict.fromkeys(self.computed.values())
         for scope in scopes or [None]:
             _Scoped(self, scope, tree, alone).collect()
 
@@ -164,6 +175,7 @@ class _Scoped:
     def _condition(self, node: exp.Expr) -> None:
         inner = list(_own_nodes(node))
         values = [literal_value(part) for part in inner if isinstance(part, exp.Literal)]
+        values += [self.mined.computed[id(part)] for part in inner if id(part) in self.mined.computed]
         bases = [base for part in inner if isinstance(part, exp.Column) for base in self._base(part)]
         counted = any(isinstance(part, _COUNTS) for part in inner) or self._through_counts(inner)
         summed = any(isinstance(part, exp.AggFunc) for part in inner) or counted

@@ -1,5 +1,6 @@
 """Makes mutants of a query, i.e. copies with one small mistake each, to test whether databases reveal mistakes."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -27,6 +28,8 @@ _DROPPED = (
     *(exp.Length, exp.Date, exp.TimestampTrunc, exp.DateTrunc, exp.Nullif),
 )
 _FORMATS = {"%Y": "%m", "%m": "%d", "%d": "%m", "%w": "%d", "%H": "%M", "%Y-%m": "%Y", "%Y-%m-%d": "%Y-%m"}
+_DISTANCE = re.compile(r"([+-]?)(\d{1,4}) +((?:year|month|day|hour|minute|second)s?)", re.IGNORECASE)
+"""What SQLite's date functions add: '-3 months'."""
 _PARTS = {"YEAR": "MONTH", "MONTH": "DAY", "DAY": "MONTH", "HOUR": "DAY", "WEEK": "MONTH", "QUARTER": "MONTH"}
 _NO_VALUES = (exp.Limit, exp.Offset, exp.Ordered, exp.Group, exp.Select, exp.Interval)
 _CONDITIONS = (exp.Where, exp.Having, exp.Qualify)
@@ -162,6 +165,10 @@ def _dates(tree: exp.Expr) -> Places:
     for literal in tree.find_all(exp.Literal):
         if literal.is_string and (form := _FORMATS.get(literal.name)):
             yield f"'{form}' for '{literal.name}'", partial(_set_text, literal, form)
+        elif literal.is_string and (distance := _DISTANCE.fullmatch(literal.name.strip())):
+            sign, number, unit = distance.groups()
+            other = f"{sign}{int(number) + 1} {unit}"
+            yield f"'{other}' for '{literal.name}'", partial(_set_text, literal, other)
     for var in tree.find_all(exp.Var):
         if unit := _PARTS.get(var.name.upper()):
             yield f"{unit} for {var.name}", partial(_set, var, this=unit)

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sql_equivalence.generated.constants import constants_in, no_constants
 from eval_pipeline.sql_equivalence.generated.mining import Mined
 from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
@@ -128,7 +129,8 @@ class QueryPair:
 
         Raises a SqlError for an unreadable CHECK.
         """
-        found = Mined(self.schema)
+        # A random value would make other databases in every process.
+        found = Mined(self.schema, no_constants if self.volatile else constants_in(self.native))
         for tree in self._read():
             found.look_at(tree)
         if not self._all_fit:  # a star may stand for any column

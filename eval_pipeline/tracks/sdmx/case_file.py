@@ -123,11 +123,13 @@ class SdmxContext:
 
     Attributes:
         name: name of the case, for display.
+        case_id: id of the case.
         retriever: the suite's retriever, with its catalogue.
         requests: for each turn, the text for which candidates are retrieved: its question and those before it.
     """
 
     name: str
+    case_id: str
     retriever: Retriever
     requests: tuple[str, ...]
 
@@ -138,6 +140,9 @@ class SdmxContext:
 
     def candidates(self, turn: Turn) -> Candidates:
         """Returns the candidates offered to the model for the turn."""
+        given = self.retriever.given
+        if given is not None:
+            return given.candidates(self.case_id, turn.index)
         return self.retriever.candidates(self.requests[turn.index])
 
 
@@ -173,7 +178,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
 
     Raises:
         CaseError: a field is wrong, or a target uses data sets, dimensions or terms that are not in the catalogue; the
-            message names all of them.
+            message names all of them. Or the suite gives candidates in a file of its own, and a turn has none there.
     """
     parsed = checked_form(SdmxCaseFile, raw)
     problems = [
@@ -182,6 +187,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         for at, entries in _all_entries(turn.target)
         for place, message in _target_problems(entries, retriever.catalogue)
     ]
+    problems += _given_problems(parsed, retriever)
     if problems:
         raise CaseError(problems)
     golds = [_gold(turn.target, retriever) for turn in parsed.conversation]
@@ -196,11 +202,21 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, retriev
         cluster=parsed.id,
         tags=parsed.tags,
         features=_features(parsed, [gold.target for gold in golds]),
-        context=SdmxContext(parsed.name, retriever, requests),
+        context=SdmxContext(parsed.name, parsed.id, retriever, requests),
         turns=turns,
         source_file=file,
         source_line=line,
     )
+
+
+def _given_problems(parsed: SdmxCaseFile, retriever: Retriever) -> Iterator[tuple[_Location, str]]:
+    """Yields turns for which the suite's own candidates, if it has some, are missing or for other questions."""
+    if retriever.given is not None:
+        questions = [turn.content for turn in parsed.conversation]
+        for index in range(len(questions)):
+            problem = retriever.given.problem(parsed.id, index, questions[: index + 1])
+            if problem is not None:
+                yield ("conversation", index), problem
 
 
 def _all_entries(target: TargetFile) -> Iterator[tuple[_Location, Sequence[DataSetFile]]]:

@@ -18,7 +18,9 @@ PREFIX = OF_CASES
 """Prefix of a metric's name in the table `statistics` when its mean is over conversations instead of turns."""
 ALL = "all"
 RECALL_AT = (5, 20, 50, 300)
-"""How many candidates of a dimension the recall of the search is reported for; the last is the depth of the search."""
+"""For how many candidates of a dimension their recall is reported; the last is the depth of the search."""
+RECALL = f"{PREFIX}retrieval_recall_at_"
+"""Name of this recall in the table `statistics`, without the number of candidates."""
 
 Conversation = tuple[str, int]
 """The case's id and the sample number."""
@@ -50,7 +52,7 @@ def conversation_figures(tables: "Mapping[str, pa.Table]") -> list[CaseShares]:
 
 
 def retrieval_recalls(terms: "pa.Table") -> Iterator[CaseShares]:
-    """Yields the recall of the search for several numbers of candidates, overall and for each dimension.
+    """Yields the recall of the candidates for several numbers of candidates, overall and for each dimension.
 
     It is the mean over conversations of the share of the target's terms that would be offered, in dimensions that are
     too large to be shown as a whole, without terms that only a target names.
@@ -65,7 +67,7 @@ def retrieval_recalls(terms: "pa.Table") -> Iterator[CaseShares]:
         for (place, rank), dimension in zip(_rows(terms, "retrieval_rank"), wanted, strict=True):
             if dimension is not None:
                 by_dimension[dimension].append((place, float(rank is not None and rank <= most)))
-        metric = f"{PREFIX}retrieval_recall_at_{most}"
+        metric = f"{RECALL}{most}"
         if by_dimension:
             yield CaseShares(metric, ALL, ALL, _means(row for rows in by_dimension.values() for row in rows))
         for name in sorted(by_dimension):

@@ -5,10 +5,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
-from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
-from eval_pipeline.reports.shown import UNKNOWN, shown_count, shown_rate
+from eval_pipeline.reports.shown import UNKNOWN, shown_count, shown_interval, shown_rate
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline.tracks.sdmx.figures import RECALL_AT
 from eval_pipeline.tracks.sdmx.places import (
     BY,
     COUNTS,
@@ -20,6 +21,9 @@ from eval_pipeline.tracks.sdmx.places import (
     heat_map,
     tags_query,
 )
+from eval_pipeline.tracks.sdmx.recalls import READING as RECALL_READING
+from eval_pipeline.tracks.sdmx.recalls import TITLE as RECALL_TITLE
+from eval_pipeline.tracks.sdmx.recalls import candidate_recalls, recalls_query
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,7 +36,7 @@ Cells = Mapping[tuple[str, str], Counts]
 
 
 def place_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
-    """Yields tables of turns and terms by dimension, by data set, and by both, and of dimensions by tag."""
+    """Yields tables of turns and terms by dimension, by data set, and by both, of dimensions by tag, and of recall."""
     rows = evaluation.rows(tables.DIMENSIONS)
     headers = ("turns", *STATES.values(), "terms in targets", "found", "missed", "extra terms")
     for by, (_, place) in BY.items():
@@ -48,6 +52,18 @@ def place_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
         shown = [[name, *(_cell(of_cells, name, tag) for tag in tags)] for name in dimensions]
         caption = "Dimension by tag: turns that are right there, of all turns there"
         yield Sheet(caption, ("dimension", *tags), shown, frozenset(), [tags_query(evaluation.partition)])
+    recalls = candidate_recalls(evaluation)
+    if recalls:
+        at = ("dimension", *(f"first {most}" for most in RECALL_AT), "cases")
+        cells = [[name, *_recalls(found)] for name, found in recalls.items()]
+        caption = f"{RECALL_TITLE}. {RECALL_READING}"
+        yield Sheet(caption, at, cells[:_MOST_ROWS], frozenset(), [recalls_query(evaluation.partition)])
+
+
+def _recalls(found: Mapping[int, Row]) -> Iterator[str]:
+    for most in RECALL_AT:
+        yield f"{shown_rate(found[most]['mean'])} ({shown_interval(found[most], 'rate')})"
+    yield shown_count(found[RECALL_AT[0]]["n"])
 
 
 def place_charts(evaluation: Evaluation) -> Iterator[Chart]:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.countries import adjectives_of, countries_in, country_of, is_geographic
@@ -14,6 +15,9 @@ from eval_pipeline.tracks.sdmx.catalogue.everyday import said_otherwise
 from eval_pipeline.tracks.sdmx.index import Index
 from eval_pipeline.tracks.sdmx.selection import Pair, Place
 from eval_pipeline.tracks.sdmx.words import Words, words
+
+if TYPE_CHECKING:
+    from eval_pipeline.tracks.sdmx.given import GivenCandidates
 
 _REMEMBERED = 512
 """How many requests have their candidates cached: the prompt and the scoring of a turn need the same ones."""
@@ -55,9 +59,14 @@ class Candidates:
 class Retriever:
     """Finds candidates in a catalogue; the index of a code list is built when it is first needed."""
 
-    def __init__(self, catalogue: Catalogue, most: int, most_data_sets: int) -> None:
-        """Takes the catalogue, and the maximum numbers of candidates per dimension and of data sets per request."""
-        self.catalogue, self.most, self.most_data_sets = catalogue, most, most_data_sets
+    def __init__(
+        self, catalogue: Catalogue, most: int, most_data_sets: int, given: "GivenCandidates | None" = None
+    ) -> None:
+        """Takes the catalogue, and the maximum numbers of candidates per dimension and of data sets per request.
+
+        `given` has the candidates of the suite's own file, if there is one; `candidates` does not use them.
+        """
+        self.catalogue, self.most, self.most_data_sets, self.given = catalogue, most, most_data_sets, given
         self._indexes: dict[str, Index] = {}
         self._countries: dict[str, Mapping[str, tuple[Term, ...]]] = {}
         self.candidates = lru_cache(maxsize=_REMEMBERED)(self._candidates)
@@ -82,7 +91,7 @@ class Retriever:
                 # First all members of the named group, however many they are; then the terms that the words match.
                 found = tuple(dict.fromkeys([*meant, *ranked[codes.id]]))
                 places[place] = found[: max(self.most, len(meant))]
-                ranks[place] = _ranks(found, len(meant))
+                ranks[place] = ranks_of(found, len(meant))
         return Candidates(places, tuple(data_set.id for data_set in chosen), ranks)
 
     def alike(self, codes: CodeList, name: str, most: int) -> list[Term]:
@@ -147,7 +156,7 @@ def _phrases(request: str) -> list[Words]:
     return list(dict.fromkeys(part for part in parts if part))[: _MOST_PHRASES + 1] or [()]
 
 
-def _ranks(found: Sequence[Term], always: int) -> dict[Pair, int]:
+def ranks_of(found: Sequence[Term], always: int = 0) -> dict[Pair, int]:
     """Returns the rank of each term; the first `always` ones are offered however few candidates there are."""
     ranks: dict[Pair, int] = {}
     for place, term in enumerate(found):

@@ -134,17 +134,20 @@ class SdmxTrack(
 
         return source.read_catalogue(folder, options)
 
-    def shared_notes(self, shared: "Retriever") -> Sequence[str]:
-        """See `source.catalogue_notes`."""
+    def shared_notes(self, shared: "Retriever", cases: Sequence["SdmxCase"] = ()) -> Sequence[str]:
+        """See `source.catalogue_notes`; also tells lines of the suite's own candidates that no case uses."""
         from eval_pipeline.tracks.sdmx.catalogue import source
 
-        return source.catalogue_notes(shared.catalogue)
+        notes = source.catalogue_notes(shared.catalogue)
+        if shared.given is not None:
+            notes += shared.given.notes({case.id: len(case.turns) for case in cases})
+        return notes
 
     def shared_rows(self, shared: "Retriever") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.catalogue_rows`."""
         from eval_pipeline.tracks.sdmx.catalogue import source
 
-        return source.catalogue_rows(shared.catalogue)
+        return source.catalogue_rows(shared.catalogue, shared.given)
 
     def load_shared(self, found: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Retriever":
         """See `source.load_catalogue`."""

@@ -1,5 +1,6 @@
 """Reads a suite's catalogue from its structure messages and term lists, or from the tables of the record."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, Conventions, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.structures import SUFFIXES, read_data_sets
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, read_terms, with_listed
+from eval_pipeline.tracks.sdmx.given import GivenCandidates, GivenTurn, TurnKey, given_turn, read_given
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
 if TYPE_CHECKING:
@@ -35,6 +38,8 @@ class SdmxOptions(BaseModel):
         candidates: maximum number of terms of a dimension offered for a request; smaller dimensions are shown
             completely.
         data_sets_shown: maximum number of data sets offered for a request.
+        candidates_file: name of a file in the suite's folder that gives the candidates in place of the search; see
+            `given`.
         ceiling_threshold: see `complexity_ceiling`.
     """
 
@@ -47,6 +52,7 @@ class SdmxOptions(BaseModel):
     totals: frozenset[str] = Conventions().totals
     candidates: int = Field(default=20, ge=1, le=1000)
     data_sets_shown: int = Field(default=20, ge=1, le=1000)
+    candidates_file: str | None = None
     ceiling_threshold: float | None = None
 
     def catalogue(self, data_sets: Mapping[str, DataSet], lacking: Mapping[str, str]) -> Catalogue:
@@ -67,7 +73,27 @@ def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     chosen = _chosen(everything, found.data_sets, place)
     if not chosen:
         raise InputError([Problem(place, None, "options.structures", "no file there describes a data set")])
-    return Retriever(found.catalogue(chosen, everything.lacking), found.candidates, found.data_sets_shown)
+    catalogue = found.catalogue(chosen, everything.lacking)
+    given = None if found.candidates_file is None else _read_candidates(folder, found.candidates_file, catalogue)
+    return _retriever(catalogue, found, given)
+
+
+def _read_candidates(folder: Path, name: str, catalogue: Catalogue) -> dict[TurnKey, GivenTurn]:
+    """Reads the suite's own candidates. Raises InputError."""
+    path = folder / name
+    # The suite's hash covers its folder only, so that a change of a file elsewhere would not be noticed.
+    if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():
+        told = f"expected the name of a file in the suite's folder, found '{name}'"
+        raise InputError([Problem(f"{folder.name}/suite.yaml", None, "options.candidates_file", told)])
+    return read_given(path, f"{folder.name}/{name}", catalogue)
+
+
+def _retriever(catalogue: Catalogue, options: SdmxOptions, given: Mapping[TurnKey, GivenTurn] | None) -> Retriever:
+    limits = options.candidates, options.data_sets_shown
+    if not given:
+        return Retriever(catalogue, *limits)
+    file = options.candidates_file or "the file of candidates"
+    return Retriever(catalogue, *limits, GivenCandidates(file, given, catalogue, *limits))
 
 
 def catalogue_of(paths: Sequence[Path], name: str) -> Catalogue:
@@ -112,8 +138,9 @@ def catalogue_notes(catalogue: Catalogue) -> list[str]:
     ]
 
 
-def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
-    """Returns the catalogue as columns of `tables.SUITE_TABLES`."""
+def catalogue_rows(catalogue: Catalogue, given: GivenCandidates | None = None) -> dict[str, dict[str, Sequence[Any]]]:
+    """Returns the catalogue, and the suite's own candidates if there are some, as columns of `tables.SUITE_TABLES`."""
+    turns = given.turns if given else {}
     data_sets = list(catalogue.data_sets.values())
     pairs = list(catalogue.pairs())
     codes = [(found.id, term) for found in catalogue.code_lists().values() for term in found.terms]
@@ -149,6 +176,13 @@ def catalogue_rows(catalogue: Catalogue) -> dict[str, dict[str, Sequence[Any]]]:
         tables.CODES_WITH_DATA.name: {
             name: [row[place] for row in with_data] for place, name in enumerate(("dataset_id", "dimension", "id"))
         },
+        tables.GIVEN_CANDIDATES.name: {
+            "case_id": [case_id for case_id, _ in turns],
+            "turn_index": [turn for _, turn in turns],
+            "line": [found.line for found in turns.values()],
+            "questions": [None if found.questions is None else json_text(found.questions) for found in turns.values()],
+            "candidates": [json_text(found.as_json()) for found in turns.values()],
+        },
     }
 
 
@@ -180,7 +214,17 @@ def load_catalogue(found: "Mapping[str, pa.Table]", options: Mapping[str, Json])
         if (id := row["dataset_id"])
     }
     settings = read_options(SdmxOptions, options, "suite.yaml")
-    return Retriever(settings.catalogue(data_sets, {}), settings.candidates, settings.data_sets_shown)
+    catalogue = settings.catalogue(data_sets, {})
+    lines = found[tables.GIVEN_CANDIDATES.name].to_pylist()
+    return _retriever(
+        catalogue, settings, {(row["case_id"], row["turn_index"]): _turn(row, catalogue) for row in lines}
+    )
+
+
+def _turn(row: Mapping[str, Any], catalogue: Catalogue) -> GivenTurn:
+    questions = None if row["questions"] is None else json.loads(row["questions"])
+    line = {"case_id": row["case_id"], "turn": row["turn_index"], "questions": questions}
+    return given_turn(row["line"], {**line, "candidates": json.loads(row["candidates"])}, catalogue)
 
 
 def _term(

@@ -53,7 +53,20 @@ CODES_WITH_DATA = Table(
     key="suite",
 )
 
-SUITE_TABLES = (DATA_SETS, DATA_SET_DIMENSIONS, CODES, CODES_WITH_DATA)
+GIVEN_CANDIDATES = Table(
+    "sdmx_given_candidates",
+    "One row per turn of the suite's own file of candidates; empty for suites whose candidates are searched.",
+    (
+        CASE_ID,
+        TURN_INDEX,
+        Column("line", "BIGINT", "Line of the file, from 1; never NULL."),
+        Column("questions", "JSON", "For which questions the file says they were made, oldest first; NULL: not said."),
+        Column("candidates", "JSON", "Terms by data set and dimension, the best first; never NULL."),
+    ),
+    key="suite",
+)
+
+SUITE_TABLES = (DATA_SETS, DATA_SET_DIMENSIONS, CODES, CODES_WITH_DATA, GIVEN_CANDIDATES)
 
 _TURN = (TURN_ID, CASE_ID, TURN_INDEX, SAMPLE)
 
@@ -69,7 +82,11 @@ TERMS = Table(
         Column("verdict", "VARCHAR", "`tp` in both, `fp` selected only, `fn` in the target only; never NULL."),
         Column("retrieved", "BOOLEAN", "It was among the candidates that the request was offered; never NULL."),
         Column("searched", "BOOLEAN", "Its dimension is too large to show, and was searched; NULL: older rows."),
-        Column("retrieval_rank", "BIGINT", "Its rank in the search, from 1; NULL: not searched for, or not among 300."),
+        Column(
+            "retrieval_rank",
+            "BIGINT",
+            "Its rank in the search or the suite's own candidates, from 1; NULL: not searched for, or not among 300.",
+        ),
         _FROM_TARGET,
         Column("valid", "BOOLEAN", "The catalogue has data set, dimension and id; NULL: scored before this was kept."),
         Column(

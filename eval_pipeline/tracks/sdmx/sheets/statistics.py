@@ -1,6 +1,6 @@
 """The sheet `Statistics`: macro precision and recall of the suite, overall and by tag, dimension and data set."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -11,6 +11,7 @@ from eval_pipeline.reports.left_out import turns_of_cases
 from eval_pipeline.reports.queries import statistics_query, table_query, where
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
+from eval_pipeline.tracks.sdmx.recalls import READING, TITLE, candidate_recalls, recalls_query
 
 SECTION = "Data Query Metrics"
 _WIDTHS = (38, 16, 12, 12, 10, 16, 12, 12, 10, 60)
@@ -66,6 +67,13 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
         headers = [split.replace("_", " "), "macro precision", "95% low", "95% high", "cases"]
         headers += ["macro recall", "95% low", "95% high", "cases"]
         page.table(headers, list(_group_rows(rows, split, groups)))
+    recalls = candidate_recalls(evaluation)
+    if recalls:
+        page.section(TITLE)
+        page.note(READING)
+        headers = ["dimension", "first candidates", "recall", "95% low", "95% high", "cases"]
+        page.table(headers, list(_recall_rows(recalls)))
+        page.query(TITLE, recalls_query(partition))
     page.section("Terms")
     page.table(["count", "terms"], list(_counts(evaluation)))
     page.query("Terms", table_query(partition, tables.DIMENSIONS.name, _TERMS))
@@ -88,6 +96,15 @@ def _group_rows(rows: dict[tuple[str, str, str], Row], split: str, groups: list[
         for row in (precision, recall):
             cells += [(row["mean"], _BOLD), (row["low"], _RATE), (row["high"], _RATE), (row["n"], COUNT)]
         yield cells
+
+
+def _recall_rows(recalls: Mapping[str, Mapping[int, Row]]) -> Iterator[list[Styled]]:
+    for name, found in recalls.items():
+        for most, row in found.items():
+            yield [
+                (name, PLAIN), (most, COUNT), (row["mean"], _BOLD), (row["low"], _RATE), (row["high"], _RATE),
+                (row["n"], COUNT),
+            ]  # fmt: skip
 
 
 def _counts(evaluation: Evaluation) -> Iterator[list[Styled]]:

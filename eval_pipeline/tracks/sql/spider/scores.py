@@ -94,9 +94,10 @@ def keywords(query: SpiderQuery) -> frozenset[str]:
 
 
 def comparable(query: SpiderQuery, keys: Mapping[str, str]) -> SpiderQuery:
-    """Returns what is compared of a query: without values and DISTINCT, columns that are keys of each other as one.
+    """Returns what is compared of a query: without values, columns that are keys of each other as one.
 
-    Inside subqueries of conditions only values are removed, and in those of FROM nothing.
+    Inside subqueries of conditions only values are removed, and in those of FROM nothing. DISTINCT stays; it counts in
+    subqueries alone.
 
     Args:
         query: as it was read.
@@ -133,7 +134,6 @@ def _renamed(query: SpiderQuery, names: Mapping[str, str]) -> SpiderQuery:
     return replace(
         query,
         on=conditions(query.on),
-        distinct=False,
         select=tuple(replace(one, term=term(one.term)) for one in query.select),
         where=conditions(query.where),
         group=tuple(map(column, query.group)),

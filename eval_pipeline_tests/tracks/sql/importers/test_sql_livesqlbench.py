@@ -34,6 +34,14 @@ TASKS: list[dict[str, Any]] = [
         "category": "Management",
     },
     {"instance_id": "schools_2", "selected_database": "schools", "query": "Name the schools.", "sol_sql": []},
+    {
+        "instance_id": "schools_3",
+        "selected_database": "schools",
+        "query": "After South has moved to Bergen: how many are there?",
+        "preprocess_sql": ["UPDATE schools SET city = 'Bergen' WHERE name = 'South'"],
+        "category": "Query",
+    },
+    {"instance_id": "schools_4", "selected_database": "schools", "query": "Count the pupils, then the schools."},
 ]
 ANSWERS = [
     {
@@ -44,6 +52,8 @@ ANSWERS = [
     },
     {"instance_id": "schools_M_1", "sol_sql": ["DELETE FROM pupils"], "external_knowledge": []},
     {"instance_id": "schools_2", "sol_sql": "SELECT name FROM schools", "external_knowledge": []},
+    {"instance_id": "schools_3", "sol_sql": ["SELECT COUNT(*) FROM schools WHERE city = 'Bergen'"]},
+    {"instance_id": "schools_4", "sol_sql": ["SELECT COUNT(*) FROM pupils", "SELECT COUNT(*) FROM schools"]},
 ]
 KNOWLEDGE = [
     {"id": 1, "knowledge": "Pupil", "definition": "A row of pupils.", "type": "domain", "children_knowledge": -1},
@@ -78,7 +88,7 @@ def test_answers_of_a_separate_file_are_merged(lab: Lab, live: Path) -> None:
     made = run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live.parent / "gt.jsonl", live)
     first, second = cases_of(made)
     assert not made.wrong_gold
-    assert made.notes == ("1 tasks that change the database or have several steps are left out",)
+    assert made.notes == ("3 tasks that change the database or have several steps are left out",)
     assert first.id == "schools_1"
     assert first.turns[0].gold.accepted == (ANSWERS[0]["sol_sql"][0],)
     assert first.context.hint == "SPI: The number of pupils.\nPupil: A row of pupils."
@@ -90,12 +100,17 @@ def test_answers_of_a_separate_file_are_merged(lab: Lab, live: Path) -> None:
 
 
 def test_tasks_without_answers_are_told(lab: Lab, live: Path) -> None:
-    with pytest.raises(InputError, match=r"3 tasks have no answer .*schools_1.* --databases"):
+    with pytest.raises(InputError, match=r"5 tasks have no answer .*schools_1.* --databases"):
         run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live)
     _lines(live.parent / "gt.jsonl", ANSWERS[1:2])
     _lines(live / "livesqlbench_data_sqlite.jsonl", TASKS[1:2])
     with pytest.raises(InputError, match="no task of one query that only reads"):
         run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live, live.parent / "gt.jsonl")
+
+
+def test_a_folder_in_place_of_the_tasks_is_told(lab: Lab, live: Path) -> None:
+    with pytest.raises(InputError, match="is a folder; a file is expected"):
+        run_import(lab, "livesqlbench", live, live)
 
 
 QUESTIONS = [
@@ -134,6 +149,17 @@ def test_kaggledbqas_questions_are_read_with_descriptions(lab: Lab, kaggle: Path
     assert cases[0].cluster == cases[1].cluster
     texts = {c.name: c.description for c in cases[0].context.database.schema.table("schools").columns}
     assert texts == {"id": "", "name": "What it is called", "city": ""}
+
+
+@pytest.mark.parametrize(
+    ("limit", "databases"), [(1, ["pupils"]), (2, ["pupils", "schools"]), (9, ["pupils", *["schools"] * 2])]
+)
+def test_a_limit_counts_the_questions_of_all_files(lab: Lab, kaggle: Path, limit: int, databases: list[str]) -> None:
+    write_database(kaggle / "databases" / "pupils" / "pupils.sqlite")
+    first = {"db_id": "pupils", "question": "How many pupils?", "query": "SELECT count(*) FROM pupils"}
+    (kaggle / "examples" / "pupils_test.json").write_text(json.dumps([first]))
+    cases = imported(lab, "kaggledbqa", kaggle / "examples", kaggle, limit=limit)
+    assert [case.context.database.name for case in cases] == databases
 
 
 def test_a_folder_without_test_questions_is_told(lab: Lab, kaggle: Path) -> None:
