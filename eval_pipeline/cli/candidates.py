@@ -1,5 +1,6 @@
 """The command `candidates`: writes the candidates of each turn of a suite of the track sdmx to a file."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -46,10 +47,12 @@ def candidates(
 def _write(path: Path, text: str) -> None:
     from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path, write_error
 
-    make_folders(path.parent)
     temporary = temporary_path(path)
     try:
+        make_folders(path.parent)
         temporary.write_text(text, encoding="utf-8")
         replace_durably(temporary, path)
     except OSError as error:
+        with suppress(OSError):
+            temporary.unlink()
         raise write_error(path, error) from None

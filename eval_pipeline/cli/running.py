@@ -25,7 +25,7 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
-from eval_pipeline.cli.until import Rule, expected_lines, parse_until
+from eval_pipeline.cli.until import Rule, expected_lines, nightly_lines, parse_until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 
@@ -144,7 +144,11 @@ def plan(
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
     places = [Partition(name, version, day) for version, name in pairs]
     if rule is None:
-        lines = [line for place in places for line in plan_lines(make_plan(workspace, place, scope, epoch))]
+        lines = [
+            line
+            for place in places
+            for line in (*plan_lines(make_plan(workspace, place, scope, epoch)), *nightly_lines(workspace, place))
+        ]
     else:
         lines = [line for place in places for line in expected_lines(workspace, place, rule, epoch)]
     for line in lines:

@@ -47,6 +47,24 @@ def parse_until(
     return rule
 
 
+def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[str]:
+    """Yields the lines of `plan` on what the nightly schedule asks, if it asks only a part on most nights."""
+    version = workspace.model_version(partition.model_version)
+    if version.nightly is not None and version.active:
+        from eval_pipeline.operations.nights import night_lines
+
+        yield from night_lines(workspace, partition, version.nightly)
+
+
+def _choice(rule: Until, evaluations: int) -> str:
+    """Returns in words how the cases are chosen."""
+    if rule.ranked:
+        return "the same cases for all, chosen uniformly"
+    if not evaluations:
+        return "chosen by no earlier evaluation, so uniformly"
+    return f"chosen by {evaluations} earlier evaluation{'s' * (evaluations != 1)}"
+
+
 def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, epoch: str) -> Iterator[str]:
     """Yields the lines of `plan --until` on one suite and model version."""
     from eval_pipeline.cli.terminal import plan_lines
@@ -55,8 +73,7 @@ def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, 
     check_until(workspace, partition, rule)
     found = expect(workspace, partition, rule, epoch)
     yield from plan_lines(found.whole)
-    history = f"{found.evaluations} earlier evaluations" if found.evaluations else "no earlier evaluation, so uniformly"
-    yield f"  until     {rule.label()}: chosen by {history}"
+    yield f"  until     {rule.label()}: {_choice(rule, found.evaluations)}"
     if found.cases is None:
         most = "all" if found.most == found.suite_cases else f"{found.most:,}"
         of = f"{found.suite_cases:,} cases"

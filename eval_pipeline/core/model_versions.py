@@ -1,13 +1,16 @@
 """A model version: a named, immutable configuration of a model under evaluation (docs/providers.md)."""
 
+import re
 from datetime import date
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.provenance import Provenance
+
+_PART = re.compile(r"[1-9][0-9]?%")
 
 
 class Price(BaseModel):
@@ -48,6 +51,39 @@ class Predictions(BaseModel):
         return json_hash([self.content_hash, told]) if told else self.content_hash
 
 
+WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+
+
+class Nightly(BaseModel):
+    """How the nightly schedule asks a model version: a random part of each suite, and once a week the whole.
+
+    Attributes:
+        part: largest part of the cases that a night asks, from 1% to 99%.
+        full: the weekday of the full evaluation.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    part: str
+    full: Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"] = "sunday"
+
+    @field_validator("part", mode="after")
+    @classmethod
+    def _is_part(cls, part: str) -> str:
+        if not _PART.fullmatch(part):
+            raise ValueError(f"expected a part of the cases from 1% to 99%, such as 30%, found {part[:20]!r}")
+        return part
+
+    @property
+    def share(self) -> float:
+        """The part as a share, above 0 and below 1."""
+        return int(self.part.removesuffix("%")) / 100
+
+    def asks_part(self, day: date) -> bool:
+        """Whether the night of this date asks only a part."""
+        return WEEKDAYS[day.weekday()] != self.full
+
+
 class ModelVersion(BaseModel):
     """One entry of `model_versions.yaml`.
 
@@ -65,6 +101,7 @@ class ModelVersion(BaseModel):
         options: the provider's own settings, checked by the provider.
         predictions: recorded predictions by suite; only for the provider `recorded`.
         active: whether it is part of the nightly schedule and of `run` without names.
+        nightly: the part of each suite that the nightly schedule asks; None for the whole.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -89,6 +126,7 @@ class ModelVersion(BaseModel):
     options: dict[str, Json] = Field(default_factory=dict)
     predictions: dict[str, Predictions] = Field(default_factory=dict)
     active: bool = True
+    nightly: Nightly | None = None
 
     @field_validator("sampling", "options", mode="after")
     @classmethod
@@ -96,6 +134,14 @@ class ModelVersion(BaseModel):
         """Sorts the keys, so that reordering an entry's settings does not change its identity and cause new calls."""
         ordered: dict[str, Json] = parse_json(canonical_json(settings))
         return ordered
+
+    @field_validator("nightly", mode="after")
+    @classmethod
+    def _one_answer(cls, nightly: Nightly | None, info: ValidationInfo) -> Nightly | None:
+        samples = info.data.get("samples_per_turn", 1)
+        if nightly is not None and samples != 1:
+            raise ValueError(f"a part of a night asks each turn once, but samples_per_turn is {samples}")
+        return nightly
 
     def identity(self) -> dict[str, Json]:
         """Returns the settings that can change a response or a recovery; limits and prices are not among them."""

@@ -1,6 +1,6 @@
 """`run --until ranked`: several model versions answer the same drawn cases until their order is decided."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from uuid import uuid4
@@ -170,16 +170,16 @@ def _verdicts(open_to: Sequence[_Contender], look: int, pairs: int, decided: Map
     from eval_pipeline.statistics.adaptive.ranking import pair_verdict
 
     found: dict[Pair, int] = {}
+    cases = open_to[0].inputs.cases if open_to else ()
+    clusters = {turn.id: case.cluster for case in cases for turn in case.turns}
     for one, other in combinations(open_to, 2):
         if (one.name, other.name) in decided:
             continue
         first, second = one.outcomes(look), other.outcomes(look)
-        cases = {turn: turn.rpartition("#")[0] for turn in first}
-        codes = {case: code for code, case in enumerate(dict.fromkeys(cases.values()))}
         verdict = pair_verdict(
             list(first.values()),
             [second[turn] for turn in first],
-            [codes[cases[turn]] for turn in first],
+            _codes(clusters[turn] for turn in first),
             asked=one.design.schedule[:look],
             looks=len(one.design.schedule),
             pairs=pairs,
@@ -187,6 +187,11 @@ def _verdicts(open_to: Sequence[_Contender], look: int, pairs: int, decided: Map
         if verdict:
             found[one.name, other.name] = verdict
     return found
+
+
+def _codes(names: Iterable[str]) -> list[int]:
+    codes: dict[str, int] = {}
+    return [codes.setdefault(name, len(codes)) for name in names]
 
 
 def _undecided(going: Iterable[_Contender], decided: Mapping[Pair, int]) -> list[Pair]:
@@ -211,11 +216,28 @@ def _check_same(contenders: Sequence[_Contender]) -> None:
 def _text(asked: Sequence[_Contender], decided: Mapping[Pair, int]) -> str:
     """Returns the order in words, the best first."""
     shares = {one.name: one.share() for one in asked}
-    order = sorted(shares, key=lambda name: -shares[name])
-    both = decided.keys() | {(second, first) for first, second in decided}
+    better = {(second, first) if verdict > 0 else (first, second) for (first, second), verdict in decided.items()}
+    order = best_first(shares, better)
     parts = [f"{order[0]} {shares[order[0]]:.1%}"]
     for before, name in pairwise(order):
-        parts.append(f"{'>' if (before, name) in both else '≈'} {name} {shares[name]:.1%}")
+        parts.append(f"{'>' if (before, name) in better else '≈'} {name} {shares[name]:.1%}")
     open_pairs = [f"{one} and {other}" for one, other in _undecided(asked, decided)]
     told = f"; not told apart: {', '.join(open_pairs)}" if open_pairs else "; every pair is decided"
     return " ".join(parts) + told
+
+
+def best_first(shares: Mapping[str, float], better: Collection[Pair]) -> list[str]:
+    """Returns names in an order that no decision contradicts, and by share where none decides.
+
+    The shares alone would not do: models that were asked different numbers of cases may have them the other way round.
+
+    Args:
+        shares: the share of right turns by name.
+        better: decided pairs, the better one first.
+    """
+    left, order = sorted(shares, key=lambda name: -shares[name]), list[str]()
+    while left:
+        unbeaten = (name for name in left if not any((other, name) in better for other in left))
+        order.append(next(unbeaten, left[0]))  # decisions may form a circle if one of them is wrong
+        left.remove(order[-1])
+    return order

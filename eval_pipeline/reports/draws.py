@@ -6,6 +6,16 @@ from typing import Any
 Row = Mapping[str, Any]
 
 
+def difference_text(row: Row) -> str:
+    """Returns the difference in percentage points with its interval, and from how many turns it is estimated."""
+    points, low, high = (100 * row[name] for name in ("value", "low", "high"))
+    against = row["baseline"].rpartition(" ")[2]
+    return (
+        f"{points:+.1f} points [{low:+.1f}, {high:+.1f}] against the full evaluation of {against}, estimated from a "
+        f"part of the suite ({row['turns']:,} of {row['suite_turns']:,} turns)"
+    )
+
+
 def drawn_text(rows: Sequence[Row]) -> str:
     """Returns what is known about the whole suite, from rows of `sampled_estimates`; empty without rows."""
     if not rows:

@@ -44,12 +44,13 @@ class LeftOutAtImport(BaseModel):
 def wrong_case(entry: Entry, problems: Iterable[Problem]) -> LeftOutCase:
     """Returns the case of an entry that could not be used, for the first of its problems.
 
-    The place in the file is its line: paths of fields are too long for a sentence, and `case_problems` has them.
+    Of the path of a field only the last name is kept: paths are too long for a sentence, and `case_problems` has them.
     """
     name = entry.raw.get("id") if isinstance(entry.raw, Mapping) else None
     first, *others = problems
     more = f" (and {len(others)} more problem{'s' * (len(others) > 1)} of this case)" if others else ""
-    why = f"{replace(first, field='')}{more}"
+    field = next((part for part in reversed(first.field.split(".")) if not part.isdigit()), "")
+    why = f"{replace(first, field=field)}{more}"
     return LeftOutCase(entry.file, entry.line, name if isinstance(name, str) else None, WRONG, why)
 
 

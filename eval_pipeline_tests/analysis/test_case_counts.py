@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.suites.left_out import LeftOutAtImport, read_left_out, write_left_out
+from eval_pipeline.suites.entries import Entry
+from eval_pipeline.suites.left_out import LeftOutAtImport, read_left_out, write_left_out, wrong_case
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import Lab, Puppet
@@ -53,6 +54,14 @@ def test_what_an_importer_left_out_is_told_with_every_evaluation(small: Lab) -> 
     write_left_out(folder, [LeftOutAtImport(case_id="gamma", why="gamma#0: 1 / 0 is nothing")])
     said = "2 of 3 cases; 1 left out because its gold did not hold when it was imported (gamma#0: 1 / 0 is nothing)"
     assert counted(small).text() == said
+
+
+def test_a_wrong_field_is_named_without_its_path() -> None:
+    entry = Entry({"id": "a"}, "s/a.yaml", 3, None)
+    problems = [Problem("s/a.yaml", 5, "conversation.0.target.dataset_id.3", "is missing"), Problem("", 1, "", "")]
+    told = wrong_case(entry, problems)
+    assert told.why == "s/a.yaml:5: dataset_id: is missing (and 1 more problem of this case)"
+    assert wrong_case(entry, [Problem("s/a.yaml", 1, "id", "is missing")]).why == "s/a.yaml:1: id: is missing"
 
 
 def test_a_wrong_line_of_that_file_is_told_with_its_place(tmp_path: Path) -> None:

@@ -49,9 +49,14 @@ def test_the_last_look_is_at_the_part_that_the_rule_allows(cases: int, rule: str
 def test_equal_evaluations_are_asked_in_part_and_left_undecided() -> None:
     outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
     draw = drawn(outcomes, outcomes)
-    assert draw.stopped == "not decided within 30% of the cases"
+    assert draw.stopped == "not decided within 30% of the cases (120 of 400)"
     assert [look.cases for look in draw.looks] == list(draw.design.schedule)
     assert {look.looks for look in draw.looks} == {6} and draw.looks[-1].verdict == "undecided"
+
+
+def test_a_small_suite_is_told_how_many_were_asked() -> None:
+    draw = drawn("10" * 6, "10" * 6)
+    assert draw.stopped == "not decided within 30% of the cases (10 of 12)"
 
 
 def test_a_broken_evaluation_is_decided_before() -> None:

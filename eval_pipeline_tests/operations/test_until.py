@@ -168,6 +168,8 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert (said.code, "worse than third, by" in said.err, len(puppet.asked) < 0.7 * TURNS) == (1, True, True), (
         said.text
     )
+    assert "third on 2026-03-02: -" in said.err
+    assert "against the full evaluation of 2026-03-01, estimated from a part of the suite" in said.err
     puppet.reset()
     answers("puppet", 0.3)
     assert ep.run("small", "puppet", eval_date=DAY, until="budget $0.5", fresh=True).ok
@@ -215,6 +217,8 @@ def test_several_are_ranked_by_the_same_cases(
     command = (*ranked, *(part for name in names for part in ("--model-version", name)))
     said = drawn.cli(*ranked, "--model-version", "good")
     assert (said.code, "small has one model version to rank; name two or more" in said.err) == (2, True), said.text
+    said = drawn.cli("plan", *(part for part in command[1:] if part != "--no-report"))
+    assert "until     ranked: the same cases for all, chosen uniformly" in said.out, said.text
     assert not puppet.asked
 
     places = [Partition("small", name, DAY) for name in names]

@@ -1,6 +1,7 @@
 import stat
 import subprocess
 import sys
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,28 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
     assert messages[5] == "the rate of 'sign_error' must be in 0..1 (model version 'four')"
     assert messages[6].startswith("unknown field; allowed: rates, slope, seed, tracks, ")
     assert "'gold' or 'own'" in messages[7]
+
+
+def test_nights_on_a_part(tmp_path: Path) -> None:
+    head = "model_versions:\n  - name: a\n    provider: oracle\n"
+    found = load(tmp_path, head + "    nightly: {part: 30%, full: monday}\n")["a"]
+    assert found.nightly is not None
+    assert (found.nightly.share, found.nightly.asks_part(date(2026, 3, 1))) == (0.3, True)
+    assert not found.nightly.asks_part(date(2026, 3, 2)), "a Monday"
+    plain = load(tmp_path, head)["a"]
+    assert (plain.nightly, found.identity_hash()) == (None, plain.identity_hash())
+    for entry, field, said in (
+        ("{part: 0%}", "nightly.part", "expected a part of the cases from 1% to 99%, such as 30%, found '0%'"),
+        ("{part: 100%}", "nightly.part", "found '100%'"),
+        ("{part: 0.3}", "nightly.part", "expected a text, found 0.3; write it in quotes"),
+        ("{part: 30%, full: sundays}", "nightly.full", "'sunday'"),
+        ("{part: 30%, fully: sunday}", "nightly.fully", "unknown field; allowed: part, full"),
+        ("{full: sunday}", "nightly.part", "is missing"),
+        ("30%", "nightly", "expected"),
+        ("{part: 30%}\n    samples_per_turn: 3", "nightly", "asks each turn once, but samples_per_turn is 3"),
+    ):
+        (problem,) = problems(tmp_path, f"{head}    nightly: {entry}\n")
+        assert (problem[1], said in problem[2]) == (field, True), problem
 
 
 def test_names_are_unique_within_and_across_files(tmp_path: Path) -> None:

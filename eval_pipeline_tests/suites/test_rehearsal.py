@@ -1,5 +1,6 @@
 """What the cases of a suite share is read in another process first, once for each content."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,17 @@ def test_what_is_wrong_is_told_every_time(suite: Path) -> None:
     for _ in range(2):
         with pytest.raises(InputError, match=r"shop/a\.sql: cannot be made into a database: Parser Error"):
             rehearse(read_header(suite))
+
+
+def test_other_options_than_those_of_the_file_are_read_with(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(rehearsal, "at_arms_length", lambda work, arguments, below: asked.append(arguments))
+    source = read_header(suite)
+    rehearse(source)
+    rehearse(replace(source, header=source.require().model_copy(update={"options": {"schema_form": "full"}})))
+    assert asked == [[str(suite), {}], [str(suite), {"schema_form": "full"}]]
+    with pytest.raises(InputError, match=r"options\.no_such: unknown field"):
+        rehearsal.read_shared(str(suite), {"no_such": 1})
 
 
 def test_a_crash_is_told_and_not_taken_for_read(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Checks of trends, used by asset checks and the command line."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
@@ -8,8 +9,10 @@ from eval_pipeline.analysis.comparisons.making import trends_of
 from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS
 from eval_pipeline.core.model import Json, Partition
+from eval_pipeline.reports.draws import difference_text
 from eval_pipeline.reports.links import compare_path
 from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.store.parts import newest_part
 from eval_pipeline.workspace.inputs import Inputs
 
 SERVED_AS_BEFORE = "served_as_before"
@@ -22,6 +25,8 @@ Asked = Mapping[str, date]
 
 def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     """Checks that no model version has a loss that is neither made good nor acknowledged.
+
+    An evaluation of a part of the suite that is newer than the last full one is tested by its own estimate.
 
     Args:
         inputs: the suite.
@@ -37,9 +42,28 @@ def check_no_loss(inputs: Inputs, asked: Asked | None = None) -> Verdict:
             f"`eval-pipeline acknowledge --suite {inputs.suite} --model-version {name} --why …`" for name in names
         )
         told[-1] += f"; {' and '.join(commands)} end{'s' * (len(names) == 1)} this"
+    parts = dict(_parts(inputs, rows, asked))
+    told += [text for text, worse in parts.items() if worse]
     facts: dict[str, Json] = {"acknowledged": len(lost) - len(waiting)}
     dates = ["previous_date" if row["verdict"] == LOSS else "open_loss_against" for row in waiting]
-    return _verdict(rows, told, "previous", "the date before", facts | _side_by_side(inputs, waiting, dates))
+    found = _verdict(rows, told, "previous", "the date before", facts | _side_by_side(inputs, waiting, dates))
+    undecided = [text for text, worse in parts.items() if not worse]
+    return replace(found, text="; ".join([found.text, *undecided])) if found.passed else found
+
+
+def _parts(inputs: Inputs, rows: Sequence[Row], asked: Asked | None) -> Iterator[tuple[str, bool]]:
+    """Yields what each part asked since the last full evaluation shows, and whether it is a loss."""
+    for row in rows:
+        name, record = row["model_version"], inputs.workspace.record
+        part = newest_part(record, inputs.suite, name)
+        if part is None:
+            continue
+        (place, found), is_new = part, part[0].eval_date > row["eval_date"]
+        if is_new if asked is None else place.eval_date == asked[name]:
+            yield (
+                f"{name} on {place.eval_date}: {difference_text(found)}: {found['verdict']}",
+                found["verdict"] == "worse",
+            )
 
 
 def check_no_drift(inputs: Inputs, asked: Asked | None = None) -> Verdict:

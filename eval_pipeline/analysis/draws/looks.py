@@ -148,7 +148,12 @@ class Draw:
             if last.verdict != "undecided":
                 return f"decided: {last.verdict} than {until.baseline}"
             ended = len(self.design.batches) == len(self.design.schedule)
-            return f"not decided within {until.share:.0%} of the cases" if ended and until.share else None
+            if not ended or not until.share:
+                return None
+            # At least a few cases are asked, which may be more than the given part of a small suite.
+            return (
+                f"not decided within {until.share:.0%} of the cases ({last.cases:,} of {len(self.design.candidates):,})"
+            )
         return None if self._next_size() else f"another case may exceed the budget, ${last.usd or 0.0:.4f} are spent"
 
     def next_batch(self, first: int = _FEWEST) -> Drawn:

@@ -21,6 +21,8 @@ model_version = dg.DynamicPartitionsDefinition(name=DIMENSION)
 EVAL_DATE = "eval_pipeline/eval_date"
 SCOPE = "eval_pipeline/scope"
 EPOCH = "eval_pipeline/epoch"
+PART = "eval_pipeline/part"
+"""Run tag: largest part of the cases that a night asks, e.g. `30%` (`ModelVersion.nightly`)."""
 CANARY = "eval_pipeline/canary"
 """Run tag: with `false`, all turns are asked, however few of the first answers are readable."""
 RESCORES = "eval_pipeline/rescores_compared"

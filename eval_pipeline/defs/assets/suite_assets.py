@@ -18,19 +18,23 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, shown
 from eval_pipeline.defs.assets.nights import freshness
-from eval_pipeline.defs.assets.partitions import RESCORES, model_version, run_context, run_scope
+from eval_pipeline.defs.assets.partitions import PART, RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
+from eval_pipeline.operations.nights import ask_part
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.rescoring import rescore_compared
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.publishing import published_as
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
@@ -123,6 +127,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 run = run_context(context.run.run_id, tags)
                 found = own.anew(partition=partition, run=run, scope=run_scope(tags))
                 try:
+                    found = _of_night(context, stage, found, tags.get(PART))
                     if stage.name == PUBLISHED:
                         told = _published(evaluation.publication_of(context.run.run_id), stage, place, found)
                     else:
@@ -168,6 +173,20 @@ def _planned(context: dg.AssetExecutionContext, suite: str) -> set[str]:
     """Returns the stages of a suite's evaluation that the Dagster run includes, without those that deliver it."""
     planned = {key.path[-1] for key in context.job_def.asset_layer.selected_asset_keys if key.path[0] == suite}
     return planned - {*INGESTING, *COMPARING, *DELIVERING}
+
+
+def _of_night(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs, part: str | None) -> Inputs:
+    """Returns the inputs with the scope of a night; the first stage that asks has the part asked before."""
+    if not part:
+        return inputs
+    if GENERATIONS not in stage.writes:
+        return inputs.anew(scope=Scope.from_label(planned_scope(inputs.workspace, inputs.place)))
+    with _waiting_its_turn(context, stage, inputs):
+        night = ask_part(inputs, part)
+    context.log.info(night.text)
+    if night.problem:
+        context.log.warning(night.problem)
+    return inputs.anew(scope=night.scope)
 
 
 def _published(publication: Publication, stage: Stage, place: Place, inputs: Inputs) -> list[Told]:

@@ -9,7 +9,7 @@ from eval_pipeline.core.days import day_of, time_zone
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
-from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, RESCORES
+from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
@@ -28,7 +28,7 @@ _ON = os.environ.get(NIGHTLY) == "1"
     execution_timezone=time_zone().key,
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
     description="Evaluates every active model version on every suite, but for recorded ones; asks the models anew each "
-    "night.",
+    "night, a part of the suite where `nightly` of the model version says so.",
 )
 def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
     """Requests one run per model version, all with the same evaluation date, which is also the freshness epoch.
@@ -36,17 +36,19 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     The run key consists of date and name, so a model version is requested only once per date, even if the schedule
     ticks several times, e.g. after a restart of the daemon or with an hourly cron.
     """
-    day = day_of(context.scheduled_execution_time.timestamp()).isoformat()
+    night = day_of(context.scheduled_execution_time.timestamp())
+    day = night.isoformat()
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
     versions = Workspace(find_home()).model_versions.values()
     # Recorded predictions do not change from night to night.
-    active = [v.name for v in versions if v.active and v.name in registered and not _is_recorded(v)]
+    active = [v for v in versions if v.active and v.name in registered and not _is_recorded(v)]
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
-    for name in active:
-        yield dg.RunRequest(
-            run_key=f"{day}:{name}", partition_key=name, tags={EVAL_DATE: day, EPOCH: day, RESCORES: "true"}
-        )
+    for version in active:
+        tags = {EVAL_DATE: day, EPOCH: day, RESCORES: "true"}
+        if version.nightly is not None and version.nightly.asks_part(night):
+            tags[PART] = version.nightly.part
+        yield dg.RunRequest(run_key=f"{day}:{version.name}", partition_key=version.name, tags=tags)
 
 
 def _is_recorded(version: ModelVersion) -> bool:

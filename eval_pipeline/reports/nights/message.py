@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.draws import difference_text
 from eval_pipeline.reports.links import compare_path, linked
 from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
 from eval_pipeline.reports.shown import UNKNOWN, shown_dollars, shown_p, shown_points, shown_rate
@@ -45,6 +46,8 @@ def headline(night: Night) -> str:
     new = sum(loss.new for loss in night.waiting)
     parts = [f"{_count(versions, 'model version')} on {_count(suites, 'suite')}"]
     parts.append(f"{_count(new, 'new loss', 'new losses')}, {len(night.waiting) - new} still open")
+    if in_part := sum(one.is_worse_in_part for one in night.evaluated):
+        parts.append(f"{_count(in_part, 'loss', 'losses')} by a part of the suite")
     if night.failed:
         parts.append(f"{_count(len(night.failed), 'run')} failed")
     if night.unfinished:
@@ -76,6 +79,33 @@ def loss_text(loss: OpenLoss) -> str:
     return f"{said}{known}: {loss.suite} · {row['model_version']}: {points}, p {shown_p(row['open_loss_p_value'])}"
 
 
+def part_losses(night: Night) -> Iterator[str]:
+    """Yields a line for each loss that a part of a suite shows."""
+    for one in night.evaluated:
+        if one.is_worse_in_part:
+            yield f"loss by a part of the suite: {one.suite} · {one.model_version}: {changed(one)}"
+
+
+def figure(one: Evaluated) -> str:
+    """Returns the accuracy of an evaluation, marked if it is estimated from a part."""
+    if one.row is not None:
+        return accuracy(one.row)
+    if one.estimate is None:
+        return UNKNOWN
+    interval = f"{shown_rate(one.estimate['low'])} to {shown_rate(one.estimate['high'])}"
+    of = f"{one.estimate['turns']:,} of {one.estimate['suite_turns']:,} turns"
+    return f"about {shown_rate(one.estimate['value'])} [{interval}], estimated from {of}"
+
+
+def changed(one: Evaluated) -> str:
+    """Describes how accuracy changed: against the date before, or of a part against the last full evaluation."""
+    if one.row is not None:
+        return change(one.row)
+    if one.difference is None:
+        return NO_SERIES if one.estimate is None else "a part only: not compared with any date"
+    return f"{difference_text(one.difference)}: {one.difference['verdict']}"
+
+
 def loss_link(loss: OpenLoss) -> str:
     """Returns a link to the workbench page that shows the two evaluations side by side."""
     days = (loss.row["open_loss_against"], loss.row["eval_date"])
@@ -95,6 +125,7 @@ def dollars(usd: float | None) -> str:
 
 def _losses(night: Night) -> Iterator[str]:
     yield from (f"• {loss_text(loss)}: {loss_link(loss)}" for loss in night.waiting)
+    yield from (f"• {text}" for text in part_losses(night))
 
 
 def _failures(night: Night, ui: str) -> Iterator[str]:
@@ -105,6 +136,9 @@ def _failures(night: Night, ui: str) -> Iterator[str]:
 
 def _line(one: Evaluated) -> str:
     name = f"  {one.model_version}"
+    if one.row is None and one.estimate is not None:
+        status = "" if one.status == "complete" else f"; {one.status}"
+        return f"{name}: {figure(one)}, {changed(one)}; {dollars(one.usd)}{status}"
     if one.row is None:
         return f"{name}: {one.status}: {NO_SERIES}; {dollars(one.usd)}"
     simulated = " (simulated)" if one.row["simulated"] else ""

@@ -9,6 +9,7 @@ from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_cases
+from eval_pipeline.store.parts import look_rows_of, own_difference
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
 
@@ -39,6 +40,7 @@ class Evaluated:
         tokens: tokens used by its calls.
         calls: number of calls.
         cases: how many cases of the suite it covers, and why others were left out.
+        looks: rows of `sampled_estimates` if only drawn cases were asked, which have no row of `trends`.
     """
 
     suite: str
@@ -49,6 +51,23 @@ class Evaluated:
     tokens: int
     calls: int
     cases: CaseCounts = UNKNOWN_CASES
+    looks: Sequence[Row] = ()
+
+    @property
+    def estimate(self) -> Row | None:
+        """The accuracy of the whole suite as estimated from the part that was asked; None of whole evaluations."""
+        rows = [row for row in self.looks if row["metric"] == "correct"]
+        return max(rows, key=lambda row: row["look"], default=None)
+
+    @property
+    def difference(self) -> Row | None:
+        """The estimated difference from the last full evaluation; None of whole evaluations."""
+        return own_difference(self.looks, self.model_version)
+
+    @property
+    def is_worse_in_part(self) -> bool:
+        """Whether the part that was asked shows a loss."""
+        return self.difference is not None and self.difference["verdict"] == "worse"
 
     @property
     def coverage(self) -> Coverage:
@@ -134,6 +153,7 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluat
         tokens=sum(row["tokens_spent"] or 0 for row in runs),
         calls=sum(row["calls"] or 0 for row in runs),
         cases=_cases(record, key),
+        looks=_looks(record, key),
     )
 
 
@@ -141,6 +161,12 @@ def _cases(record: Record, key: RecordKey) -> CaseCounts:
     if not (key.suite and key.model_version and key.eval_date):
         return CaseCounts()
     return recorded_cases(record, Partition(key.suite, key.model_version, key.eval_date))
+
+
+def _looks(record: Record, key: RecordKey) -> list[Row]:
+    if not (key.suite and key.model_version and key.eval_date):
+        return []
+    return look_rows_of(record, Partition(key.suite, key.model_version, key.eval_date))
 
 
 def _is_simulated(record: Record, name: str) -> bool:

@@ -7,8 +7,16 @@ from urllib.parse import quote
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.links import view_url
-from eval_pipeline.reports.nights.message import accuracy, change, dollars, headline, loss_link, loss_text
-from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night
+from eval_pipeline.reports.nights.message import (
+    changed,
+    dollars,
+    figure,
+    headline,
+    loss_link,
+    loss_text,
+    part_losses,
+)
+from eval_pipeline.reports.nights.night import Evaluated, Night
 from eval_pipeline.reports.paths import PAGE, comparison_folder, nights_folder, report_folder
 from eval_pipeline.reports.shown import UNKNOWN, shown_count
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
@@ -27,7 +35,10 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
         heading=f"Night of {night.day.isoformat()}",
         subheading=headline(night).split(": ", 2)[2],
         warnings=[_SIMULATED] if any(one.row and one.row["simulated"] for one in night.evaluated) else [],
-        losses=[(loss_text(loss), loss_link(loss) if view_url() else "") for loss in night.losses],
+        losses=[
+            *((loss_text(loss), loss_link(loss) if view_url() else "") for loss in night.losses),
+            *((text, "") for text in part_losses(night)),
+        ],
         failed=[
             (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
         ],
@@ -42,11 +53,10 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
 
 
 def _cells(one: Evaluated) -> list[str]:
-    row = one.row
     return [
         f"{one.suite} · {one.model_version}",
-        accuracy(row) if row else UNKNOWN,
-        change(row) if row else NO_SERIES,
+        figure(one),
+        changed(one),
         "; ".join(filter(None, [one.coverage.text(), one.cases.text(examples=False)])),
         shown_count(one.tokens),
         UNKNOWN if one.usd is None else dollars(one.usd),

@@ -95,7 +95,14 @@ class DatabaseMaker:
         made: GeneratedDatabase = {}
         empty = rng.choice(self._plans).name if shape.empty and self._plans else ""
         for plan in self._plans:
-            maker = RowMaker(plan, made, rng, shape, lambda column: self._values(column, rng, shape, active))
+            maker = RowMaker(
+                plan,
+                made,
+                rng,
+                shape,
+                lambda column: self._values(column, rng, shape, active),
+                large_groups=shape.groups and self._mined.group_size > 0,
+            )
             made[plan.name] = [] if plan.name == empty else maker.fill(self._count_of_rows(plan.name, rng, shape))
         return self.references.repaired(made)
 
@@ -103,7 +110,8 @@ class DatabaseMaker:
         """Returns how many rows a table gets."""
         wanted = rng.randint(*shape.rows)
         if self._named is not None and table not in self._named:
-            return min(wanted, shape.width + 1)
+            few = min(wanted, shape.width + 1)
+            return max(few, self._mined.group_size + 1) if shape.groups and self._mined.group_size else few
         if shape.groups and self._mined.group_size:
             wanted = max(wanted, self._mined.group_size + rng.randint(-1, 2))
         if shape.long and self._mined.rows:

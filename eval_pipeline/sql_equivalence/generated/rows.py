@@ -18,9 +18,9 @@ from eval_pipeline.sql_equivalence.generated.values import GENERIC, Family, fill
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
-_ANY_PARENT = 0.3
+_ANY_PARENT, _ONE_GROUP = 0.3, 0.5
 _MOST_SHARED = 12
-_TRIES, _TRIES_WITH_CHECKS = 2, 8
+_TRIES, _MORE_TRIES = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +110,8 @@ class RowMaker:
         rng: Random,
         shape: Shape,
         values: Callable[[ColumnName], list[Any]],
+        *,
+        large_groups: bool = False,
     ) -> None:
         """Stores the inputs of the drawing.
 
@@ -119,17 +121,29 @@ class RowMaker:
             rng: random number generator.
             shape: the shape of the database.
             values: the few values that a column has in this database; fillers are added to the list.
+            large_groups: whether many rows should refer to one parent even if a key allows each pair of parents once.
         """
         self._plan, self._made, self._rng, self._shape, self._values = plan, made, rng, shape, values
         self._rows: list[Row] = []
         self._seen: list[set[Row]] = [set() for _ in plan.keys]
         self._lists: dict[int, list[Any]] = {}
         self._fillers = 0
+        self._spread = self._spread_references() if large_groups else []
+        self._any_parent = 0.0 if self._spread and rng.random() < _ONE_GROUP else _ANY_PARENT
+
+    def _spread_references(self) -> list[PlacedReference]:
+        """Returns the references that take any parent: of those in keys of several columns, all but one."""
+        keyed = {place for key in self._plan.keys if len(key) > 1 for place in key}
+        found = [reference for reference in self._plan.references if keyed.intersection(reference.places)]
+        if found:
+            found.remove(self._rng.choice(found))
+        return found
 
     def fill(self, wanted: int) -> list[Row]:
         """Returns the requested number of rows, or fewer if the constraints allow no more."""
         rows, keeps_checks = self._rows, self._plan.keeps_checks
-        for _ in range(wanted * (_TRIES if keeps_checks is None else _TRIES_WITH_CHECKS)):
+        tries = _TRIES if keeps_checks is None and not self._spread else _MORE_TRIES
+        for _ in range(wanted * tries):
             if len(rows) >= wanted:
                 break
             row = self._row()
@@ -187,7 +201,8 @@ class RowMaker:
         if not parents:
             return None
         # Few parents make large groups; occasionally any parent is used.
-        few = parents if self._rng.random() < _ANY_PARENT else parents[: self._shape.width]
+        any_parent = reference in self._spread or self._rng.random() < self._any_parent
+        few = parents if any_parent else parents[: self._shape.width]
         row = self._rng.choice(few)
         return {place: row[there] for place, there in zip(reference.places, reference.parent_places, strict=True)}
 

@@ -172,8 +172,8 @@ def _numbers(literal: Any, family: Family) -> CandidateValues:
 
 
 def _texts(literal: str) -> CandidateValues:
-    core = literal.replace("%", "").replace("_", "x")
-    exact = [core]
+    core = literal.replace("%", "").replace("_", "x")  # what a LIKE with this pattern finds
+    exact = [literal] if core == literal else [literal, core]
     near = [core[:-1], core + "x", "x" + core] if core else ["x"]
     if "%" in literal:
         near += [f"x{core}x", *(part for part in literal.split("%") if part)]

@@ -47,7 +47,7 @@ def register_model_version(workspace: Workspace, version: ModelVersion, provider
         )
 
 
-_ELSEWHERE = {"predictions"}
+_ELSEWHERE = {"predictions", "nightly"}
 _OF_ASKING = {"prompt", "sampling", "max_tokens", "history", "concurrency", "deadline_s", "max_cost_usd"}
 _OF_ASKING |= {"max_tokens_total", "max_recovery_attempts", "batch", "options"}
 

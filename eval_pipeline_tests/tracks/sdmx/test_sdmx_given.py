@@ -200,9 +200,16 @@ def test_a_program_or_the_search_makes_the_file_though_the_present_one_is_wrong(
     program.write_text(PROGRAM.replace("    print", "    if asked['turn'] == 0: print"))
     said = home.cli("candidates", "--suite", "small", "--command", command)
     assert "gave no candidates for turn 1 of case 'two'" in said.err
+    program.write_text(PROGRAM.replace('asked["turn"],', 'asked["turn"] + 1,'))
+    said = home.cli("candidates", "--suite", "small", "--command", command)
+    assert "search.py:1: nothing was asked about turn 1 of case 'one'" in said.err
     program.write_text(PROGRAM.replace('"POP"', '"PIP"'))
     said = home.cli("candidates", "--suite", "small", "--command", command)
     assert f"output of {command}:1: candidates.0.dimensions.0.values.1: dimension 'INDICATOR'" in said.err
+    folder = given_file(home).parent
+    for place in (folder, folder / "suite.yaml" / "below"):
+        assert f"error: cannot write {place}" in home.cli("candidates", "--suite", "small", "-o", str(place)).err
+    assert not list(folder.parent.glob(".*")), "nothing half written stays"
     searched = home.cli("candidates", "--suite", "small")
     (found,) = json.loads(searched.out.splitlines()[1])["candidates"][:1]
     (country,) = (entry for entry in found["dimensions"] if entry["dimension_name"] == "COUNTRY")

@@ -51,7 +51,7 @@ def _heat_map(page: Page, evaluation: Evaluation) -> None:
     dimensions, tags, cells = heat_map(evaluation)
     page.section("Dimension by tag: share of turns that are right there")
     if not cells:
-        page.note("no case has a tag")
+        page.note("no turn that is counted is of a case with a tag")
         return
     page.note("Only the most frequent are shown; a case may have several tags. Below it, the turns that are counted.")
     rates = [[(name, PLAIN), *(_rate(cells, name, tag) for tag in tags)] for name in dimensions]

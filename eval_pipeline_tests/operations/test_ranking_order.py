@@ -1,0 +1,63 @@
+"""The order that `run --until ranked` tells, and which cases it takes for independent."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.operations.ranking import _text, _verdicts, best_first
+
+NAMES = "abcd"
+
+
+def contender(name: str, share: float, outcomes: dict[str, float] | None = None, clusters: int = 0) -> Any:
+    turns = outcomes or {}
+    cases = [
+        SimpleNamespace(cluster=str(place % clusters if clusters else place), turns=[SimpleNamespace(id=turn)])
+        for place, turn in enumerate(turns)
+    ]
+    return SimpleNamespace(
+        name=name,
+        share=lambda: share,
+        outcomes=lambda look: turns,
+        inputs=SimpleNamespace(cases=cases),
+        design=SimpleNamespace(schedule=(len(turns),)),
+    )
+
+
+def test_the_order_follows_the_decisions_where_shares_of_different_cases_contradict_them() -> None:
+    """`a` was asked a few cases, on which it is better; `b` was asked all, and is better on the rest."""
+    asked = [contender("a", 0.79), contender("b", 0.8), contender("c", 0.6)]
+    said = _text(asked, {("a", "b"): -1, ("b", "c"): -1})
+    assert said == "a 79.0% > b 80.0% > c 60.0%; not told apart: a and c"
+    assert _text(asked, {}) == "b 80.0% ≈ a 79.0% ≈ c 60.0%; not told apart: a and b, a and c, b and c"
+    assert _text(asked[:2], {("a", "b"): 1}) == "b 80.0% > a 79.0%; every pair is decided"
+
+
+@given(
+    shares=st.fixed_dictionaries(dict.fromkeys(NAMES, st.floats(0, 1))),
+    better=st.sets(st.tuples(st.sampled_from(NAMES), st.sampled_from(NAMES)).filter(lambda pair: pair[0] < pair[1])),
+)
+def test_no_decision_is_contradicted(shares: dict[str, float], better: set[tuple[str, str]]) -> None:
+    order = best_first(shares, better)
+    assert sorted(order) == list(NAMES)
+    assert all(order.index(first) < order.index(second) for first, second in better)
+    for before, name in pairwise(order):
+        if not better:
+            assert shares[before] >= shares[name]
+
+
+def test_decisions_that_form_a_circle_give_some_order() -> None:
+    assert sorted(best_first(dict.fromkeys("abc", 0.5), {("a", "b"), ("b", "c"), ("c", "a")})) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(("clusters", "decided"), [(0, True), (3, False)])
+def test_cases_of_one_cluster_are_not_independent(clusters: int, decided: bool) -> None:
+    """40 differing cases decide, if they are independent; three clusters of them cannot (p = 2 / 2^3)."""
+    turns = [f"c{place}#0" for place in range(40)]
+    first, second = (dict.fromkeys(turns, outcome) for outcome in (0.0, 1.0))
+    pair = [contender("a", 0, first, clusters), contender("b", 1, second, clusters)]
+    assert bool(_verdicts(pair, 1, 1, {})) is decided
