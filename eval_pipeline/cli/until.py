@@ -56,15 +56,6 @@ def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[st
         yield from night_lines(workspace, partition, version.nightly)
 
 
-def _choice(rule: Until, evaluations: int) -> str:
-    """Returns in words how the cases are chosen."""
-    if rule.ranked:
-        return "the same cases for all, chosen uniformly"
-    if not evaluations:
-        return "chosen by no earlier evaluation, so uniformly"
-    return f"chosen by {evaluations} earlier evaluation{'s' * (evaluations != 1)}"
-
-
 def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, epoch: str) -> Iterator[str]:
     """Yields the lines of `plan --until` on one suite and model version."""
     from eval_pipeline.cli.terminal import plan_lines
@@ -73,7 +64,7 @@ def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, 
     check_until(workspace, partition, rule)
     found = expect(workspace, partition, rule, epoch)
     yield from plan_lines(found.whole)
-    yield f"  until     {rule.label()}: {_choice(rule, found.evaluations)}"
+    yield f"  until     {rule.label()}: {rule.chosen(found.evaluations)}"
     if found.cases is None:
         most = "all" if found.most == found.suite_cases else f"{found.most:,}"
         of = f"{found.suite_cases:,} cases"

@@ -67,6 +67,14 @@ class Until:
         within = "" if self.share is None else f" within {round(100 * self.share)}%"
         return RANKED if self.ranked else f"decided-against {self.baseline}{within}"
 
+    def chosen(self, evaluations: int) -> str:
+        """Returns in words how the cases are chosen, given the number of earlier evaluations."""
+        if self.ranked:
+            return "chosen uniformly, the same for all that are ranked"
+        if not evaluations:
+            return "chosen uniformly, as there are no earlier evaluations"
+        return f"chosen by {evaluations:,} earlier evaluation{'s' * (evaluations != 1)}"
+
 
 def _plain(number: Decimal) -> str:
     """Returns a number as text without exponent or trailing zeros."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eval_pipeline.core.until import Until
+
 Row = Mapping[str, Any]
 
 
@@ -24,10 +26,10 @@ def drawn_text(rows: Sequence[Row]) -> str:
     found = {row["metric"]: row for row in rows if row["look"] == last}
     correct = found["correct"]
     share = f"{100 * correct['value']:.1f}% [{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
-    chosen = f"{correct['evaluations']:,} earlier evaluations" if correct["evaluations"] else "chance alone"
+    chosen = Until.parse(correct["until"]).chosen(correct["evaluations"] or 0)
     asked = f"{correct['turns']:,} of {correct['suite_turns']:,} turns asked"
     parts = [
-        f"{asked} until '{correct['until']}', chosen by {chosen}",
+        f"{asked} until '{correct['until']}', {chosen}",
         f"right in the whole suite {share}, as from a uniform draw of {correct['effective']:,.0f} turns",
     ]
     if (difference := found.get("difference")) is not None:

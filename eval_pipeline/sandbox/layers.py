@@ -5,6 +5,7 @@ contents of the list, the version of Python and the kind of machine, so that equ
 """
 
 import hashlib
+import importlib.util
 import os
 import platform
 import re
@@ -90,10 +91,12 @@ def install(layer: Layer, wheels: Sequence[Path] = ()) -> None:
         wheels: folders with wheels to use instead of the package index.
 
     Raises:
-        EvalError: pip cannot install them; with its last lines.
+        EvalError: pip cannot install them, with its last lines; or there is no pip.
     """
     if layer.installed:
         return
+    if importlib.util.find_spec("pip") is None:  # environments made by uv have none
+        raise EvalError("installing packages needs pip, which this environment lacks: `python -m ensurepip` adds it")
     layer.folder.parent.mkdir(parents=True, exist_ok=True)
     aside = Path(tempfile.mkdtemp(prefix=".installing-", dir=layer.folder.parent))
     try:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.until import Until
+from eval_pipeline.reports.draws import drawn_text
 from eval_pipeline_tests.goldens import golden
 
 RULES = golden("until_rules.yaml")
@@ -43,3 +44,21 @@ def test_any_text_is_a_rule_or_a_usage_error(text: str) -> None:
     except UsageError:
         return
     assert sum([rule.half_width is not None, bool(rule.baseline), rule.usd is not None, rule.ranked]) == 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "evaluations", "words"),
+    [
+        ("±2pp", 0, "chosen uniformly, as there are no earlier evaluations"),
+        ("±2pp", 1, "chosen by 1 earlier evaluation"),
+        ("budget 5usd", 1000, "chosen by 1,000 earlier evaluations"),
+        ("ranked", 3, "chosen uniformly, the same for all that are ranked"),
+    ],
+)
+def test_how_cases_are_chosen_is_told(rule: str, evaluations: int, words: str) -> None:
+    assert Until.parse(rule).chosen(evaluations) == words
+    row = {
+        "look": 1, "metric": "correct", "value": 0.5, "low": 0.4, "high": 0.6, "evaluations": evaluations, "turns": 10,
+        "suite_turns": 20, "until": Until.parse(rule).label(), "effective": 10.0, "stopped": None,
+    }  # fmt: skip
+    assert drawn_text([row]).startswith(f"10 of 20 turns asked until '{row['until']}', {words}; ")

@@ -218,7 +218,7 @@ def test_several_are_ranked_by_the_same_cases(
     said = drawn.cli(*ranked, "--model-version", "good")
     assert (said.code, "small has one model version to rank; name two or more" in said.err) == (2, True), said.text
     said = drawn.cli("plan", *(part for part in command[1:] if part != "--no-report"))
-    assert "until     ranked: the same cases for all, chosen uniformly" in said.out, said.text
+    assert "until     ranked: chosen uniformly, the same for all that are ranked" in said.out, said.text
     assert not puppet.asked
 
     places = [Partition("small", name, DAY) for name in names]

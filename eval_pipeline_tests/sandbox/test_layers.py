@@ -78,6 +78,12 @@ def test_only_wheels_with_the_hash_are_installed(tmp_path: Path) -> None:
     install(layer, [])  # nothing is asked for again
 
 
+def test_an_environment_without_pip_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(EvalError, match="needs pip, which this environment lacks: `python -m ensurepip` adds it"):
+        install(listed(tmp_path, wheel(tmp_path / "wheels")), [tmp_path / "wheels"])
+
+
 @pytest.mark.parametrize("tier", ["bwrap", "sandlock", "unsafe"])
 def test_snippets_import_the_packages_and_cannot_change_them(
     tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -78,6 +78,24 @@ def test_another_way_to_write_it_is_right_and_remembered(
     assert wrong_input(case.turns[0].gold, other) == {}
 
 
+@needs_sandbox
+@pytest.mark.parametrize("said", ["LookupError('none')", "ValueError('[]')", "ValueError('{}')", "ValueError('3')"])
+def test_code_cannot_say_itself_that_it_is_right_or_that_there_is_nothing_to_check(
+    said: str, home: Lab, tmp_path: Path
+) -> None:
+    """It may fail at one run and not at another, e.g. by the clock."""
+    gold = _case(tmp_path).turns[0].gold
+    found = wrong_input(gold, f"{MEAN}\nraise {said}")
+    assert found == {"kind": "", "input": "", "expected": "", "returned": said.split("'")[1]}
+
+
+@needs_sandbox
+def test_a_function_without_other_inputs_is_not_checked_on_any(home: Lab, tmp_path: Path) -> None:
+    code = "def double(number):\n    return 2 * number"
+    tests = "def check(candidate):\n    assert candidate(2) == 4\n\ncheck(double)"
+    assert wrong_input(_case(tmp_path, code, tests).turns[0].gold, f"{code} + 0") is None
+
+
 @pytest.mark.parametrize(
     "tests",
     ["assert middle(pd.DataFrame({'A': [1]}), 'A') == 1", TESTS.replace("check(middle)", "check(pd.DataFrame)")],

@@ -15,6 +15,7 @@ from eval_pipeline.variants.snippets import inputs_snippet
 
 _CHECKED = re.compile(r"^check\((?P<name>\w+)\)\s*\Z", re.M)
 _NONE = "LookupError"
+_FIELDS = ("kind", "input", "expected", "returned")
 
 
 def checked_function(gold: PandasGold) -> str | None:
@@ -55,15 +56,36 @@ def wrong_input(gold: PandasGold, code: str) -> Json:
 
 
 def _run(gold: PandasGold, name: str, code: str) -> Json:
+    found = _checked(gold, name, code)
+    if found is None:
+        return {}
+    if found.exception == _NONE and _has_no_other(gold, name):
+        return None
+    return _told(found.message)
+
+
+def _checked(gold: PandasGold, name: str, code: str) -> SnippetFailed | None:
+    """Returns how code fails on other inputs; None if it is right on all."""
     assert gold.tests is not None
     assert gold.code is not None
     tests = Assertions(inputs_snippet(gold.code, gold.tests, name), gold.code)
     found = sandbox(gold.context.layer).run(code, {}, tests=tests)
-    if not isinstance(found, SnippetFailed):
-        return {}
-    if found.exception == _NONE:
-        return None
+    return found if isinstance(found, SnippetFailed) else None
+
+
+def _has_no_other(gold: PandasGold, name: str) -> bool:
+    """Whether there are no other inputs. The reference code is asked: any other code may raise the same exception."""
+    assert gold.code is not None
+    found = _checked(gold, name, gold.code)
+    return found is not None and found.exception == _NONE
+
+
+def _told(message: str) -> Json:
+    """Returns what the check says. Code that ends in another way may have any message, JSON of its own too."""
     try:
-        return dict(parse_json(found.message))
-    except ValueError:  # it ended in another way, e.g. took too long
-        return {"kind": "", "input": "", "expected": "", "returned": found.message}
+        told = parse_json(message)
+    except (ValueError, RecursionError):
+        told = None
+    if isinstance(told, dict) and told.keys() == set(_FIELDS) and all(isinstance(one, str) for one in told.values()):
+        return told
+    return {"kind": "", "input": "", "expected": "", "returned": message}
