@@ -88,12 +88,13 @@ def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
 def _in_turn(stage: Stage, inputs: Inputs) -> Iterator[None]:
     """Makes sure that only one run at a time asks for an evaluation, and only one compares a suite's evaluations.
 
-    Otherwise a run that looked at an older state of the record could write last.
+    Otherwise a run that looked at an older state of the record could write last. Of a stage in shards, one run would
+    remove the parts that the other is about to read.
     """
     if stage.asks:
         with partition_lock(inputs.workspace, inputs.place, inputs.progress):
             yield
-    elif stage.whole_suite:
+    elif stage.whole_suite or stage.shards:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
         with locked(inputs.workspace.home.root.joinpath("locks", *folders, f"{stage.name}.lock"), inf):
             yield

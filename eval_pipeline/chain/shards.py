@@ -123,7 +123,7 @@ def run_shard(task: Task) -> dict[str, Json]:
     inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
     path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
     if not path.exists():
-        told["tier"] = admit(inputs.track)
+        told["tier"] = admit(inputs.workspace, inputs.track)
         stage = stage_of(inputs.track, _text(task, "stage"))
         _check_same(stage, inputs, task)
         within = range(int(task["first"]), int(task["end"]))

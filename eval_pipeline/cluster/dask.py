@@ -97,7 +97,12 @@ class DaskCluster:
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         future = self._client.submit(work, dict(task), pure=False)
-        future.add_done_callback(lambda _: loop.call_soon_threadsafe(ended.set))
+
+        def wake(_: Any) -> None:
+            with suppress(RuntimeError):  # the loop has ended, so that nobody waits any more
+                loop.call_soon_threadsafe(ended.set)
+
+        future.add_done_callback(wake)
         try:
             while not ended.is_set():
                 with suppress(TimeoutError):
@@ -105,9 +110,7 @@ class DaskCluster:
                 self._check_alive()
             return await asyncio.to_thread(self._result, future)
         finally:
-            if not future.done():
-                with suppress(Exception):  # the scheduler may be gone
-                    self._client.cancel([future], asynchronous=True)
+            future.release()  # the scheduler forgets the task, if the caller no longer waits for it
 
     def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> list[Mapping[str, Json]]:
         """See `Cluster.everywhere`."""

@@ -35,6 +35,10 @@ class DamagedFileError(StoreError):
     """A file's contents differ from what was written to it."""
 
 
+class LockedError(StoreError):
+    """Another process holds a lock for longer than one waits."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One problem in an input file.

@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.asking.journal.checking import check_journal
@@ -151,7 +152,7 @@ def _servers(_: Workspace) -> Iterator[Finding]:
         yield Finding(f"engine {found.server}", found.fine, found.text, found.remedy)
 
 
-def _cluster(_: Workspace) -> Iterator[Finding]:
+def _cluster(workspace: Workspace) -> Iterator[Finding]:
     """Yields a finding for each worker of `EVAL_CLUSTER`; none without a cluster."""
     from eval_pipeline.cluster.port import open_cluster
     from eval_pipeline.workspace.workers import told
@@ -159,8 +160,9 @@ def _cluster(_: Workspace) -> Iterator[Finding]:
     opened = open_cluster()
     if opened is None:
         return
+    home = workspace.home
     with opened as cluster:
-        for found in cluster.everywhere(told):
+        for found in cluster.everywhere(partial(told, str(home.root.absolute()), str(home.data.absolute()))):
             held = ", ".join(map(str, found["keys"]))
             text = f"process {found['pid']}, {found['sandbox'] or 'no sandbox'}" + (f"; has {held}" if held else "")
             remedy = "start it without keys of providers, where bubblewrap or Landlock works (docs/scale.md)"

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from eval_pipeline.chain.wholeness import gate
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.publishing import Closed, close_run, left_out, publish_together
+from eval_pipeline.stages.publishing import Closed, close_run, left_out, mark_failed, publish_together
 from eval_pipeline.store.listing import verify_files
 from eval_pipeline.store.publish import Published
 from eval_pipeline.store.record import RecordKey
@@ -54,7 +54,8 @@ class Publication:
     def publish(self) -> None:
         """Publishes the closed evaluations, and those that processes left which died before they could.
 
-        If one evaluation is damaged, each is published by itself, so that it does not stop the others.
+        If one evaluation is damaged, each is published by itself, so that it does not stop the others. Where another
+        process holds the store's lock all have failed, instead of each waiting as long again.
         """
         runs = list(self._closed.values())
         if not runs:
@@ -65,11 +66,11 @@ class Publication:
                 whole = [partition for partition in left if self._is_whole(partition)]
                 published = publish_together(runs, shut, whole)
             self._note_outcome(runs, published)
-        except StoreError as error:
-            if len(runs) == 1:
-                self.outcome[runs[0].inputs.place] = error
-            else:
-                self._publish_each(runs)
+        except LockedError as error:
+            mark_failed(runs)
+            self.outcome |= {closed.inputs.place: error for closed in runs}
+        except StoreError:
+            self._publish_each(runs)
         self._closed.clear()
         self._note.clear()
 
@@ -88,6 +89,7 @@ class Publication:
             try:
                 self._note_outcome([closed], publish_together([closed], shut))
             except StoreError as error:
+                mark_failed([closed])
                 self.outcome[closed.inputs.place] = error
 
     def _note_outcome(self, runs: Sequence[Closed], published: Published) -> None:

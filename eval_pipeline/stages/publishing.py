@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.attempts.spending import ended_as
@@ -70,7 +70,12 @@ def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> S
         held: its tables.
         gate: returns why a partition must not be published.
     """
-    return published_as(inputs, held, publish_together([close_run(inputs)], gate))
+    closed = close_run(inputs)
+    try:
+        return published_as(inputs, held, publish_together([closed], gate))
+    except StoreError:
+        mark_failed([closed])
+        raise
 
 
 def published_as(inputs: Inputs, held: Sequence[Table], published: Published) -> StageResult:
@@ -94,7 +99,7 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
         also: further evaluations, which must pass the gate.
 
     Raises:
-        StoreError: publishing failed; the runs are then marked as failed.
+        StoreError: publishing failed. The runs are not marked as failed, as the error may concern only one of them.
     """
     first = runs[0].inputs
     record, known = first.record, {closed.keys[0]: closed.files for closed in runs}
@@ -108,11 +113,17 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
     try:
         with busy(first.progress, first.label("publishing") if len(runs) == 1 else "publishing"):
             return publish(record, first.workspace.home.store, further_tables(), list(keys), refuse, trusted=())
-    except BaseException:
-        for inputs in (closed.inputs for closed in runs):
-            with suppress(EvalError):  # the error of publishing is the one to report
-                record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
+    except BaseException as error:
+        if not isinstance(error, StoreError):
+            mark_failed(runs)
         raise
+
+
+def mark_failed(runs: Sequence[Closed]) -> None:
+    """Marks runs as failed that were closed and could not be published."""
+    for inputs in (closed.inputs for closed in runs):
+        with suppress(EvalError):  # the error of publishing is the one to report
+            record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
 
 
 def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> Published:

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import LockedError, StoreError
 
 _DAY = 86_400
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -104,7 +104,8 @@ def locked(path: Path, seconds: float) -> Iterator[int]:
     """Holds an exclusive file lock, which the kernel releases when the process dies; yields the open file descriptor.
 
     Raises:
-        StoreError: another process still holds the lock after `seconds`, or the file cannot be created.
+        LockedError: another process still holds the lock after `seconds`.
+        StoreError: the file cannot be created.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -154,7 +155,7 @@ def _acquire(handle: int, path: Path, deadline: float) -> None:
             return
         except BlockingIOError:
             if time.monotonic() >= deadline:
-                raise StoreError(f"another process has locked {path}; wait for it to finish, or end it") from None
+                raise LockedError(f"another process has locked {path}; wait for it to finish, or end it") from None
         except OSError as error:
             raise StoreError(f"cannot lock {path}: {error.strerror}; its file system must support flock") from error
         time.sleep(pause)

@@ -4,6 +4,7 @@ A part is named by what it is made of, appears whole or not at all, and is never
 at the same time, the first part wins.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,7 +22,8 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
 _END = "rows"
-"""Key of the last line of a part, which says how many rows it has."""
+"""Key of the last line of a part, which says how many rows it has, and the SHA-256 of the lines before it."""
+_TRIES = 100
 
 
 def part_path(inputs: Inputs, stage: str, name: str) -> Path:
@@ -40,7 +42,8 @@ class PartOutputs(Outputs):
     def __init__(self, inputs: Inputs, tables: Sequence[Table], stack: ExitStack, file: TextIO) -> None:
         super().__init__(inputs, tables, {}, stack)
         self._file = file
-        self.written = 0
+        self._digest = hashlib.sha256()
+        self._written = 0
 
     def rows(self, table: Table, group: int = GROUP) -> Columns[Mapping[str, Any]]:
         """Returns a writer that takes rows."""
@@ -53,9 +56,15 @@ class PartOutputs(Outputs):
 
     def line(self, table: str, columns: Mapping[str, Sequence[Any]]) -> None:
         """Writes rows of a table, as columns."""
-        json.dump({"table": table, "columns": columns}, self._file)
-        self._file.write("\n")
-        self.written += len(next(iter(columns.values())))
+        text = json.dumps({"table": table, "columns": columns}) + "\n"
+        self._file.write(text)
+        self._digest.update(text.encode())
+        self._written += len(next(iter(columns.values())))
+
+    def end(self) -> None:
+        """Writes the last line."""
+        self.flush()
+        self._file.write(json.dumps({_END: self._written, "sha256": self._digest.hexdigest()}) + "\n")
 
 
 class _PartTable:
@@ -75,14 +84,11 @@ def open_part(inputs: Inputs, tables: Sequence[Table], path: Path) -> Iterator[P
     """
     temporary = temporary_path(path)
     try:
-        make_folders(path.parent)
-        sweep(path.parent)
-        with temporary.open("x") as file, ExitStack() as stack:
+        with _opened(temporary) as file, ExitStack() as stack:
+            sweep(path.parent)
             outputs = PartOutputs(inputs, tables, stack, file)
             yield outputs
-            outputs.flush()
-            json.dump({_END: outputs.written}, file)
-            file.write("\n")
+            outputs.end()
             file.flush()
             os.fsync(file.fileno())
         with suppress(FileExistsError):
@@ -93,6 +99,15 @@ def open_part(inputs: Inputs, tables: Sequence[Table], path: Path) -> Iterator[P
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def _opened(path: Path) -> TextIO:
+    """Makes a file and its folder, which another run removes if it is empty when that run ends."""
+    for _ in range(_TRIES):
+        with suppress(FileNotFoundError):
+            make_folders(path.parent)
+            return path.open("x", encoding="utf-8")
+    raise StoreError(f"cannot make {path}: its folder is removed again and again")
 
 
 def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -106,21 +121,22 @@ def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         raise StoreError(
             f"a worker has computed {path}, but it is not there; give workers the same home at the same path"
         )
-    found, said = 0, None
+    found, digest, end = 0, hashlib.sha256(), None
     try:
-        with path.open() as file:
+        with path.open("rb") as file:
             for text in file:
                 line = json.loads(text)
                 if _END in line:
-                    said = line[_END]
+                    end = line
                     break
+                digest.update(text)
                 names = list(line["columns"])
                 for values in zip(*line["columns"].values(), strict=True):
                     found += 1
                     yield line["table"], dict(zip(names, values, strict=True))
     except (OSError, ValueError, KeyError, TypeError):
-        said = None
-    if said != found:
+        end = None
+    if end != {_END: found, "sha256": digest.hexdigest()}:
         with suppress(OSError):
             path.unlink()
         raise DamagedFileError(f"{path} is not what was written to it; it is removed, run again to compute it again")

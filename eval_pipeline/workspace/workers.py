@@ -4,16 +4,17 @@ import os
 import socket
 import sys
 import time
-from functools import lru_cache
+from contextlib import suppress
 from pathlib import Path
 
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.private import make_private
 from eval_pipeline.providers.registry import all_traits
 from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
+from eval_pipeline.suites.headers import SUITE_FILE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import worker_tier_of
 from eval_pipeline.workspace.workspace import Workspace
@@ -22,26 +23,42 @@ _LOOK_S = 5.0
 
 
 def at_home(home: str, data: str) -> Workspace:
-    """Makes the run's home that of this process, since tracks find databases by it."""
+    """Makes the run's home that of this process, since tracks find databases by it.
+
+    The workspace is kept as long as the suites and model versions are the same, with what the cases of a suite share.
+    """
     os.environ.update(EVAL_HOME=home, EVAL_DATA=data)
     make_private(Path(home))
-    return _workspace(home, data)
+    found = Home(Path(home), Path(data))
+    state = _state(found)
+    if _workspaces.get(found, (None,))[0] != state:
+        _workspaces[found] = (state, Workspace(found))
+    return _workspaces[found][1]
 
 
-@lru_cache(maxsize=4)
-def _workspace(home: str, data: str) -> Workspace:
-    """Kept as long as the worker lives, with what the cases of a suite share."""
-    return Workspace(Home(Path(home), Path(data)))
+_State = list[tuple[str, int, int]]
+_workspaces: dict[Home, tuple[_State, Workspace]] = {}
 
 
-def admit(track: Track) -> str | None:
+def _state(home: Home) -> _State:
+    """Identifies the contents of the files that say which suites and model versions there are."""
+    headers = (path for folder in home.suite_folders for path in sorted(folder.glob(f"*/{SUITE_FILE}")))
+    found: _State = []
+    for path in (*home.model_version_files, *headers):
+        with suppress(OSError):
+            status = path.stat()
+            found.append((str(path), status.st_mtime_ns, status.st_size))
+    return found
+
+
+def admit(workspace: Workspace, track: Track) -> str | None:
     """Returns the sandbox in which this worker confines what models of the track wrote; None if they need none.
 
     Raises:
         UsageError: it holds keys of providers, or its code has changed since it was started.
         NoSandboxError: it has no sandbox.
     """
-    if held := _keys():
+    if held := _keys(workspace):
         raise UsageError(
             f"a worker on {socket.gethostname()} has {', '.join(held)}: workers run what models wrote and ask nobody; "
             "start it without"
@@ -50,12 +67,15 @@ def admit(track: Track) -> str | None:
     return worker_tier_of(track)
 
 
-def _keys() -> list[str]:
-    names = {traits.key_variable for traits in all_traits().values() if traits.key_variable}
-    return sorted(name for name in names if os.environ.get(name))
+def _keys(workspace: Workspace) -> list[str]:
+    """Returns the variables with keys of providers that this process has, under names of the project's own too."""
+    names = {traits.key_variable for traits in all_traits().values()}
+    with suppress(InputError):  # a provider that only the asking process has
+        names |= {str(version.options.get("api_key_env") or "") for version in workspace.model_versions.values()}
+    return sorted(name for name in names if name and os.environ.get(name))
 
 
-def told() -> dict[str, Json]:
+def told(home: str, data: str) -> dict[str, Json]:
     """Returns what a worker says of itself: host, process, sandbox (None without one), and the keys that it holds."""
     found = diagnose()
     allowed = os.environ.get(ENVIRONMENT) != UNSAFE
@@ -63,7 +83,7 @@ def told() -> dict[str, Json]:
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "sandbox": found.title if allowed else None,
-        "keys": _keys(),
+        "keys": _keys(at_home(home, data)),
     }
 
 

@@ -1,5 +1,7 @@
 """Dask behind the port: a real scheduler and a real worker on this machine, shared by these tests."""
 
+import asyncio
+import gc
 import json
 import os
 import shutil
@@ -117,6 +119,22 @@ def test_an_error_of_the_work_is_its_sentence(cluster: Cluster, tmp_path: Path) 
     with pytest.raises(UsageError, match=r"^t1 fails$"):
         list(cluster.map(sleep, given))
     assert not list(tmp_path.glob("t3.*"))  # nothing further was begun
+
+
+def test_a_call_that_nobody_waits_for_any_more_is_dropped(
+    cluster: Cluster, tmp_path: Path, recwarn: pytest.WarningsRecorder, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def given_up() -> None:
+        calls = [cluster.call(sleep, task) for task in tasks(tmp_path, 3, 1.0)]
+        with pytest.raises(TimeoutError):
+            await asyncio.wait_for(asyncio.gather(*calls), 0.3)
+
+    asyncio.run(given_up())
+    gc.collect()
+    assert not [str(one.message) for one in recwarn if one.category is RuntimeWarning]
+    time.sleep(1.5)
+    assert began(tmp_path) <= 1
+    assert "Error in callback" not in caplog.text
 
 
 def test_a_killed_worker_costs_the_shard_that_it_had(cluster: Cluster, tmp_path: Path) -> None:

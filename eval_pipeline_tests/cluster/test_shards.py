@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -25,12 +26,12 @@ from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages.attempts import rows
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace import workers
+from eval_pipeline.workspace import parts, workers
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
-from eval_pipeline_tests.support import DAY, Lab, Puppet, number
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, number
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
 TABLES = ("evidence", "measured_evidence")
@@ -177,6 +178,63 @@ def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) ->
     assert small.one("SELECT count(*) FROM evidence") == 3
 
 
+def test_a_part_in_which_a_value_has_changed_is_not_used(small: Lab, cluster: InThisProcess) -> None:
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(small)
+    (part,) = small.home.parts.rglob("*.jsonl")
+    damaged = part.read_text().replace('"equal"', '"EQUAL"')
+    assert damaged != part.read_text()
+    part.write_text(damaged)
+    cluster.dies_after = None
+    with pytest.raises(DamagedFileError, match="is not what was written to it"):
+        compared(small)
+    compared(small)
+    assert small.sql("SELECT DISTINCT verdict FROM evidence") == [("equal",)]
+
+
+def test_two_runs_of_an_evaluation_take_turns(small: Lab, cluster: InThisProcess) -> None:
+    """Otherwise the first to end removes the parts that the other is about to read."""
+    others = list[Thread]()
+
+    def meanwhile(tasks: Sequence[Task]) -> Sequence[Task]:
+        if not others:
+            others.append(Thread(target=compared, args=(small,)))
+            others[0].start()
+            others[0].join(0.5)
+        return tasks
+
+    cluster.order = meanwhile
+    compared(small)
+    others[0].join()
+    assert len(cluster.ran) == len(cluster.tasks)
+    assert small.one("SELECT count(*) FROM evidence") == 3
+
+
+def test_a_folder_that_another_run_removes_is_made_again(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    made = list[Path]()
+    real = parts.make_folders
+
+    def removed_once(folder: Path) -> None:
+        real(folder)
+        made.append(folder)
+        if len(made) == 1:
+            folder.rmdir()
+
+    monkeypatch.setattr(parts, "make_folders", removed_once)
+    compared(small)
+    assert small.one("SELECT count(*) FROM evidence") == 3
+
+
+def test_a_worker_knows_suites_that_came_after_it_was_started(small: Lab, cluster: InThisProcess) -> None:
+    compared(small)
+    small.suite("later", TWO_CASES)
+    compared(small, "later")
+    assert len(list((small.home.record / "evidence").rglob("*.parquet"))) == 2
+
+
 def test_the_first_part_wins(small: Lab, cluster: InThisProcess) -> None:
     cluster.dies_after = 1
     with pytest.raises(KeyboardInterrupt):
@@ -225,6 +283,16 @@ def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(UsageError, match="has OPENAI_API_KEY: workers run what models wrote and ask nobody") as caught:
         compared(small)
     assert "sk-1" not in str(caught.value)
+
+
+def test_a_key_under_a_name_of_the_projects_own_is_a_key(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    own = {"name": "ours", "provider": "openai", "model": "m", "options": {"api_key_env": "OUR_KEY"}}
+    small.versions({"name": "puppet", "provider": "puppet"}, own)
+    monkeypatch.setenv("OUR_KEY", "sk-1")
+    with pytest.raises(UsageError, match="has OUR_KEY: workers run what models wrote"):
+        compared(small)
 
 
 def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:

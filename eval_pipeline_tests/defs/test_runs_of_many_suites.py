@@ -14,16 +14,20 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import EARLIER, earlier_tag, run_context
 from eval_pipeline.defs.running import launch, storage
 from eval_pipeline.defs.running.instance import sweep_home
 from eval_pipeline.defs.running.outcomes import Finished
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.providers.base import Call
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import REPORTS
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response
 
@@ -180,3 +184,24 @@ def test_few_databases_are_open_however_many_runs_there_are(tmp_path: Path) -> N
         assert len(databases - {"index.db"}) <= storage.OPEN_RUNS
         assert f"run{number}.db" in databases
     log.dispose()
+
+
+def test_what_is_complete_is_published_though_the_comparing_is_interrupted(
+    three: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noted = list[str]()
+
+    def interrupted(stage: Stage, inputs: Inputs) -> StageResult:
+        if stage.name in COMPARING:
+            noted.extend(path.read_text() for path in three.home.unpublished.glob("*"))
+            os.kill(os.getpid(), signal.SIGINT)
+        return run_stage(stage, inputs)
+
+    monkeypatch.setattr(suite_assets, "run_stage", interrupted)
+    with handlers_kept():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        with pytest.raises(KeyboardInterrupt):
+            launched(three, "puppet", suites=["s0", "s1"])
+    assert '"s0"' in "".join(noted), "a kill would be told"
+    assert three.sql("SELECT suite, status FROM runs") == [("s0", "complete")]
+    assert not list(three.home.unpublished.glob("*"))

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
+from eval_pipeline.stages import publishing
 from eval_pipeline.store.publish import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
@@ -112,6 +113,27 @@ def test_one_that_is_damaged_stops_no_other_and_has_failed(three: Lab) -> None:
     assert isinstance(failed, StoreError)
     assert str(damaged) in str(failed)
     assert [row["status"] for row in run_rows(three.workspace(), PLACES["b"])] == ["failed"]
+    for name in "ac":
+        assert [row["status"] for row in run_rows(three.workspace(), PLACES[name])] == ["complete"]
+    assert three.sql("SELECT suite, status FROM runs ORDER BY ALL") == [("a", "complete"), ("c", "complete")]
+
+
+def test_all_wait_once_for_a_store_that_another_process_keeps_locked(
+    three: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited = list[float]()
+
+    def held(*_: object, **__: object) -> Published:
+        waited.append(600.0)
+        raise LockedError("another process has locked it")
+
+    monkeypatch.setattr(publishing, "publish", held)
+    publication = closed(three, *PLACES)
+    publication.publish()
+    assert len(waited) == 1
+    assert {type(told) for told in publication.outcome.values()} == {LockedError}
+    for place in PLACES.values():
+        assert [row["status"] for row in run_rows(three.workspace(), place)] == ["failed"]
 
 
 def test_what_another_run_changes_before_the_end_must_be_whole_to_be_published(three: Lab) -> None:

@@ -1,12 +1,12 @@
 """The resource of all assets: workspace and progress."""
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.operations.publication import Publication
-from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 
@@ -18,15 +18,14 @@ class EvaluationResource:
         examples: (suite, stage, model version) → excerpt of an answer on which the stage failed; shown on a terminal
             only.
         publication: publishes the evaluations of all Dagster runs of a command; None if each run publishes its own.
-        made: (run id, suite) → stages of an evaluation that have succeeded, and their inputs.
     """
 
     workspace: Workspace = field(default_factory=lambda: Workspace(find_home()))
     progress: Progress = field(default_factory=Silent)
     examples: dict[tuple[str, str, str], str] = field(default_factory=dict)
     publication: Publication | None = None
-    made: dict[tuple[str, str], dict[str, Inputs]] = field(default_factory=dict)
     _of_runs: dict[str, Publication] = field(default_factory=dict)
+    _made: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
     def publication_of(self, run_id: str) -> Publication:
         """Returns what the evaluations of a Dagster run are published by."""
@@ -36,6 +35,14 @@ class EvaluationResource:
             self._of_runs.clear()  # earlier runs of this process have ended
             self._of_runs[run_id] = Publication(self.workspace)
         return self._of_runs[run_id]
+
+    def completes(self, run_id: str, suite: str, stage: str, planned: Collection[str]) -> bool:
+        """Notes that a stage of a suite's evaluation has succeeded; returns whether it is the last one planned."""
+        for of in [of for of in self._made if of[0] != run_id]:
+            del self._made[of]  # earlier runs of this process have ended
+        made = self._made.setdefault((run_id, suite), set())
+        made.add(stage)
+        return made >= set(planned)
 
 
 @dg.definitions

@@ -129,7 +129,6 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 try:
                     found = _of_night(context, stage, found, tags.get(PART))
                     if stage.name == PUBLISHED:
-                        _close_all(context, evaluation, found)
                         told = _published(evaluation.publication_of(context.run.run_id), stage, place, found)
                     else:
                         told = [_evaluated(context, evaluation, stage, place, found)]
@@ -163,10 +162,17 @@ def _evaluated(
     if any(check.blocking and not verdict.passed for check, verdict in found):
         end_run(workspace, partition, run_id, FAILED)
         return materialised(stage, place, inputs, result, found)
-    evaluation.made.setdefault((run_id, inputs.suite), {})[stage.name] = inputs
     if not _publishes(context, inputs.suite):
         end_run(workspace, partition, run_id, ended_as(inputs))
+    elif evaluation.completes(run_id, inputs.suite, stage.name, _planned(context, inputs.suite)):
+        evaluation.publication_of(run_id).close(inputs.anew())
     return materialised(stage, place, inputs, result, found)
+
+
+def _planned(context: dg.AssetExecutionContext, suite: str) -> set[str]:
+    """Returns the stages of a suite's evaluation that the Dagster run includes, without those that deliver it."""
+    planned = {key.path[-1] for key in context.job_def.asset_layer.selected_asset_keys if key.path[0] == suite}
+    return planned - {*INGESTING, *COMPARING, *DELIVERING}
 
 
 def _of_night(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs, part: str | None) -> Inputs:
@@ -183,30 +189,13 @@ def _of_night(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs, p
     return inputs.anew(scope=night.scope)
 
 
-def _close_all(context: dg.AssetExecutionContext, evaluation: EvaluationResource, inputs: Inputs) -> None:
-    """Closes all evaluations of the Dagster run, so that they are published together.
-
-    Because of the priorities of steps, all that comes before publishing has been done, or has failed.
-    """
-    publication = evaluation.publication_of(context.run.run_id)
-    if publication.holds(inputs.place):
-        return
-    publication.close(inputs)
-    planned: dict[str, set[str]] = {}
-    others = {*INGESTING, *COMPARING, *DELIVERING}
-    for key in context.job_def.asset_layer.selected_asset_keys:
-        planned.setdefault(key.path[0], set()).add(key.path[-1])
-    for (run_id, suite), made in list(evaluation.made.items()):
-        if run_id != context.run.run_id:
-            del evaluation.made[run_id, suite]
-        elif PUBLISHED in planned.get(suite, ()) and not planned[suite] - others - made.keys():
-            found = next(iter(made.values())).anew()
-            if not publication.holds(found.place):
-                publication.close(found)
-
-
 def _published(publication: Publication, stage: Stage, place: Place, inputs: Inputs) -> list[Told]:
-    """Publishes an evaluation, with all others that wait for it; returns nothing if it has to wait itself."""
+    """Publishes an evaluation, with all others that wait for it; returns nothing if it has to wait itself.
+
+    Steps that deliver have the lowest priority, so that all other evaluations of the run are closed, or have failed.
+    """
+    if not publication.holds(inputs.place):
+        publication.close(inputs)  # the run has no other stage of it
     if not publication.waiting:
         publication.publish()
     outcome = publication.outcome.get(inputs.place)

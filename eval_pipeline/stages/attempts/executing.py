@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from eval_pipeline.cluster.port import Cluster, Task, open_cluster
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.tracks.capabilities import executor_of
@@ -66,7 +67,7 @@ def execute_there(task: Task) -> dict[str, Json]:
     suite = str(task["suite"])
     workspace = at_home(str(task["home"]), str(task["data"]))
     track = workspace.track(suite)
-    admit(track)
+    admit(workspace, track)
     if _code(workspace, suite) != task["code"]:
         raise refuse_other_code()
     artefact = track.artefact_from_json(parse_json(str(task["artefact"])))
@@ -92,9 +93,11 @@ def _code(workspace: Workspace, suite: str) -> str:
 
 
 def _case(workspace: Workspace, suite: str, case_id: str) -> Case:
-    cases = workspace.cases(suite)
-    held = {"of": suite, "cases": str(id(cases))}
-    found: dict[str, Case] = workspace.remembered("cases by id", held, lambda: {case.id: case for case in cases})
+    header = workspace.record.header(CASES, RecordKey.of_suite(suite))
+    held = {"of": suite, CASES.name: header.content_hash if header else ""}
+    found: dict[str, Case] = workspace.remembered(
+        "cases by id", held, lambda: {case.id: case for case in workspace.cases(suite)}
+    )
     return found[case_id]
 
 
