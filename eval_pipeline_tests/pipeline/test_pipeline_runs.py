@@ -156,7 +156,7 @@ def test_a_run_whose_recovery_failed_says_so(small: Lab, puppet: type[Puppet]) -
 def test_a_run_that_could_not_be_published_is_not_complete(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     small.evaluate()
 
-    def full(*_: object) -> None:
+    def full(*_: object, **__: object) -> None:
         assert rows(small)["run"]["status"] == "complete", "the row is published with the rest"
         raise StoreError("no room")
 
