@@ -80,6 +80,8 @@ class Peer:
             "PROMPTFOO_CONFIG_DIR": str(folder),
             "PROMPTFOO_DISABLE_TELEMETRY": "1",
             "PROMPTFOO_DISABLE_UPDATE": "1",
+            "PROMPTFOO_DISABLE_DEBUG_LOG": "1",  # with thousands of samples its log is written after it was closed
+            "PROMPTFOO_DISABLE_ERROR_LOG": "1",
             "DEEPEVAL_TELEMETRY_OPT_OUT": "YES",
             "HF_HUB_OFFLINE": "1",
         }
