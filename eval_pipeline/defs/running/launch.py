@@ -146,7 +146,7 @@ class _Command:
             # The first run that needs them reads files and cases; the last run compares all model versions.
             done = {(suite, asset) for suite in read for asset in INGESTING}
             done |= {(suite, asset) for suite in suites if self._last[suite] != name for asset in COMPARING}
-            job = self._job(suites, lambda key: key not in done)  # noqa: B023
+            job = self._job(suites, partial(_remains, done))
             result = _execute(self._instance, job, name, self._tags, earlier.setdefault(name, []))
             earlier[name].append(result.run_id)
             for found in finished(result, suites, name, self._evaluation.examples):
@@ -181,6 +181,11 @@ class _Command:
 
     def _job(self, suites: Sequence[str], chosen: Callable[[tuple[str, str]], bool]) -> dg.JobDefinition:
         return _job(self._evaluation, suites, lambda key: key[1] not in self._skipped and chosen(key))
+
+
+def _remains(done: Collection[tuple[str, str]], key: tuple[str, str]) -> bool:
+    """Whether an asset of a suite is still to be made."""
+    return key not in done
 
 
 def _delivers(compared: Collection[str], key: tuple[str, str]) -> bool:
