@@ -16,7 +16,7 @@ from uuid import uuid4
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.durable import locked
+from eval_pipeline.store.durable import locked, replace_durably
 
 
 class Unpublished:
@@ -24,23 +24,28 @@ class Unpublished:
 
     def __init__(self, home: Home) -> None:
         self._path = home.unpublished / uuid4().hex
+        self._hidden = self._path.with_name(f".{self._path.name}")  # until it is locked, others would take it for left
         self._file = ExitStack()
         self._handle: int | None = None
 
     def add(self, partition: Partition) -> None:
         """Lists an evaluation. Raises StoreError if the file cannot be written."""
         if self._handle is None:
-            self._handle = self._file.enter_context(locked(self._path, 0))
+            self._handle = self._file.enter_context(locked(self._hidden, 0))
         line = json.dumps([partition.suite, partition.model_version, partition.eval_date.isoformat()])
         try:
             os.write(self._handle, f"{line}\n".encode())
+            os.fsync(self._handle)
+            if self._hidden.exists():
+                replace_durably(self._hidden, self._path)
         except OSError as error:
             raise StoreError(f"cannot write {self._path}: {error.strerror}") from error
 
     def clear(self) -> None:
         """Removes the note: everything in it has been published, or reported as failed."""
         if self._handle is not None:
-            self._path.unlink(missing_ok=True)
+            for path in (self._path, self._hidden):
+                path.unlink(missing_ok=True)
             self._handle = None
             self._file.close()
 
@@ -77,7 +82,7 @@ def lag(home: Home) -> str:
 
 def _notes(home: Home) -> list[Path]:
     with suppress(FileNotFoundError):
-        return sorted(home.unpublished.iterdir())
+        return sorted(path for path in home.unpublished.iterdir() if not path.name.startswith("."))
     return []
 
 

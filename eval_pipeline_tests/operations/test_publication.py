@@ -1,5 +1,7 @@
 """Evaluations are published together at the end of a command; what a crash before that leaves is made up for."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -8,11 +10,13 @@ from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.stages import publishing
+from eval_pipeline.store.durable import locked
 from eval_pipeline.store.publish import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
+from eval_pipeline.workspace import unpublished
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
-from eval_pipeline.workspace.unpublished import left_behind
+from eval_pipeline.workspace.unpublished import Unpublished, adopted, left_behind
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab
 
 PLACES = {name: Partition(name, "oracle", DAY) for name in ("a", "b", "c")}
@@ -147,3 +151,31 @@ def test_what_another_run_changes_before_the_end_must_be_whole_to_be_published(t
     refused = publication.outcome[PLACES["b"]]
     assert isinstance(refused, StoreError)
     assert f"b · oracle · {DAY} has no evidence yet; it is not published until a run has completed it" in str(refused)
+
+
+def test_a_note_that_is_just_made_is_not_taken_for_one_that_was_left(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[list[Partition]] = []
+
+    @contextmanager
+    def looked_at_before(path: Path, seconds: float) -> Iterator[int]:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()  # as between the making of the file and its lock
+        with monkeypatch.context() as patched:
+            patched.setattr(unpublished, "locked", locked)
+            with adopted(lab.home) as found:
+                seen.append(found)
+        assert path.exists()
+        with locked(path, seconds) as handle:
+            yield handle
+
+    monkeypatch.setattr(unpublished, "locked", looked_at_before)
+    note = Unpublished(lab.home)
+    note.add(PLACES["a"])
+    monkeypatch.setattr(unpublished, "locked", locked)
+    assert seen == [[]]
+    note.add(PLACES["b"])
+    assert left_behind(lab.home) == [], "its process is alive"
+    (file,) = lab.home.unpublished.iterdir()
+    assert len(file.read_text().splitlines()) == 2
+    note.clear()
+    assert list(lab.home.unpublished.iterdir()) == []
