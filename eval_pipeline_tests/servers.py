@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -112,6 +113,29 @@ def postgres() -> Iterator[dict[str, str]]:
                 role: f"postgresql://{user}@/{DATABASE}?host={folder}"
                 for role, user in (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
             }
+
+
+@contextmanager
+def serving_over_tls(certificate: Path, key: Path) -> Iterator[int]:
+    """A server on a loopback port that speaks TLS with this certificate; its port."""
+    with _folder() as folder, socket.socket() as probe:
+        _run("initdb", "-D", str(folder / "data"), "-U", "root", "-A", "trust", "--no-sync")
+        for source, name in ((certificate, "server.crt"), (key, "server.key")):
+            shutil.copy(source, folder / name)
+            if os.getuid() == 0:
+                os.chown(folder / name, NOBODY, NOBODY)
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+        probe.close()
+        settings = {
+            "ssl": "on", "ssl_cert_file": folder / "server.crt", "ssl_key_file": folder / "server.key", "fsync": "off",
+            "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder,
+        }  # fmt: skip
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        address = f"postgresql://root@/postgres?host={folder}&port={port}"
+        command = _as_nobody(("postgres", "-D", str(folder / "data"), *given))
+        with _serving(command, folder / "log", lambda: psycopg.connect(address).close(), signal.SIGINT):
+            yield port
 
 
 def _bootstrap(data: Path) -> None:
