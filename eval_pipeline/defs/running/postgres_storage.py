@@ -12,14 +12,18 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from dagster import EventLogEntry
+from dagster._core.storage.base_storage import DagsterStorage
+from dagster._core.storage.event_log import EventLogStorage
+from dagster._core.storage.runs import RunStorage
+from dagster._core.storage.schedules import ScheduleStorage
 from dagster._core.storage.sql import create_engine
-from dagster_postgres.storage import DagsterPostgresStorage
+from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from sqlalchemy import Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
-from eval_pipeline.database.session import PATIENCE_S, Session, settings
+from eval_pipeline.database.session import PATIENCE_S, Session, missing, settings
 
 _MAKING = 0x6461_6773_7465_72
 """Key of the advisory lock under which one process at a time makes Dagster's tables."""
@@ -29,22 +33,67 @@ _AWAY = ("refused", "starting up", "shutting down", "closed the connection", "co
 """What libpq says of a server that may be back soon."""
 
 
-class PostgresStorage(DagsterPostgresStorage):
+class PostgresStorage(DagsterStorage, ConfigurableClass):
     """The complete storage, for `open_instance`."""
 
     def __init__(self, inst_data: Any = None) -> None:
         address = database_address()
         if address is None:
             raise UsageError(f"Dagster's storage is in a database, and {DATABASE_URL} is not set")
+        try:
+            from dagster_postgres import PostgresEventLogStorage, PostgresRunStorage, PostgresScheduleStorage
+        except ImportError as error:
+            raise missing() from error
+        url = dagster_url(address)
+        self._inst_data: ConfigurableClassData | None = inst_data
         with closing(Session(address)) as session:
             # The lock ends with the connection, if not before.
             session.run(lambda connection: connection.execute("SELECT pg_advisory_lock(%s)", (_MAKING,)).rowcount)
-            super().__init__(dagster_url(address), inst_data=inst_data)
-        for storage in (self._run_storage, self._event_log_storage, self._schedule_storage):
+            self._run_storage = PostgresRunStorage(url)
+            self._event_log_storage = PostgresEventLogStorage(url)
+            self._schedule_storage = PostgresScheduleStorage(url)
+        storages: tuple[Any, ...] = (self._run_storage, self._event_log_storage, self._schedule_storage)
+        for storage in storages:
             storage._engine.dispose()
-            storage._engine = _engine(self.postgres_url)
+            storage._engine = _engine(url)
         log: Any = self._event_log_storage
         log.store_event = _again(log.store_event)
+        super().__init__()  # type: ignore[no-untyped-call]
+
+    @property
+    def inst_data(self) -> ConfigurableClassData | None:
+        """The settings that this was made from."""
+        return self._inst_data
+
+    @property
+    def run_storage(self) -> RunStorage:
+        """The runs."""
+        return self._run_storage
+
+    @property
+    def event_log_storage(self) -> EventLogStorage:
+        """The events, and the slots of pools."""
+        return self._event_log_storage
+
+    @property
+    def schedule_storage(self) -> ScheduleStorage:
+        """What schedules and sensors have done."""
+        return self._schedule_storage
+
+    @property
+    def run_storage_data(self) -> ConfigurableClassData | None:
+        """None: the parts are made by this class only."""
+        return None
+
+    @property
+    def event_storage_data(self) -> ConfigurableClassData | None:
+        """None, as for runs."""
+        return None
+
+    @property
+    def schedule_storage_data(self) -> ConfigurableClassData | None:
+        """None, as for runs."""
+        return None
 
     @classmethod
     def config_type(cls) -> dict[str, Any]:
