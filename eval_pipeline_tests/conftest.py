@@ -15,12 +15,18 @@ from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 from eval_pipeline.store import publish as publishing
 from eval_pipeline.store.snapshot import Snapshot
+from eval_pipeline_tests import services
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Adds the rule that services are marked."""
+    config.pluginmanager.register(services, "services")
 
 
 @pytest.hookimpl(wrapper=True)

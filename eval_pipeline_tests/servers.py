@@ -1,7 +1,6 @@
 """PostgreSQL and MariaDB of Debian's packages on sockets of the test's, with the roles that docs/sql.md asks for."""
 
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -12,27 +11,14 @@ from pathlib import Path
 
 import psycopg
 import pymysql
-import pytest
+
+from eval_pipeline_tests.services import program
 
 _START_S = 240.0
 NOBODY = 65534
 DATABASE, LOADER, READER = "evals", "loader", "reader"
 
 
-def _program(name: str) -> str | None:
-    places = [*map(str, Path("/usr/lib/postgresql").glob("*/bin")), "/usr/sbin", "/usr/bin"]
-    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *places]))
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skips where a server is not installed; on CI it has to be."""
-    missing = [name for name in programs if _program(name) is None]
-    return pytest.mark.skipif(
-        bool(missing) and not os.environ.get("CI"), reason=f"not installed: {', '.join(missing)} (`make debian`)"
-    )
-
-
-needs_servers = needs("initdb", "postgres", "mariadbd")
 SCRIPTS = Path("/usr/share/mysql")
 _QUICK = (
     "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-log-bin",
@@ -48,7 +34,7 @@ def _run(*command: str, said: str = "") -> None:
 
 def _as_nobody(command: tuple[str, ...]) -> list[str]:
     """PostgreSQL refuses to run as root."""
-    found = _program(command[0])
+    found = program(command[0])
     assert found is not None, f"{command[0]} is not installed"
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
     return [*prefix, found, *command[1:]]

@@ -18,7 +18,7 @@ from eval_pipeline.store.tables import (
     all_tables,
     track_turns_table,
 )
-from eval_pipeline.tracks.capabilities import suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import TRACKS, load_track
 from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline_tests.empty_stores import EmptyStores
