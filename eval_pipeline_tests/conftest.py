@@ -6,6 +6,7 @@ import signal
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -22,6 +23,9 @@ from eval_pipeline_tests import services
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
+if TYPE_CHECKING:
+    from eval_pipeline_tests.servers import StatePostgres
+
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
@@ -30,6 +34,11 @@ settings.load_profile("untimed")
 def pytest_configure(config: pytest.Config) -> None:
     """Adds the rule that services are marked."""
     config.pluginmanager.register(services, "services")
+
+
+def pytest_unconfigure() -> None:
+    """Lets go what `pytest_collection` has set aside, else some libraries complain at the end."""
+    gc.unfreeze()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -118,6 +127,15 @@ def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
         monkeypatch.setattr(f"{page}.drawn", first_drawn)
+
+
+@pytest.fixture(scope="session")
+def state_server() -> "Iterator[StatePostgres]":
+    """A Postgres of this process's own."""
+    from eval_pipeline_tests.servers import state_postgres
+
+    with state_postgres() as server:
+        yield server
 
 
 @pytest.fixture

@@ -57,8 +57,8 @@ def services_of(command: str) -> set[str]:
 
 _started: set[str] = set()
 """Those that this process has started since a test or fixture began."""
-_of_fixtures: dict[tuple[str, str], set[str]] = {}
-"""Those that fixtures have started, by place and name: whoever uses such a fixture later uses the service too."""
+_of_fixtures: dict[tuple[str, str, str], set[str]] = {}
+"""Those that fixtures have started, by place, name and parameter: who uses such a fixture later uses them too."""
 
 
 def _hear(event: str, arguments: tuple[Any, ...]) -> None:
@@ -80,14 +80,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only tests with services run, files without the mark are not even imported: that takes longest."""
-    if config.option.markexpr.startswith(MARK) and collection_path.suffix == ".py":
-        return f"mark.{MARK}(" not in collection_path.read_text() or None
-    return None
+    """Where only tests with services run, files that cannot have any are not even imported: that takes longest.
+
+    The mark is in the file, or in a `conftest.py` with its fixtures.
+    """
+    if not config.option.markexpr.startswith(MARK) or collection_path.suffix != ".py":
+        return None
+    above = (folder / "conftest.py" for folder in collection_path.parents if folder.is_relative_to(config.rootpath))
+    files = [collection_path, *filter(Path.exists, above)]
+    return not any(f"mark.{MARK}(" in file.read_text() for file in files) or None
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, object, object]:
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, object, object]:
     """Notes which fixtures start services."""
     before = set(_started)
     _started.clear()
@@ -95,7 +102,8 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any]) -> Generator[None, 
         return (yield)
     finally:
         if _started:
-            _of_fixtures[fixturedef.baseid, fixturedef.argname] = set(_started)
+            key = fixturedef.baseid, fixturedef.argname, repr(getattr(request, "param", None))
+            _of_fixtures[key] = set(_started)
         _started.update(before)
 
 
@@ -109,17 +117,20 @@ def pytest_runtest_setup() -> None:
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fails a test that uses a service without the mark."""
     result = yield
-    used = _started.union(
-        *(
-            found
-            for (place, fixture), found in _of_fixtures.items()
-            if fixture in getattr(item, "fixturenames", ()) and item.nodeid.startswith(place)
-        )
-    )
+    used = _started.union(*(found for key, found in _of_fixtures.items() if _uses(item, *key)))
     if unmarked := used - _marked(item):
         told = ", ".join(f'"{name}"' for name in sorted(unmarked))
         pytest.fail(f"it starts services: mark it with @pytest.mark.{MARK}({told})", pytrace=False)
     return result
+
+
+def _uses(item: pytest.Item, place: str, fixture: str, parameter: str) -> bool:
+    given = item.callspec.params if hasattr(item, "callspec") else {}
+    return (
+        fixture in getattr(item, "fixturenames", ())
+        and item.nodeid.startswith(place)
+        and repr(given.get(fixture)) == parameter
+    )
 
 
 def _marked(item: pytest.Item) -> set[str]:

@@ -9,7 +9,7 @@ from datetime import date
 from pathlib import Path
 
 from eval_pipeline.analysis.baseline import newest_partition
-from eval_pipeline.asking.journal.pruning import prune_journal
+from eval_pipeline.asking.journal.opening import pruned_journal
 from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
@@ -209,4 +209,4 @@ def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *,
         usage = response.usage
         return (response.asked_on or None, usage.input_tokens, usage.output_tokens, response.latency_ms) not in used
 
-    return prune_journal(workspace.home.journal, unused, before, dry_run=dry_run)
+    return pruned_journal(workspace.home.journal, unused, before, dry_run=dry_run)

@@ -44,6 +44,18 @@ def test_nothing_but_others():
     subprocess.run(["true"], check=True)
 """
 
+PARAMETERS = """
+import subprocess
+
+import pytest
+
+
+@pytest.fixture(params=[pytest.param("office", marks=pytest.mark.services("libreoffice")), "file"])
+def place(request):
+    if request.param == "office":
+        subprocess.run(["soffice"])
+"""
+
 
 def outcomes(folder: Path, *arguments: str, **environment: str) -> dict[str, str]:
     """How the tests above come out, by name, in the words of the report."""
@@ -85,6 +97,19 @@ def test_what_starts_one_without_the_mark_fails(tmp_path: Path) -> None:
 def test_alone_they_run_without_an_import_of_other_files(tmp_path: Path) -> None:
     found = outcomes(tmp_path, "-m", "services", PATH=f"{tmp_path}:{os.environ['PATH']}")
     assert list(found) == ["test_marked"]
+
+
+def test_the_mark_may_be_that_of_a_fixture(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "conftest.py").write_text(PARAMETERS)
+    (tmp_path / "sub" / "test_sub.py").write_text("def test_either(place):\n    pass\n")
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert set(outcomes(tmp_path, "-m", "services", PATH=path)) == {"test_marked", "test_either[office]"}
+    found = outcomes(tmp_path, "sub", PATH=path)
+    assert {name: told.split()[0] for name, told in found.items()} == {
+        "test_either[file]": "PASSED",
+        "test_either[office]": "PASSED",
+    }
 
 
 def test_without_the_program_it_is_skipped_but_on_ci(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
