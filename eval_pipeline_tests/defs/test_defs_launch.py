@@ -3,7 +3,6 @@
 import json
 import signal
 from datetime import UTC, date, datetime
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 from zoneinfo import ZoneInfo
@@ -28,8 +27,7 @@ from eval_pipeline.stages import score
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, materialise
-from eval_pipeline_tests.forked import forked
-from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet
+from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet, python
 
 
 def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
@@ -327,6 +325,32 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
     assert [type(found) for found in night()] == [dg.SkipReason]
 
 
+NIGHTS = """
+import json
+from datetime import UTC, datetime
+from itertools import islice
+import dagster as dg
+from dagster._utils.schedules import schedule_execution_time_iterator
+from eval_pipeline.definitions import defs
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.days import today
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.running.instance import open_instance
+schedule = defs.resolve_schedule_def("nightly")
+begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
+found = []
+with open_instance(find_home()) as instance:
+    instance.add_dynamic_partitions(DIMENSION, ["a"])
+    for tick in islice(schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone), 4):
+        with dg.build_schedule_context(
+            instance, scheduled_execution_time=tick, repository_def=defs.get_repository_def()
+        ) as context:
+            (request,) = schedule.evaluate_tick(context).run_requests
+        found.append([tick.astimezone(UTC).isoformat(timespec="minutes")[:16], request.run_key])
+print(json.dumps([found, str(today())]))
+"""
+
+
 @pytest.mark.parametrize(
     ("zone", "cron", "nights"),
     [
@@ -339,14 +363,14 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
     ],
 )
 def test_nights_have_dates_of_the_projects_time_zone(
-    small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zone: str, cron: str, nights: str
+    small: Lab, monkeypatch: pytest.MonkeyPatch, zone: str, cron: str, nights: str
 ) -> None:
     small.versions({"name": "a", "provider": "oracle"})
     monkeypatch.setenv("EVAL_TIMEZONE", zone)
     monkeypatch.setenv("EVAL_NIGHTLY_CRON", cron)
-    child = forked("eval_pipeline_tests.fakes.nights:main", (), small.environment, tmp_path / "said")
-    assert child.wait(240) == 0, child.log.read_text()
-    found, today = json.loads(child.log.read_text().splitlines()[-1])
+    child = python(small, "-c", NIGHTS)
+    assert child.returncode == 0, child.stderr
+    found, today = json.loads(child.stdout.splitlines()[-1])
     assert ", ".join(f"{moment[8:]} {key[8:].removesuffix(':a')}" for moment, key in found) == nights
     assert today == str(datetime.now(ZoneInfo(zone)).date())
 
