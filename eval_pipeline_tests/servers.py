@@ -1,6 +1,7 @@
 """PostgreSQL and MariaDB of Debian's packages on sockets of the test's, with the roles that docs/sql.md asks for."""
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
