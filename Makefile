@@ -57,6 +57,7 @@ format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff check --fix .
 
 bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
+	$(BIN)/python -m benchmarks.aims
 	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.model_calls
 	$(BIN)/python -m benchmarks.sandbox
