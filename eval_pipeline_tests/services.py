@@ -52,7 +52,7 @@ def program(name: str) -> str | None:
 
 def services_of(command: str) -> set[str]:
     """The services that a command line starts; none if it only asks for help."""
-    if "--help" in command.split():
+    if "--help" in command:
         return set()
     return {name for name, service in SERVICES.items() if service.command.search(f"{command} ")}
 
