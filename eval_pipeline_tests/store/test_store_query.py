@@ -271,6 +271,7 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "model_version": "high",
         "eval_date": DAY,
         "scope": None,
+        "sampled": None,  # the scope is not on record
         "turns": 3,
         "accuracy": 2 / 3,
         "low": 0.1,
