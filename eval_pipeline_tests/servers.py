@@ -184,6 +184,27 @@ def state_postgres() -> Iterator[StatePostgres]:
             server.stop()
 
 
+@contextmanager
+def serving_over_tls(certificate: Path, key: Path) -> Iterator[int]:
+    """A server on a loopback port that speaks TLS with this certificate; its port."""
+    with _folder() as folder:
+        _run("initdb", "-D", str(folder / "data"), "-U", "root", "-A", "trust", "--no-sync")
+        for source, name in ((certificate, "server.crt"), (key, "server.key")):
+            shutil.copy(source, folder / name)
+            if os.getuid() == 0:
+                os.chown(folder / name, NOBODY, NOBODY)
+        port = free_port()
+        settings = {
+            "ssl": "on", "ssl_cert_file": folder / "server.crt", "ssl_key_file": folder / "server.key", "fsync": "off",
+            "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder,
+        }  # fmt: skip
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        address = f"postgresql://root@/postgres?host={folder}&port={port}"
+        command = _as_nobody(("postgres", "-D", str(folder / "data"), *given))
+        with _serving(command, folder / "log", lambda: psycopg.connect(address).close(), signal.SIGINT):
+            yield port
+
+
 def _bootstrap(data: Path) -> None:
     """What mariadb-install-db does, which is of no use without the client's package."""
     parts = ("mysql_system_tables", "mysql_performance_tables", "mysql_system_tables_data")

@@ -12,7 +12,6 @@ import socket
 import threading
 import time
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -265,11 +264,6 @@ _opened = dict[tuple[int, str, float], Leases]()
 def process_name(process: str) -> str:
     """Returns the name of the lease of a process, which is named by host, process id and start time."""
     return f"process/{process}"
-
-
-def asking_name(parts: Iterable[str]) -> str:
-    """Returns the name of the lease of an evaluation, or of a stage of a suite."""
-    return "/".join(("locks", *parts))
 
 
 def _life_s() -> float:

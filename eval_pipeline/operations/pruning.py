@@ -22,8 +22,9 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.locks import database_leases, lease_name
 from eval_pipeline.workspace.progress import SILENT, busy, counted
-from eval_pipeline.workspace.runs import RUNNING, lock_file, run_rows, unused_partition
+from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -184,6 +185,9 @@ def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: P
 
 def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> bool:
     """Whether a run holds the asking lock of any partition except those that we hold ourselves."""
+    if leases := database_leases():
+        held = {lease_name(asking_parts(partition)) for partition in ours}
+        return any(name.endswith("/asking") and name not in held for name in leases.held("locks/"))
     own = {lock_file(workspace, partition, "asking") for partition in ours}
     for path in (workspace.home.root / "locks").rglob("asking.lock"):
         if path in own:

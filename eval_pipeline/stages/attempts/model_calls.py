@@ -68,7 +68,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     limit.start(version.concurrency)
     asks = inputs.run.asks or isinstance(provider, Immediate)
     budget = budget_of(inputs.anew(run=replace(inputs.run, asks=asks)))
-    journal = open_journal(inputs.workspace.home.journal)
+    journal = open_journal(inputs.workspace.home.journal, inputs.lease)
     try:
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None
