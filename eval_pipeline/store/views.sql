@@ -92,15 +92,15 @@ COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its lat
 
 CREATE VIEW leaderboard AS
 SELECT
-    d.suite, d.model_version, d.eval_date, d.sampled, d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success,
+    d.suite, d.model_version, d.eval_date, d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success,
     d.simulated
 FROM leaderboard_details AS d
 WHERE NOT d.retired
 ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version;
 
 COMMENT ON VIEW leaderboard IS 'All suites, each with the latest evaluation of every model version in use, the most accurate first, '
-    'with 95% intervals; sampled: the estimate for the whole suite from drawn cases (sampled_estimates). leaderboard_details has all '
-    'columns (also the scope, and figures with overridden gold) and retired model versions.';
+    'with 95% intervals; of drawn turns the estimate for the whole suite (sampled_estimates). leaderboard_details has all '
+    'columns (also the scope, sampled, and figures with overridden gold) and retired model versions.';
 
 CREATE VIEW compare_details AS
 SELECT

@@ -118,8 +118,10 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert f"correct is {value:.4f}, the gate is 0.99" in said.err
     assert f"{turns} turns, drawn" in said.out
     assert "drawn:    puppet: " in said.out
-    assert drawn.sql("SELECT model_version FROM leaderboard WHERE sampled") == [("puppet",)]
-    assert RULE in drawn.one("SELECT scope FROM leaderboard('small') WHERE model_version = 'puppet'")
+    marked = [
+        f"SELECT model_version FROM {name} WHERE sampled" for name in ("leaderboard_details", "leaderboard('small')")
+    ]
+    assert [drawn.sql(query) for query in marked] == [[("puppet",)]] * 2
     board = drawn.sql("SELECT scope, accuracy, low, high FROM leaderboard_details WHERE model_version = 'puppet'")
     assert board == [(f'{{"batches":{len(after.batches)},"until":"{RULE}"}}', value, low, high)]
     of = "model_version = 'puppet' AND split = 'all' AND metric <> 'correct'"
