@@ -295,6 +295,7 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "model_version": "high",
         "eval_date": DAY,
         "scope": None,
+        "sampled": None,  # the scope is not on record
         "turns": 3,
         "accuracy": 2 / 3,
         "low": 0.1,
@@ -365,7 +366,7 @@ def test_names_that_are_there_without_evaluations_are_no_errors(record: Record, 
 
 LONG = {"scope": "full", "eval_date": "2026-01-15", "simulated": "False", "correct_a": "False", "correct_b": "False"}
 LONG |= {"turns": "100000", "sample": "10", "change": "unanswered", "accuracy": "0.876543", "low": "0.876543"}
-LONG |= {"high": "0.876543", "tokens_per_success": "123456.7", "usd_per_success": "0.123456"}
+LONG |= {"sampled": "False", "high": "0.876543", "tokens_per_success": "123456.7", "usd_per_success": "0.123456"}
 
 
 def test_what_is_printed_first_fits_a_terminal_of_140(store: Path) -> None:
