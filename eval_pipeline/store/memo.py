@@ -114,13 +114,23 @@ def _key_of(line: bytes) -> RecordKey:
 
 def is_as_published(store: Path) -> bool:
     """Whether the store file is the one that was published last; also true if no memo exists."""
+    memo = _memo_of(store)
+    return memo is None or memo.store == store_status(store)
+
+
+def form_of(store: Path) -> int | None:
+    """Returns the `ddl.FORMAT` of the code that published last; None if no memo exists."""
+    memo = _memo_of(store)
+    return None if memo is None else memo.form
+
+
+def _memo_of(store: Path) -> Memo | None:
     try:
         with store.with_name(f"{store.name}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            memo = Memo.load(file.fileno())
-            return memo is None or memo.store == store_status(store)
+            return Memo.load(file.fileno())
     except (FileNotFoundError, BlockingIOError):  # nothing was published yet, or a publisher is at work
-        return True
+        return None
 
 
 def file_status(status: os.stat_result) -> FileStatus:
