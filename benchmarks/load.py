@@ -21,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.synthetic import TURNS_PER_CASE, write_suite
 from eval_pipeline.asking.journal.rows import insert
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting, stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.home import find_home
@@ -133,7 +133,7 @@ def of_journal(place: Path, size: int) -> tuple[str, date]:
             rows = [(f"{number:064x}", body) for number in range(start, min(start + 50_000, size))]
             insert(connection, rows, 1_700_000_000)
             connection.execute("COMMIT")
-    Journal(path).close()
+    SqliteJournal(path).close()
     shown("run of a new date", size, cli("run", "--no-report", "--eval-date", str(FIRST + timedelta(days=1))))
     return "s0", FIRST + timedelta(days=1)
 

@@ -19,23 +19,19 @@ from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
-from eval_pipeline.tracks.pandas_code.robust.variants import variants_of
 
 SUITE = Path(__file__).parents[1] / "data/suites/pandas_sample"
 
 
-def used() -> float:
-    """CPU milliseconds of this process and of its sandbox."""
-    return 1000 * (time.process_time() + used_by_zygotes())
-
-
 def cost(work: Callable[[], object]) -> float:
-    """CPU milliseconds of some work."""
-    before = used()
+    """CPU milliseconds of some work, here and in the sandbox; asking for the latter costs some that are left out."""
+    sandbox, own = used_by_zygotes(), time.process_time()
     work()
-    return used() - before
+    own = time.process_time() - own
+    return 1000 * (own + used_by_zygotes() - sandbox)
 
 
 def judged(gold: PandasGold, code: str) -> None:

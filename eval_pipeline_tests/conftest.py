@@ -6,6 +6,7 @@ import signal
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,6 +18,9 @@ from eval_pipeline.store import publish as publishing
 from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
+
+if TYPE_CHECKING:
+    from eval_pipeline_tests.servers import StatePostgres
 
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -106,6 +110,15 @@ def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
         monkeypatch.setattr(f"{page}.drawn", first_drawn)
+
+
+@pytest.fixture(scope="session")
+def state_server() -> "Iterator[StatePostgres]":
+    """A Postgres of this process's own."""
+    from eval_pipeline_tests.servers import state_postgres
+
+    with state_postgres() as server:
+        yield server
 
 
 @pytest.fixture

@@ -3,12 +3,14 @@
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote
 
 import psycopg
 import pymysql
@@ -17,6 +19,7 @@ import pytest
 _START_S = 240.0
 NOBODY = 65534
 DATABASE, LOADER, READER = "evals", "loader", "reader"
+STATE_USER, STATE_PASSWORD = "keeper", "t0p%s/cret"
 
 
 def _program(name: str) -> str | None:
@@ -57,8 +60,8 @@ def _as_nobody(command: tuple[str, ...]) -> list[str]:
 @contextmanager
 def _serving(
     command: list[str], log: Path, is_up: Callable[[], object], ending: signal.Signals = signal.SIGTERM
-) -> Iterator[None]:
-    with log.open("wb") as said:
+) -> Iterator["subprocess.Popen[bytes]"]:
+    with log.open("ab") as said:
         process = subprocess.Popen(command, stdout=said, stderr=said, cwd="/")
     try:
         deadline = time.monotonic() + _START_S
@@ -70,7 +73,7 @@ def _serving(
                 assert process.poll() is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.05)
-        yield
+        yield process
     finally:
         process.send_signal(ending)
         try:
@@ -112,6 +115,94 @@ def postgres() -> Iterator[dict[str, str]]:
                 role: f"postgresql://{user}@/{DATABASE}?host={folder}"
                 for role, user in (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
             }
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+class StatePostgres:
+    """A server on loopback with a password, for state that hosts share; it can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.port = folder, free_port()
+        secret = folder / "password"
+        secret.write_text(STATE_PASSWORD)
+        if os.getuid() == 0:
+            os.chown(secret, NOBODY, NOBODY)
+        made = ("-U", STATE_USER, "-A", "scram-sha-256", f"--pwfile={secret}", "-E", "UTF8", "--locale=C", "--no-sync")
+        _run("initdb", "-D", str(folder / "data"), *made)
+        self._databases = 0
+        self.start()
+
+    def url(self, database: str = "postgres", password: str = STATE_PASSWORD) -> str:
+        """The address of a database."""
+        return f"postgresql://{STATE_USER}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """The address of a database that has nothing in it."""
+        self._databases += 1
+        name = f"state{self._databases}"
+        with psycopg.connect(self.url(), autocommit=True) as session:
+            session.execute(f"CREATE DATABASE {name} TEMPLATE template0")
+        return self.url(name)
+
+    def start(self) -> None:
+        """Starts it, and returns when it answers."""
+        quick = (
+            "fsync=off full_page_writes=off shared_buffers=16MB max_connections=60 listen_addresses=127.0.0.1".split()
+        )
+        told = (*quick, f"port={self.port}", f"unix_socket_directories={self.folder}")
+        settings = [word for setting in told for word in ("-c", setting)]
+        command = _as_nobody(("postgres", "-D", str(self.folder / "data"), *settings))
+        self._serving = _serving(
+            command, self.folder / "log", lambda: psycopg.connect(self.url()).close(), signal.SIGINT
+        )
+        self.process = self._serving.__enter__()
+
+    def stop(self) -> None:
+        """Ends it, with the sessions that are open."""
+        self._serving.__exit__(None, None, None)
+
+    def kill(self) -> None:
+        """Ends it by SIGKILL, as a machine that is gone."""
+        self.process.kill()
+        self.process.wait()
+
+
+@contextmanager
+def state_postgres() -> Iterator[StatePostgres]:
+    """A server for state that hosts share."""
+    with _folder() as folder:
+        server = StatePostgres(folder)
+        try:
+            yield server
+        finally:
+            server.stop()
+
+
+@contextmanager
+def serving_over_tls(certificate: Path, key: Path) -> Iterator[int]:
+    """A server on a loopback port that speaks TLS with this certificate; its port."""
+    with _folder() as folder:
+        _run("initdb", "-D", str(folder / "data"), "-U", "root", "-A", "trust", "--no-sync")
+        for source, name in ((certificate, "server.crt"), (key, "server.key")):
+            shutil.copy(source, folder / name)
+            if os.getuid() == 0:
+                os.chown(folder / name, NOBODY, NOBODY)
+        port = free_port()
+        settings = {
+            "ssl": "on", "ssl_cert_file": folder / "server.crt", "ssl_key_file": folder / "server.key", "fsync": "off",
+            "listen_addresses": "127.0.0.1", "port": port, "unix_socket_directories": folder,
+        }  # fmt: skip
+        given = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
+        address = f"postgresql://root@/postgres?host={folder}&port={port}"
+        command = _as_nobody(("postgres", "-D", str(folder / "data"), *given))
+        with _serving(command, folder / "log", lambda: psycopg.connect(address).close(), signal.SIGINT):
+            yield port
 
 
 def _bootstrap(data: Path) -> None:

@@ -4,9 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.analysis.comparisons.shown import compare_with
+from eval_pipeline.analysis.draws.reading import look_at_all
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, SAMPLED_ESTIMATES, TURN_RESULTS
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -41,9 +43,14 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     looks = workspace.record.read(SAMPLED_ESTIMATES, key).to_pylist() if is_drawn(workspace, partition) else []
     if looks:
         return _drawn_verdict(place, max(looks, key=lambda row: (row["look"], row["metric"])), baseline)
+    newest = newest_partition(workspace, partition.suite, baseline)
+    last = look_at_all(Inputs.of(workspace, partition), newest) if newest is not None else None
+    if last is not None and last.difference is not None:
+        worse, ends = -last.difference.value, f"[{-last.difference.high:.4f}, {-last.difference.low:.4f}]"
+        told = f"{place}: {worse:.4f} worse than {baseline} on {last.turns} turns {ends}, looked at {last.looks} times"
+        return told if last.verdict == "worse" else None
     row = compare_with(workspace, partition, baseline)
     if row is None:
-        newest = newest_partition(workspace, partition.suite, baseline)
         if newest is not None and is_drawn(workspace, newest):
             return f"{place}: of the baseline {baseline}, only drawn cases of this suite were asked; run it in full"
         return f"{place}: the baseline {baseline} has no evaluation of this suite"

@@ -54,6 +54,8 @@ def evaluate_until(
             problems.append(f"{place.suite}, {place.model_version}: {error}")
             continue
         scopes.setdefault(asked.scope, []).append(place)
+        if asked.note:
+            notes.append(f"{place.suite}, {place.model_version}: {asked.note}")
         if asked.problem:
             problems.append(f"{place.suite}, {place.model_version}: {asked.problem}")
     done: list[Partition] = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 
+from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -74,6 +75,7 @@ class Budget:
         *,
         reached: bool = False,
         closed: bool = False,
+        permits: Permits | None = None,
         today: Callable[[], date],
     ) -> None:
         """Starts without reservations.
@@ -83,12 +85,14 @@ class Budget:
             before: spent by earlier steps of the run.
             reached: whether the budget was already reached in an earlier step.
             closed: allow no call at all.
+            permits: asked before each call whether this run may still pay; None where only this host could.
             today: returns the day for which prices are looked up.
         """
         self.before, self.reached = before, reached or closed
         self.tokens = 0
         self.usd: float | None = None
         self._version = version
+        self._permits = permits
         self._today = today
         self.limited = closed or version.max_cost_usd is not None or version.max_tokens_total is not None
         self._learns = traits_of(version.provider).own_prompt
@@ -101,7 +105,20 @@ class Budget:
         """Reserves the most that a call could cost; returns None if the call must not be made.
 
         The returned amount must be passed to `settle`, whatever happens to the call.
+
+        Raises:
+            StoreError: another run has taken the place of this one, which must not pay.
         """
+        reserved = await self._reserve(call, batch=batch)
+        if reserved is not None and self._permits is not None:
+            try:
+                await self._permits.ask(reserved.tokens, reserved.usd or 0.0)
+            except BaseException:
+                self.settle(reserved, None)
+                raise
+        return reserved
+
+    async def _reserve(self, call: Call, *, batch: bool) -> Amount | None:
         if not self.limited:
             return NOTHING
         if self.reached:

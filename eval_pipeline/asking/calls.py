@@ -13,7 +13,7 @@ from eval_pipeline.asking.batches.queue import BatchQueue, Told
 from eval_pipeline.asking.budgets import NOTHING, REACHED, Amount, Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
-from eval_pipeline.asking.journal.sqlite import Journal, journal_key
+from eval_pipeline.asking.journal.port import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.reachability import Reachability
 from eval_pipeline.asking.retries import RetryPolicy
@@ -142,14 +142,11 @@ class Caller:
             if told is not None:
                 return told if isinstance(told, CallFailure) else replace(told, from_journal=True)
             # The task that was asking was cancelled, or has recorded several answers: look into the journal again.
-        recorded = self._recorded(key)
-        if recorded is not None:
-            return Answered(recorded, from_journal=True)
-
         told = None
         self._under_way[key] = shared = asyncio.get_running_loop().create_future()
         try:
-            told = await self._ask_and_record(call, key)
+            recorded = await self._recorded(key)
+            told = await self._ask_and_record(call, key) if recorded is None else Answered(recorded, from_journal=True)
             return told
         except Exception as error:
             told = error
@@ -158,8 +155,8 @@ class Caller:
             del self._under_way[key]
             shared.set_result(told)
 
-    def _recorded(self, key: str) -> Response | None:
-        body = self._journal.get(key)
+    async def _recorded(self, key: str) -> Response | None:
+        body = await self._journal.find(key)
         return None if body is None else self._decoded(key, body)
 
     def _decoded(self, key: str, body: bytes) -> Response:
@@ -167,7 +164,7 @@ class Caller:
             return decode_response(body)
         except ValueError as error:
             raise StoreError(
-                f"the journal {self._journal.path} has an unreadable entry under the key {key} ({error}); run "
+                f"the journal {self._journal.place} has an unreadable entry under the key {key} ({error}); run "
                 "`eval-pipeline doctor`, which says how to repair it"
             ) from error
 
@@ -182,7 +179,7 @@ class Caller:
         if await self._journal.append(key, encode_response(outcome, self._asker(call))):
             return Answered(outcome, from_journal=False)
         # Another process has recorded an answer meanwhile. A restart would find that one, so use it.
-        return Answered(self._recorded(key) or outcome, from_journal=True)
+        return Answered(await self._recorded(key) or outcome, from_journal=True)
 
     async def _ask_in_batch(self, call: Call, key: str, batches: BatchQueue) -> Answer | None:
         """Returns the answer from a batch; None if the call has to be made singly."""

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
+from typing import TYPE_CHECKING
 
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import is_current, made_from, prepared
@@ -13,11 +14,14 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cluster.port import open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.durable import locked
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.locks import held
 from eval_pipeline.workspace.outputs import open_outputs
 from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
+
+if TYPE_CHECKING:
+    from eval_pipeline.database.leases import Lease
 
 
 def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
@@ -30,8 +34,8 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
     if stage.deliver is not None:
         return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
     prepared(stage, own)  # report errors before waiting for a lock
-    with _in_turn(stage, own):
-        own = prepared(stage, own)
+    with _in_turn(stage, own) as lease:
+        own = prepared(stage, own.anew(lease=lease))
         made = made_from(stage, own)
         reused = is_current(stage, own, made)
         if stage.asks:
@@ -56,7 +60,10 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     opened = open_cluster() if stage.shards else None
     if opened is None:
         with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
-            return stage.run(inputs, outputs) or {}
+            facts = stage.run(inputs, outputs) or {}
+            if inputs.lease is not None:
+                inputs.lease.check()  # before the files are in the record: another run may have taken over
+            return facts
     with opened as cluster, open_outputs(inputs, stage.writes, made) as outputs:
         facts = run_in_shards(stage, inputs, outputs, made, cluster)
     drop_parts(stage, inputs)
@@ -85,18 +92,18 @@ def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
 
 
 @contextmanager
-def _in_turn(stage: Stage, inputs: Inputs) -> Iterator[None]:
+def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
     """Makes sure that only one run at a time asks for an evaluation, and only one compares a suite's evaluations.
 
     Otherwise a run that looked at an older state of the record could write last. Of a stage in shards, one run would
     remove the parts that the other is about to read.
     """
     if stage.asks:
-        with partition_lock(inputs.workspace, inputs.place, inputs.progress):
-            yield
+        with partition_lock(inputs.workspace, inputs.place, inputs.progress) as lease:
+            yield lease
     elif stage.whole_suite or stage.shards:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
-        with locked(inputs.workspace.home.root.joinpath("locks", *folders, f"{stage.name}.lock"), inf):
-            yield
+        with held(inputs.workspace.home.root, (*folders, stage.name), inf) as lease:
+            yield lease
     else:
-        yield
+        yield None

@@ -99,16 +99,17 @@ class LLMJudge:
                 self.hits += 1
                 return replace(told, usage=Usage(), cached=True, seconds=perf_counter() - asked)
             # The asking task was cancelled: this one looks again and asks itself.
-        known = self._cache.get(key)
-        if known is not None:
-            self.hits += 1
-            return replace(known, seconds=perf_counter() - asked)
         told = None
         self._under_way[key] = shared = asyncio.get_running_loop().create_future()
         try:
+            known = await self._cache.find(key)
+            if known is not None:
+                self.hits += 1
+                told = known
+                return replace(known, seconds=perf_counter() - asked)
             judgement = told = await self._ask(generated, expected, schema or "", asked)
             if judgement.error is None:
-                self._cache.put(key, judgement)
+                await self._cache.keep(key, judgement)
             return judgement
         except Exception as error:
             told = error

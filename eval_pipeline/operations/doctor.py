@@ -3,14 +3,13 @@
 import itertools
 import os
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
-from eval_pipeline.asking.journal.checking import check_journal
-from eval_pipeline.core.errors import EvalError, InputError, Problem
+from eval_pipeline.asking.journal.opening import checked_journal, journal_place
+from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
@@ -179,16 +178,15 @@ def _keys(_: Workspace) -> Iterator[Finding]:
 
 
 def _journal(workspace: Workspace) -> Iterator[Finding]:
-    path = workspace.home.journal
-    if not path.exists():
-        yield Finding("journal", True, f"{path}: does not exist yet")
-        return
+    path = journal_place(workspace.home.journal)
     try:
-        found = check_journal(path)
-    except sqlite3.Error as error:  # the file could not be read, which does not prove damage
-        yield Finding(
-            "journal", False, f"{path}: {error}", "free some disk space, end programs that use the file, and try again"
-        )
+        found = checked_journal(workspace.home.journal)
+    except StoreError as error:  # it could not be read, which does not prove damage
+        advice = "free some disk space, end programs that use the file, and try again"
+        yield Finding("journal", False, f"{path}: {error}", advice)
+        return
+    if found is None:
+        yield Finding("journal", True, f"{path}: does not exist yet")
         return
     text = found.problem or f"{found.rows:,} responses"
     text += f", {found.unsealed:,} of them without a checksum (from 0.1.0)" if found.unsealed else ""

@@ -7,7 +7,7 @@ from zlib import crc32
 
 from eval_pipeline.analysis.draws.history import baseline_of, candidates_of, earlier_evaluations
 from eval_pipeline.analysis.draws.looks import Answers, Draw, expected_cases, schedule
-from eval_pipeline.analysis.draws.reading import answers_of
+from eval_pipeline.analysis.draws.reading import answers_of, clusters_of
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
@@ -35,10 +35,12 @@ class Asked:
     Attributes:
         scope: the part of the suite that has been asked; the whole suite if that was needed.
         problem: why asking stopped early, as a sentence without its full stop; empty if the rule is met.
+        note: the verdict against the baseline if every case was asked.
     """
 
     scope: Scope
     problem: str = ""
+    note: str = ""
 
 
 def check_until(workspace: Workspace, partition: Partition, until: Until) -> None:
@@ -89,11 +91,11 @@ def _ask(inputs: Inputs, design: Design) -> Asked:
             answers = ask(inputs, scope)
             if missing := answers.missing(design):
                 return Asked(scope, f"{missing} of the drawn turns have no verdict; run again to go on")
-            if not design.left:
+            if not design.left and design.baseline is None:
                 return Asked(scope)
-            draw = Draw(design, answers)
+            draw = Draw(design, answers, clusters_of(inputs))
             if draw.stopped:
-                return Asked(scope)
+                return Asked(scope, note="" if design.left else draw.stopped)
         design = design.with_batch(draw.next_batch(first))
         write_design(inputs.record, inputs.place, design)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import why_no_judge
@@ -117,10 +117,10 @@ def _of_model(
     if provider.recorded:
         nothing = Bound(0, 0, 0, 0.0)
         return RunPlan(suite, version.name, len(calls), 0, 0, 0, "recorded", 0.0, nothing, nothing)
-    with Journal(workspace.home.journal) as journal:
+    with open_journal(workspace.home.journal) as journal:
         keys = [Caller(provider, journal, version, epoch).key(call) for call in calls]
         known = journal.contains_many(keys)
-        intents = BatchIntents(journal.path, version).open() if version.batch else []
+        intents = BatchIntents(journal.batches, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
     attempts = version.max_recovery_attempts if isinstance(workspace.track(suite), Recovers) else 0

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval_pipeline.asking.journal.codec import Asker
-from eval_pipeline.asking.journal.purging import purge_journal
+from eval_pipeline.asking.journal.opening import purged_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.judge import Judgement, purge_judgements
@@ -83,7 +83,7 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
         return stays.is_free(asker, removal) and _of_response(response) not in responses
 
     every = removal.suites is None
-    journal = purge_journal(workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run)
+    journal = purged_journal(workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run)
     judgements = stays.judgements()
     judged = purge_judgements(workspace.home.judgements, lambda one: _of_judgement(one) in judgements, dry_run=dry_run)
     files = list(_files(workspace, removal))

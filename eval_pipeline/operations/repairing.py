@@ -1,23 +1,25 @@
 """The command `doctor --repair`: makes damaged files again from their sources; the damaged ones are kept aside."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from eval_pipeline.asking.batches.intents import batch_rows, insert_batch, is_whole_batch, make_table
-from eval_pipeline.asking.journal.checking import check_journal
+from eval_pipeline.asking.batches.sqlite import batch_rows, insert_batch, make_table
+from eval_pipeline.asking.batches.table import is_whole_batch
+from eval_pipeline.asking.journal.opening import checked_journal
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.asking.journal.salvage import whole_rows
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.chain.evaluation import chain_of, ingesting
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import DamagedFileError, EvalError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.operations.doctor import Finding, store_problem, unreadable_files
 from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.rescoring import make_again
@@ -59,12 +61,16 @@ def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Findin
 
 def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     path = workspace.home.journal
-    if not path.exists() or not (problem := check_journal(path).problem):
+    found = checked_journal(path)
+    if found is None or not (problem := found.problem):
+        return
+    if address := database_address():
+        yield from _mended(address, problem)
         return
     rows, (batches, lost) = list(whole_rows(path)), _batches(path)
     new = path.with_name(f"{path.name}.new")
     new.unlink(missing_ok=True)
-    Journal(new).close()
+    SqliteJournal(new).close()
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         for row in rows:
@@ -79,13 +85,25 @@ def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     new.replace(path)
     fsync_path(path.parent)
     text = f"{problem}; {len(rows):,} whole responses are kept, the damaged file is {aside / path.name}"
+    yield from _mended_as(text, lost)
+
+
+def _mended(address: DatabaseAddress, problem: str) -> Iterator[Finding]:
+    from eval_pipeline.asking.journal.postgres_upkeep import mend
+
+    whole, lost = mend(address)
+    kept = f"{whole:,} whole responses are kept, the damaged ones are in the table eval_pipeline.damaged_responses"
+    yield from _mended_as(f"{problem}; {kept}", lost)
+
+
+def _mended_as(text: str, lost_batches: str) -> Iterator[Finding]:
     yield Finding("journal", True, text)
-    if lost:
+    if lost_batches:
         advice = "see at the provider which batches are open; what they hold may be asked and paid for again"
-        yield Finding("batches", False, lost, advice)
+        yield Finding("batches", False, lost_batches, advice)
 
 
-def _batches(path: Path) -> tuple[list[tuple[Any, ...]], str]:
+def _batches(path: Path) -> tuple[list[Sequence[Any]], str]:
     """Returns the undamaged batches, and a sentence about damaged ones."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as connection:

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
-from sqlite3 import Error
 
-from eval_pipeline.asking.journal.checking import check_journal
+from eval_pipeline.asking.journal.opening import checked_journal, journal_place
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.operations.doctor import REPAIR, store_problem, unreadable_files
 from eval_pipeline.store.parquet import forget_verified
 from eval_pipeline.workspace.workspace import Workspace
@@ -26,11 +26,12 @@ def scrub(workspace: Workspace, rest: Callable[[float], None] = time.sleep) -> I
     journal = workspace.home.journal
     if journal.exists():
         rest(journal.stat().st_size / BYTES_A_SECOND)
-        try:
-            problem = check_journal(journal).problem
-        except Error as error:
-            problem = str(error)
-        if problem:
-            yield f"the journal {journal} is damaged ({problem}); {REPAIR}"
+    try:
+        found = checked_journal(journal)
+        problem = found.problem if found else ""
+    except StoreError as error:
+        problem = str(error)
+    if problem:
+        yield f"the journal {journal_place(journal)} is damaged ({problem}); {REPAIR}"
     if workspace.home.store.exists() and (wrong := store_problem(workspace, lambda size: rest(size / BYTES_A_SECOND))):
         yield wrong

@@ -30,7 +30,7 @@ from eval_pipeline.stages.attempts.registration import refuse_changed, register_
 from eval_pipeline.stages.attempts.sink import AttemptSink
 from eval_pipeline.stages.attempts.units import Unit, plan_units, turn_by_turn
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import GENERATION_PROMPTS, GENERATIONS, VALIDATION
+from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, TURNS, VALIDATION
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -83,8 +83,8 @@ def prepare_generating(inputs: Inputs) -> Inputs:
 
 def note_generating(inputs: Inputs) -> None:
     """Adds the run to `runs`, whether it asks or not."""
-    scope, cases = inputs.scope.label(), len(cases_of(inputs))
-    open_run(inputs.workspace, inputs.place, inputs.run, scope, turns_planned(inputs), cases)
+    cases, _ = _size(inputs)
+    open_run(inputs.workspace, inputs.place, inputs.run, inputs.scope.label(), turns_planned(inputs), cases)
 
 
 def cases_of(inputs: Inputs) -> list[Case]:
@@ -98,7 +98,17 @@ def cases_of(inputs: Inputs) -> list[Case]:
 
 def turns_planned(inputs: Inputs) -> int:
     """Returns the number of turns in scope, times samples."""
-    return sum(len(case.turns) for case in cases_of(inputs)) * inputs.version.samples_per_turn
+    _, turns = _size(inputs)
+    return turns * inputs.version.samples_per_turn
+
+
+def _size(inputs: Inputs) -> tuple[int, int]:
+    """Returns the numbers of cases and turns in scope; those of a whole suite need no case to be read."""
+    cases, turns = inputs.header(CASES), inputs.header(TURNS)
+    if inputs.scope.is_full and cases is not None and turns is not None:
+        return cases.rows, turns.rows
+    found = cases_of(inputs)
+    return len(found), sum(len(case.turns) for case in found)
 
 
 def generating_facts(inputs: Inputs) -> dict[str, Json]:
@@ -116,7 +126,6 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
     predictions = version.predictions.get(partition.suite)
     if predictions:
         refuse_edited(inputs.workspace.home.predictions / predictions.file, predictions.content_hash)
-    selected = sorted(case.id for case in cases_of(inputs))
     price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
     return {
         "identity": version.identity_hash(),
@@ -126,7 +135,7 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
         "price": json_hash(price),
         "scope": inputs.scope.label(),
         "epoch": inputs.run.epoch,
-        **({} if inputs.scope.is_full else {"selection": json_hash(selected)}),
+        **({} if inputs.scope.is_full else {"selection": json_hash(sorted(case.id for case in cases_of(inputs)))}),
     }
 
 

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.asking.answers import utc_today
 from eval_pipeline.asking.budgets import Amount, Budget
+from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
@@ -39,7 +40,7 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
         raise UsageError(f"suite '{suite}', options.{option}: {error}") from error
 
 
-def judge_budget(inputs: Inputs, judge: ModelVersion) -> Budget:
+def judge_budget(inputs: Inputs, judge: ModelVersion, permits: Permits | None = None) -> Budget:
     """Returns the judge's budget in a run, reduced by what the run has spent on this judge in all suites.
 
     As for models, a run is that of one model version, and earlier runs of the same command count.
@@ -56,7 +57,7 @@ def judge_budget(inputs: Inputs, judge: ModelVersion) -> Budget:
                 known = [row["judge_usd_spent"] for row in rows if row["judge_usd_spent"] is not None]
                 usd = sum(known, usd or 0.0) if known else usd
                 refused += sum(row["judge_calls_refused"] or 0 for row in rows)
-    return Budget(judge, Amount(tokens, usd), reached=refused > 0, today=utc_today)
+    return Budget(judge, Amount(tokens, usd), reached=refused > 0, permits=permits, today=utc_today)
 
 
 def record_judge_spending(inputs: Inputs, budget: Budget, refused: int) -> None:

@@ -43,8 +43,6 @@ def close_run(inputs: Inputs) -> Closed:
     workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     cost = inputs.read(COST_PER_CORRECT_ANSWER, ["tokens_total", "usd_total", "turns"]).to_pylist()[0]
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
-    # Free the scored turns, which are no longer needed, because DuckDB needs the memory.
-    workspace.forget()
     note_later_run(workspace, partition, run_id)
     record_run(workspace, partition, run_id, status=ended_as(inputs), finished_at=now(), **totals)
     # Only the results of this run, because other runs may be writing theirs.
@@ -111,6 +109,8 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
         as_closed = key in known and files_of(record, further_tables(), key) == known[key]
         return None if as_closed else gate(key)
 
+    # Frees cases and scored turns, because DuckDB needs the memory; until now, stages after `published` could use them.
+    first.workspace.forget()
     try:
         with busy(first.progress, first.label("publishing") if len(runs) == 1 else "publishing"):
             return publish(record, first.workspace.home.store, further_tables(), list(keys), refuse, trusted=())

@@ -31,7 +31,8 @@ _AFTER = re.compile(
 )
 _LONGEST_AFTER = len("<|end_of_solution|>")
 _FENCE = re.compile("```|~~~")
-_HINT = re.compile(r"<\||think|thought|reason|reflect|scratchpad|analysis>|<answer|</s>", re.IGNORECASE)
+_HINTS = ("<|", "think", "thought", "reason", "reflect", "scratchpad", "analysis>", "<answer", "</s>")
+_HINT = re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
 
 
 @value
@@ -55,7 +56,7 @@ def apart(text: str) -> Said:
     Of several parts outside the reasoning, the last non-empty one is the answer. Tags inside code fences are ignored. A
     closing tag without an opening one ends reasoning that the prompt has begun.
     """
-    if not _HINT.search(text):
+    if not _hints(text):
         return Said("", text)
     if "<|channel|>" in text:
         return _channels(text)
@@ -69,6 +70,14 @@ def apart(text: str) -> Said:
     answers = [part for part in map(_unwrapped, said) if part.strip()]
     answer = answers[-1] if answers else ""
     return Said("\n\n".join(part.strip() for part in thought), answer, cut_off=is_open and not answers)
+
+
+def _hints(text: str) -> bool:
+    """Whether the text may have a mark of reasoning; nearly all responses have none, and are read several times."""
+    if not text.isascii():  # letters such as ſ count as other letters, which only the expression knows
+        return _HINT.search(text) is not None
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)
 
 
 def _channels(text: str) -> Said:

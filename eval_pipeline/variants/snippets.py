@@ -16,7 +16,7 @@ _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
 _CHECKED_KINDS = ["one row"]
 """Kinds of variants that are checked as soon as they are derived, besides the first variant."""
-_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|reference|tests|name)@")
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|mutants|reference|tests|name)@")
 
 _DERIVE = """
 given = {name: globals()[name] for name in @names@}
@@ -30,10 +30,13 @@ for place, variant in enumerate(variants):
 sys.stdout = sys.__stdout__
 result = [json.dumps(variants), told]
 """
-_CHECK = """
+_EXAMINE = """
 given = {name: globals()[name] for name in @names@}
 codes = [compile(code, "<snippet>", "exec") for code in @codes@]
-result = [otherwise(codes, build(given, recipes), @seed@) for recipes in json.loads(@variants@)]
+variants = [build(given, recipes) for recipes in json.loads(@variants@)]
+checked = [otherwise(codes, variants[place], @seed@) for place in @checked@]
+mutants = [compile(code, "<snippet>", "exec") for code in @mutants@]
+result = [checked, [[outcome(code, tables) for code in mutants] for tables in variants]]
 sys.stdout = sys.__stdout__
 """
 _INPUTS = """
@@ -53,7 +56,7 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
     """Returns a snippet that derives variants and runs the reference code on each.
 
     Its result is a list of the variants as JSON and, for each variant, the outcome of the first code. For a few
-    variants, it is followed by those of `check_snippet`.
+    variants, it is followed by those of `examine_snippet`.
 
     Args:
         names: names of the tables.
@@ -64,14 +67,24 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
     return _filled(_text("building", "running", "facts", "sketch", "choosing", "kinds") + _DERIVE, parts)
 
 
-def check_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
-    """Returns a snippet that shows whether the result of trusted code depends on the order of rows, or on ties.
+def examine_snippet(
+    names: Sequence[str], variants: Sequence[Json], codes: Sequence[str], checked: Sequence[int], mutants: Sequence[str]
+) -> str:
+    """Returns a snippet that shows whether results of trusted code depend on the order of rows, or on ties.
 
-    Its result is, for each variant, the outcomes of the first code with the rows in two other orders, and of the
-    further codes with the rows as they are and in the opposite order. Arguments as for `derive_snippet`.
+    Its result has two parts. For each of the checked variants: the outcomes of the first code with the rows in two
+    other orders, and of the further codes with the rows as they are and in the opposite order. For each variant: the
+    outcome of each mutant.
+
+    Args:
+        names: names of the tables.
+        variants: recipes by table.
+        codes: as for `derive_snippet`.
+        checked: positions of the variants to check.
+        mutants: further trusted code.
     """
     parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes], "seed": _SHUFFLE_SEED}
-    return _filled(_text("building", "running") + _CHECK, parts)
+    return _filled(_text("building", "running") + _EXAMINE, {**parts, "checked": [*checked], "mutants": [*mutants]})
 
 
 def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:

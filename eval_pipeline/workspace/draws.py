@@ -82,9 +82,13 @@ class Design:
 
     @property
     def looks(self) -> int:
-        """Number of looks whose intervals hold together; the answers to all cases are no look, but the end."""
-        whole = bool(self.schedule) and self.schedule[-1] == len(self.candidates)
-        return max(1, len(self.schedule) - whole)
+        """Number of looks whose intervals hold together.
+
+        The share of the whole suite is known exactly once every case is asked, so that is no look. A comparison, which
+        takes the suite for a sample, may still err then.
+        """
+        exact = self.baseline is None and bool(self.schedule) and self.schedule[-1] == len(self.candidates)
+        return max(1, len(self.schedule) - exact)
 
     def scope(self) -> Scope:
         """Returns the scope of all batches so far; the whole suite once every case is drawn."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Silent, T, Workspace
 
+if TYPE_CHECKING:
+    from eval_pipeline.database.leases import Lease
+
 
 @dataclass(frozen=True)
 class Inputs:
@@ -33,6 +36,7 @@ class Inputs:
         counts: counts the stage's calls here, so that they are known even after an exception.
         held: values that a stage computed for its settings and needs again when it runs.
         within: positions of the cases to look at, for one shard of a stage; None for all.
+        lease: of the evaluation, while the stage asks models; None without a database.
     """
 
     workspace: Workspace
@@ -44,6 +48,7 @@ class Inputs:
     counts: Counters = field(default_factory=Counters)
     held: dict[str, Any] = field(default_factory=dict)
     within: range | None = None
+    lease: "Lease | None" = None
 
     @classmethod
     def of(cls, workspace: Workspace, partition: Partition, **more: Any) -> Self:

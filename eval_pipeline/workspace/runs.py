@@ -6,18 +6,22 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline import __version__
 from eval_pipeline.asking.answers import Counters
-from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.core.errors import EvalError, LockedError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import RUNS
+from eval_pipeline.workspace.locks import held, lock_path
 from eval_pipeline.workspace.workspace import Progress, Workspace
+
+if TYPE_CHECKING:
+    from eval_pipeline.database.leases import Lease
 
 COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
 _PATIENCE = 60.0
@@ -127,24 +131,25 @@ def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] 
 
 
 @contextmanager
-def partition_lock(workspace: Workspace, partition: Partition, progress: Progress) -> Iterator[None]:
+def partition_lock(workspace: Workspace, partition: Partition, progress: Progress) -> Iterator["Lease | None"]:
     """Allows only one run at a time to ask models for a partition and write the results; others wait without limit.
 
-    The kernel releases the lock when the process dies. A thread must not take it twice.
+    The kernel releases the lock when the process dies, the database when its lease is not renewed. A thread must not
+    take it twice.
     """
-    path = lock_file(workspace, partition, "asking")
+    root, parts = workspace.home.root, asking_parts(partition)
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(path, 0))
-        except StoreError:
+            lease = stack.enter_context(held(root, parts, 0))
+        except LockedError:
             place = f"{partition.suite} · {partition.model_version} · {partition.eval_date}"
             label = f"waiting for another run of {place}"
             progress.start(label, 0)
             try:
-                stack.enter_context(locked(path, inf))
+                lease = stack.enter_context(held(root, parts, inf))
             finally:
                 progress.finish(label)
-        yield
+        yield lease
 
 
 @contextmanager
@@ -152,17 +157,21 @@ def unused_partition(workspace: Workspace, partition: Partition) -> Iterator[boo
     """Takes the asking lock of a partition if no run holds it; yields whether it was taken."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(locked(lock_file(workspace, partition, "asking"), 0))
-        except StoreError:
+            stack.enter_context(held(workspace.home.root, asking_parts(partition), 0))
+        except LockedError:
             yield False
             return
         yield True
 
 
+def asking_parts(partition: Partition) -> tuple[str, ...]:
+    """Returns the names of folders and of the lock of an evaluation."""
+    return (*RecordKey.of(partition).folders(RUNS), "asking")
+
+
 def lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
     """Returns the path of an evaluation's lock file."""
-    folders = RecordKey.of(partition).folders(RUNS)
-    return workspace.home.root.joinpath("locks", *folders, f"{name}.lock")
+    return lock_path(workspace.home.root, (*RecordKey.of(partition).folders(RUNS), name))
 
 
 def now() -> datetime:

@@ -11,6 +11,7 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.private import make_private
+from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.providers.registry import all_traits
 from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
@@ -68,8 +69,8 @@ def admit(workspace: Workspace, track: Track) -> str | None:
 
 
 def _keys(workspace: Workspace) -> list[str]:
-    """Returns the variables with keys of providers that this process has, under names of the project's own too."""
-    names = {traits.key_variable for traits in all_traits().values()}
+    """Returns the variables with secrets that this process has: the database's address, and keys under any name."""
+    names = {DATABASE_URL, *(traits.key_variable for traits in all_traits().values())}
     with suppress(InputError):  # a provider that only the asking process has
         names |= {str(version.options.get("api_key_env") or "") for version in workspace.model_versions.values()}
     return sorted(name for name in names if name and os.environ.get(name))

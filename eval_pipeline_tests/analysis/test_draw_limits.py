@@ -5,6 +5,7 @@ import pytest
 
 from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
 from eval_pipeline.core.until import Until
+from eval_pipeline.statistics import paired_difference
 from eval_pipeline.workspace.draws import Candidate, Design
 
 WITHIN = Until.parse("decided-against a within 30%")
@@ -15,15 +16,16 @@ def candidates(outcomes: str) -> tuple[Candidate, ...]:
     return tuple(Candidate(f"c{i}", (f"s/c{i}#0",), (sign,)) for i, sign in enumerate(outcomes))
 
 
-def drawn(a: str, b: str) -> Draw:
+def drawn(a: str, b: str, rule: Until = WITHIN, clusters: int = 0) -> Draw:
     """The draw after all that the rule asks; turn by turn, A and B are right (1) or wrong (0)."""
     found = candidates(a)
-    design = Design(WITHIN, 7, schedule(WITHIN, found), ("a 2026-03-01",), 0, found)
+    design = Design(rule, 7, schedule(rule, found), ("a 2026-03-01",), 0, found)
+    cluster_of = {one.case_id: str(i % clusters) for i, one in enumerate(found)} if clusters else None
     answers = Answers({one.turns[0]: float(sign) for one, sign in zip(found, b, strict=True)}, {})
     draw = Draw.unasked(design)
     while not draw.stopped:
         design = design.with_batch(draw.next_batch())
-        draw = Draw(design, answers)
+        draw = Draw(design, answers, cluster_of)
     return draw
 
 
@@ -38,12 +40,16 @@ def drawn(a: str, b: str) -> Draw:
     ],
 )
 def test_the_last_look_is_at_the_part_that_the_rule_allows(cases: int, rule: str, expected: tuple[int, ...]) -> None:
-    """By hand: 10, 20, 35, 50 and 70% of that part, at least ten cases, none beyond 90% of it but the part itself."""
+    """By hand: 10, 20, 35, 50 and 70% of that part, at least ten cases, none beyond 90% of it but the part itself.
+
+    Of a comparison the last look counts even if every case is asked by then, since it may err; of a share it does not.
+    """
     found = candidates("1" * cases)
     plan = schedule(Until.parse(rule), found)
     assert plan == expected
+    assert Design(Until.parse(rule), 0, plan, (), 0, found).looks == len(plan)
     whole = plan[-1] == cases
-    assert Design(Until.parse(rule), 0, plan, (), 0, found).looks == max(1, len(plan) - whole)
+    assert Design(Until(half_width=0.05), 0, plan, (), None, found).looks == max(1, len(plan) - whole)
 
 
 def test_equal_evaluations_are_asked_in_part_and_left_undecided() -> None:
@@ -63,3 +69,22 @@ def test_a_broken_evaluation_is_decided_before() -> None:
     outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
     draw = drawn(outcomes, "".join("0" if i % 2 else sign for i, sign in enumerate(outcomes)))
     assert draw.stopped == "decided: worse than a" and draw.looks[-1].cases <= 60
+
+
+AGAINST = Until.parse("decided-against a")
+
+
+def test_after_looks_the_whole_suite_decides_less_often_than_a_comparison_that_never_looked() -> None:
+    """10 of 400 turns broken, 2 fixed: p = 0.02 by t, which is not enough for the last of six looks."""
+    a, b = "1" * 390 + "0" * 10, "1" * 380 + "0" * 10 + "1" * 2 + "0" * 8
+    assert (paired_difference(list(map(int, a)), list(map(int, b)), range(400)).p_value or 1) < 0.03
+    draw = drawn(a, b, AGAINST)
+    assert [look.looks for look in draw.looks] == [6] * 6 and not draw.design.left
+    assert draw.stopped == "every case was asked: undecided against a"
+
+
+@pytest.mark.parametrize(("clusters", "verdict"), [(0, "worse"), (4, "undecided")])
+def test_cases_of_a_cluster_do_not_decide_as_if_they_were_independent(clusters: int, verdict: str) -> None:
+    """All 40 broken turns are of one of four clusters."""
+    a, b = "1" * 400, "0111" * 40 + "1" * 240
+    assert drawn(a, b, AGAINST, clusters).looks[-1].verdict == verdict

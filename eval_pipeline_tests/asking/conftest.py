@@ -3,13 +3,29 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.providers import registry
+from eval_pipeline_tests.asking.journals import Journals, emptied
+from eval_pipeline_tests.servers import needs
+
+
+@pytest.fixture(scope="session")
+def _state_database(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue("state_server").new_database()
+    return url
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs("initdb", "postgres"))])
+def journals(request: pytest.FixtureRequest, tmp_path: Path) -> Journals:
+    """A place for a journal, in a file and in a database."""
+    if request.param == "sqlite":
+        return Journals(str(tmp_path / "j.sqlite"))
+    return Journals(emptied(request.getfixturevalue("_state_database")))
 
 
 @pytest.fixture
-def journal(tmp_path: Path) -> Iterator[Journal]:
-    with Journal(tmp_path / "j.sqlite") as journal:
+def journal(journals: Journals) -> Iterator[Journal]:
+    with journals.open() as journal:
         yield journal
 
 

@@ -1,11 +1,12 @@
 """Batches at endpoints that lose replies, forget batches, list them late or cannot be reached at all."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from threading import Event
 
 import pytest
 
@@ -14,10 +15,11 @@ from eval_pipeline.asking.batches.intents import BatchIntents, Intent
 from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import BatchWork, Pace
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Batch, Call, CallError
+from eval_pipeline_tests.asking.journals import change_batches
 from eval_pipeline_tests.fakes.scripted import make_call
 from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint
 
@@ -46,10 +48,9 @@ def run(provider: BatchedProvider, journal: Journal, count: int = 3, pace: Pace 
 def claimed(provider: BatchedProvider, journal: Journal, count: int = 3, ago: timedelta = timedelta(0)) -> Intent:
     """The intent of a run that was killed that long ago; the endpoint has nothing of it yet."""
     caller = Caller(provider, journal, VERSION)
-    intent = BatchIntents(journal.path, VERSION).claim([caller.key(make_call(turn)) for turn in range(count)])
+    intent = BatchIntents(journal.batches, VERSION).claim([caller.key(make_call(turn)) for turn in range(count)])
     assert intent is not None
-    with sqlite3.connect(journal.path) as connection:
-        connection.execute("UPDATE batches SET digest = NULL, created_at = ?", ((datetime.now(UTC) - ago).isoformat(),))
+    change_batches(journal, lambda _: {"created_at": (datetime.now(UTC) - ago).isoformat()})
     return replace(intent, created_at=datetime.now(UTC) - ago)
 
 
@@ -145,7 +146,7 @@ def test_an_endpoint_that_cannot_be_reached_is_given_up_after_the_patience_for_o
     assert time.monotonic() - started < 10
     assert answers == [CallFailure(CallErrorKind.CONNECTION, "the connection broke")] * 3
     # Whether it took the batch is not known: it is looked for.
-    assert len(BatchIntents(journal.path, VERSION).open()) == 1
+    assert len(BatchIntents(journal.batches, VERSION).open()) == 1
 
 
 def test_an_endpoint_that_fails_again_and_again_is_told_of_once(
@@ -209,7 +210,7 @@ def test_whatever_ends_a_batch_ends_those_who_wait_for_it(journal: Journal) -> N
 def test_closing_waits_for_results_that_keep_failing_a_while_only(journal: Journal) -> None:
     provider = Unreachable(Endpoint(looks=0))
     intent = claimed(provider, journal)
-    BatchIntents(journal.path, VERSION).handed_in(intent.id, take(provider.endpoint, intent.keys))
+    BatchIntents(journal.batches, VERSION).handed_in(intent.id, take(provider.endpoint, intent.keys))
 
     async def interrupted() -> float:
         queue = BatchQueue(provider, journal, VERSION, pace=replace(QUICK, close_s=0.1))
@@ -222,7 +223,7 @@ def test_closing_waits_for_results_that_keep_failing_a_while_only(journal: Journ
         return time.monotonic() - started
 
     assert asyncio.run(asyncio.wait_for(interrupted(), 20)) < 10
-    assert len(BatchIntents(journal.path, VERSION).open()) == 1
+    assert len(BatchIntents(journal.batches, VERSION).open()) == 1
 
 
 def test_a_batch_of_days_ago_is_collected_though_the_first_look_fails(journal: Journal) -> None:
@@ -237,13 +238,13 @@ def test_a_batch_of_days_ago_is_collected_though_the_first_look_fails(journal: J
 
     provider = Shaky(Endpoint(looks=0, break_results=[1]))
     intent = claimed(provider, journal, ago=timedelta(days=3))
-    BatchIntents(journal.path, VERSION).handed_in(intent.id, take(provider.endpoint, intent.keys, timedelta(days=3)))
+    BatchIntents(journal.batches, VERSION).handed_in(intent.id, take(provider.endpoint, intent.keys, timedelta(days=3)))
     assert "connection" not in texts(run(provider, journal))
     assert provider.endpoint.sizes() == [3]
 
 
 def find(provider: BatchedProvider, journal: Journal, intent: Intent, pace: Pace = QUICK) -> str | None:
-    work = BatchWork(provider, journal, BatchIntents(journal.path, VERSION), pace)
+    work = BatchWork(provider, journal, BatchIntents(journal.batches, VERSION), pace)
     return asyncio.run(asyncio.wait_for(work.find(intent), 20))
 
 
@@ -296,7 +297,7 @@ def test_results_that_are_another_batchs_are_closed_at_once(journal: Journal) ->
                 closed.append(batch_id)
 
     async def look() -> list[str]:
-        await BatchWork(provider, journal, BatchIntents(journal.path, VERSION), QUICK)._holds(intent, batch)
+        await BatchWork(provider, journal, BatchIntents(journal.batches, VERSION), QUICK)._holds(intent, batch)
         return list(closed)
 
     provider = Watched(Endpoint())
@@ -309,14 +310,18 @@ def test_a_busy_journal_does_not_keep_the_event_loop_from_its_work(journal: Jour
     async def ask() -> int:
         provider, ticks = BatchedProvider(Endpoint()), 0
         queue = BatchQueue(provider, journal, VERSION, pace=QUICK)
-        with sqlite3.connect(journal.path, isolation_level=None) as other:
-            other.execute("BEGIN IMMEDIATE")
+        asking = None
+        with ThreadPoolExecutor() as threads:
+            held, free = Event(), Event()
+            other = threads.submit(journal.batches.write, lambda rows: (held.set(), free.wait(10)))
+            held.wait(10)
             asking = asyncio.create_task(queue.ask("key", make_call()))
             for _ in range(20):
                 await asyncio.sleep(0.005)
                 ticks += 1
             assert not provider.endpoint.held  # it waits for its turn to write
-            other.execute("COMMIT")
+            free.set()
+            other.result()
         assert isinstance(await asking, Response)
         await queue.close()
         return ticks

@@ -5,7 +5,6 @@ import multiprocessing
 import os
 import signal
 import socket
-import sqlite3
 import subprocess
 import time
 from collections.abc import Iterable
@@ -18,11 +17,13 @@ import pytest
 from eval_pipeline.asking.answers import Answered, Counters
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.queue import BatchQueue
+from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.base import CallError
+from eval_pipeline_tests.asking.journals import Journals, batch_states, change_batches, journal_at
 from eval_pipeline_tests.fakes.scripted import make_call
 from eval_pipeline_tests.fakes.scripted_batches import QUICK, BatchedProvider, Endpoint, make_version
 
@@ -47,7 +48,7 @@ def run(endpoint: Endpoint, journal: Journal, turns: Iterable[int]) -> tuple[Cou
 
 def killed(endpoint: Endpoint, journal: Journal, turns: Iterable[int], *, taken: bool, known: bool) -> Intent:
     """Leaves what a run leaves that is killed after its intent: the endpoint took it, and the run knew the id."""
-    intents = BatchIntents(journal.path, make_version())
+    intents = BatchIntents(journal.batches, make_version())
     caller = Caller(BatchedProvider(endpoint), journal, make_version())
     calls = {caller.key(make_call(turn)): make_call(turn) for turn in turns}
     intent = intents.claim(calls)
@@ -62,19 +63,12 @@ def killed(endpoint: Endpoint, journal: Journal, turns: Iterable[int], *, taken:
 
 def orphan(journal: Journal, intent: Intent, owner: str = GONE, age: timedelta = AGO) -> None:
     """Makes the intent one of a process that is gone."""
-    with sqlite3.connect(journal.path) as connection:
-        at = (datetime.now(UTC) - age).isoformat()
-        change = "UPDATE batches SET digest = NULL, owner = ?, created_at = ? WHERE intent_id = ?"
-        connection.execute(change, (owner, at, intent.id))
+    at = (datetime.now(UTC) - age).isoformat()
+    change_batches(journal, lambda row: {"owner": owner, "created_at": at} if row["intent_id"] == intent.id else {})
 
 
 def texts(*turns: int) -> list[str]:
     return [f"batched suite/case#{turn}" for turn in turns]
-
-
-def states(journal: Journal) -> list[str]:
-    with sqlite3.connect(journal.path) as connection:
-        return [row[0] for row in connection.execute("SELECT state FROM batches ORDER BY created_at")]
 
 
 def test_a_batch_whose_id_is_known_is_waited_for(journal: Journal) -> None:
@@ -84,7 +78,7 @@ def test_a_batch_whose_id_is_known_is_waited_for(journal: Journal) -> None:
     assert told == texts(0, 1, 2, 3)
     assert endpoint.sizes() == [4]
     assert counters == Counters(journal_hits=4)
-    assert states(journal) == ["collected"]
+    assert batch_states(journal) == ["collected"]
 
 
 def test_a_batch_that_was_taken_before_its_id_was_known_is_found_by_its_requests(journal: Journal) -> None:
@@ -97,7 +91,7 @@ def test_a_batch_that_was_taken_before_its_id_was_known_is_found_by_its_requests
     assert told == texts(0, 1, 2, 3)
     assert endpoint.sizes() == [4, 4, 4]
     assert counters == Counters(journal_hits=4)
-    assert states(journal) == ["collected"]
+    assert batch_states(journal) == ["collected"]
 
 
 def test_a_batch_that_was_never_taken_is_handed_in(journal: Journal) -> None:
@@ -107,7 +101,7 @@ def test_a_batch_that_was_never_taken_is_handed_in(journal: Journal) -> None:
     assert told == texts(0, 1, 2, 3)
     assert endpoint.sizes() == [4]
     assert counters == Counters(calls=4, answered=4, responses=4, tokens=48)
-    assert sorted(states(journal)) == ["collected", "lost"]
+    assert sorted(batch_states(journal)) == ["collected", "lost"]
 
 
 def test_a_batch_that_is_known_to_another_intent_is_not_taken_for_this_one(journal: Journal) -> None:
@@ -155,7 +149,7 @@ def test_results_that_nobody_waits_for_are_journalled_too(journal: Journal) -> N
     endpoint = Endpoint()
     killed(endpoint, journal, range(600), taken=True, known=True)
     run(endpoint, journal, [3])
-    assert states(journal) == ["collected"]
+    assert batch_states(journal) == ["collected"]
     assert run(endpoint, journal, range(600))[0] == Counters(journal_hits=600)
     assert endpoint.sizes() == [600]
 
@@ -163,12 +157,9 @@ def test_results_that_nobody_waits_for_are_journalled_too(journal: Journal) -> N
 def test_a_batch_of_which_everything_is_in_the_journal_is_closed(journal: Journal) -> None:
     endpoint = Endpoint()
     run(endpoint, journal, range(3))
-    with sqlite3.connect(journal.path) as connection:
-        connection.execute(
-            "UPDATE batches SET digest = NULL, state = 'open'"
-        )  # killed between the last result and this
+    change_batches(journal, lambda _: {"state": "open"})  # killed between the last result and this
     assert run(endpoint, journal, range(3))[0] == Counters(journal_hits=3)
-    assert states(journal) == ["collected"]
+    assert batch_states(journal) == ["collected"]
     assert endpoint.sizes() == [3]
 
 
@@ -188,7 +179,7 @@ def test_a_run_that_ends_while_it_waits_leaves_the_batch_to_the_next_one(journal
         await queue.close()
 
     asyncio.run(ask())
-    assert states(journal) == ["open"]
+    assert batch_states(journal) == ["open"]
     endpoint.held[0].looks_left = 0
     assert run(endpoint, journal, range(4)) == (Counters(journal_hits=4), texts(0, 1, 2, 3))
     assert endpoint.sizes() == [4]
@@ -202,11 +193,11 @@ def test_entries_that_failed_are_not_waited_for_again(journal: Journal) -> None:
         Counters(calls=1, answered=1, responses=1, journal_hits=2),
         ["answer", "fine", "fine"],
     )
-    assert states(journal) == ["collected"]
+    assert batch_states(journal) == ["collected"]
 
 
 def test_no_two_claims_hold_the_same_request(journal: Journal) -> None:
-    intents = BatchIntents(journal.path, make_version())
+    intents = BatchIntents(journal.batches, make_version())
     first = intents.claim(["a", "b"])
     second = intents.claim(["b", "c"])
     assert first is not None and second is not None
@@ -217,29 +208,30 @@ def test_no_two_claims_hold_the_same_request(journal: Journal) -> None:
     assert third is not None and third.keys == {"a"}
     assert [intent.id for intent in intents.open()] == [second.id, third.id]
     # Another account or model has batches of its own.
-    assert BatchIntents(journal.path, make_version(model="other")).open() == []
-    assert BatchIntents(journal.path, make_version(options={"base_url": "http://x"})).open() == []
+    assert BatchIntents(journal.batches, make_version(model="other")).open() == []
+    assert BatchIntents(journal.batches, make_version(options={"base_url": "http://x"})).open() == []
 
 
 def _claim(place: tuple[str, int]) -> list[str]:
-    path, start = place
-    intents = BatchIntents(Path(path), make_version())
+    where, start = place
     claimed: list[str] = []
-    for number in range(20):
-        intent = intents.claim([f"k{number}", f"k{number + start}"])
-        claimed += intent.keys if intent else ()
+    with journal_at(where) as journal:
+        intents = BatchIntents(journal.batches, make_version())
+        for number in range(20):
+            intent = intents.claim([f"k{number}", f"k{number + start}"])
+            claimed += intent.keys if intent else ()
     return claimed
 
 
-def test_claims_of_several_processes_never_overlap(journal: Journal) -> None:
+def test_claims_of_several_processes_never_overlap(journals: Journals) -> None:
     with multiprocessing.get_context("spawn").Pool(3) as pool:
-        claimed = pool.map(_claim, [(str(journal.path), start) for start in (0, 5, 10)])
+        claimed = pool.map(_claim, [(journals.where, start) for start in (0, 5, 10)])
     everything = [key for keys in claimed for key in keys]
     assert len(everything) == len(set(everything)) == 30
 
 
 def test_an_intent_is_taken_over_from_a_process_that_is_gone_and_from_no_other(journal: Journal) -> None:
-    intents = BatchIntents(journal.path, make_version())
+    intents = BatchIntents(journal.batches, make_version())
     mine = intents.claim(["a"])
     assert mine is not None and intents.take_over(mine)
     host, pid, started = mine.owner.rsplit(" ", 2)
@@ -259,7 +251,7 @@ def test_an_intent_is_taken_over_from_a_process_that_is_gone_and_from_no_other(j
 
 
 def test_a_process_that_was_killed_is_gone_though_its_parent_has_not_looked(journal: Journal) -> None:
-    intents = BatchIntents(journal.path, make_version())
+    intents = BatchIntents(journal.batches, make_version())
     mine = intents.claim(["a"])
     assert mine is not None
     with subprocess.Popen(["sleep", "60"]) as child:
@@ -276,4 +268,4 @@ def test_a_file_that_is_no_database_is_told(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     path.write_bytes(b"no database" * 1000)
     with pytest.raises(StoreError, match=r"j\.sqlite .*doctor"):
-        BatchIntents(path, make_version())
+        BatchIntents(SqliteBatchTable(path), make_version()).open()

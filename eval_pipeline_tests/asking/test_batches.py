@@ -11,7 +11,7 @@ from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import encode_response
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.providers.base import CallError, FatalCallError
@@ -49,7 +49,7 @@ EXPECTED = [f"batched suite/case#{turn}" for turn in range(5)]
 
 
 def open_intents(journal: Journal) -> int:
-    return len(BatchIntents(journal.path, make_version()).open())
+    return len(BatchIntents(journal.batches, make_version()).open())
 
 
 def test_calls_made_at_once_are_one_batch_and_journalled(journal: Journal) -> None:
@@ -157,7 +157,9 @@ def test_a_fatal_error_ends_the_run(journal: Journal) -> None:
     assert open_intents(journal) == 0
 
 
-def test_a_batch_that_was_taken_though_the_reply_was_lost_is_found_and_not_handed_in_again(journal: Journal) -> None:
+def test_a_batch_that_was_taken_though_the_reply_was_lost_is_found_and_not_handed_in_again(
+    journal: Journal,
+) -> None:
     endpoint = Endpoint(lose_reply=[BROKEN])
     assert texts(run(endpoint, journal)[1]) == EXPECTED
     assert endpoint.sizes() == [5]
@@ -184,7 +186,7 @@ def test_a_batch_that_takes_too_long_is_left_for_the_next_run(journal: Journal) 
 
 def test_a_batch_that_the_endpoint_has_forgotten_is_handed_in_anew(journal: Journal) -> None:
     endpoint = Endpoint()
-    intents = BatchIntents(journal.path, make_version())
+    intents = BatchIntents(journal.batches, make_version())
     caller = Caller(ScriptedProvider(), journal, make_version())
     intent = intents.claim([caller.key(make_call(turn)) for turn in range(5)])
     assert intent is not None

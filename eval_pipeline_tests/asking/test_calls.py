@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.asking.answers import Answered, Counters
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import decode_response, encode_response
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
@@ -234,7 +234,7 @@ def test_an_answer_that_another_process_recorded_first_is_the_one_used(journal: 
 def test_an_unreadable_entry_is_told(journal: Journal) -> None:
     caller = make_caller(ScriptedProvider(), journal)
     asyncio.run(journal.append(caller.key(make_call()), b"garbage"))
-    with pytest.raises(StoreError, match=r"j\.sqlite has an unreadable entry.*doctor"):
+    with pytest.raises(StoreError, match=r"the journal .* has an unreadable entry.*doctor"):
         asyncio.run(caller.ask(make_call()))
 
 

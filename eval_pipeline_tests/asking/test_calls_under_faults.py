@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.budgets import most
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion

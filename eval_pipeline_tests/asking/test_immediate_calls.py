@@ -15,7 +15,7 @@ from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.rows import Row
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -66,7 +66,7 @@ def ask(caller: Caller, turns: Sequence[int], size: int | None = None) -> list[A
     return asyncio.run(all_of_them())
 
 
-def bodies(journal: Journal, caller: Caller, turns: Sequence[int]) -> list[bytes | None]:
+def bodies(journal: SqliteJournal, caller: Caller, turns: Sequence[int]) -> list[bytes | None]:
     return [journal.get(caller.key(make_call(turn))) for turn in turns]
 
 
@@ -82,7 +82,7 @@ def test_asking_together_gives_what_asking_one_by_one_gives(
     failing = {turn: [CallError(CallErrorKind.NO_PREDICTION, f"none of {turn}")] for turn in refused}
     seen = []
     for kind in (Caller, ImmediateCaller):
-        with tempfile.TemporaryDirectory() as folder, Journal(Path(folder) / "j.sqlite") as journal:
+        with tempfile.TemporaryDirectory() as folder, SqliteJournal(Path(folder) / "j.sqlite") as journal:
             ask(kind(Answering(), journal, VERSION), sorted(known)) if known else None
             provider = Answering(failing, always=True)
             told: list[int] = []
@@ -95,7 +95,7 @@ def test_asking_together_gives_what_asking_one_by_one_gives(
 
 def test_a_group_is_one_look_into_the_journal_and_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     looks, sizes = [], []
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         get_many, append_many = journal.get_many, journal.append_many
         monkeypatch.setattr(journal, "get", None)
         monkeypatch.setattr(journal, "get_many", lambda keys: looks.append(len(keys)) or get_many(keys))
@@ -108,7 +108,7 @@ def test_a_group_is_one_look_into_the_journal_and_one_entry(tmp_path: Path, monk
 
 def test_an_equal_call_that_another_group_is_recording_is_not_asked_again(tmp_path: Path) -> None:
     provider = Answering()
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(provider, journal, VERSION)
 
         async def twice() -> list[list[Answer]]:
@@ -131,7 +131,7 @@ def test_answers_that_another_process_recorded_first_are_the_ones_used(tmp_path:
                 )
             return super().answer(call)
 
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         theirs = sqlite3.connect(tmp_path / "j.sqlite", isolation_level=None)
         caller = ImmediateCaller(Overtaken(), journal, VERSION)
         answers = ask(caller, [0, 1, 2])
@@ -146,7 +146,7 @@ def test_answers_that_another_process_recorded_first_are_the_ones_used(tmp_path:
 
 def test_a_failure_is_an_answer_and_is_not_journalled(tmp_path: Path) -> None:
     provider = Answering({1: [CallError(CallErrorKind.OVERLOADED, "nothing there", retryable=True)]})
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(provider, journal, VERSION)
         answers = ask(caller, [0, 1])
         assert bodies(journal, caller, [0, 1])[1] is None
@@ -156,7 +156,7 @@ def test_a_failure_is_an_answer_and_is_not_journalled(tmp_path: Path) -> None:
 
 
 def test_what_ends_the_run_comes_through_and_what_came_before_it_is_kept(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(Answering({2: [FatalCallError("no such suite")]}), journal, VERSION)
         with pytest.raises(FatalCallError, match="no such suite"):
             ask(caller, [0, 1, 2, 3])
@@ -176,7 +176,7 @@ def test_who_waits_for_another_group_hears_when_that_cannot_be_recorded(
         groups = [caller.ask_many([make_call(turn) for turn in (0, 1)]) for _ in range(2)]
         return await asyncio.wait_for(asyncio.gather(*groups, return_exceptions=True), 5)
 
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         monkeypatch.setattr(journal, "append_many", full)
         told = asyncio.run(twice(ImmediateCaller(Answering(), journal, VERSION)))
     assert [str(error) for error in told] == ["full", "full"]
@@ -185,7 +185,7 @@ def test_who_waits_for_another_group_hears_when_that_cannot_be_recorded(
 def test_who_waits_for_a_group_that_is_cancelled_asks_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     provider = Answering()
 
-    async def cancel_the_first(caller: ImmediateCaller, journal: Journal) -> list[Answer]:
+    async def cancel_the_first(caller: ImmediateCaller, journal: SqliteJournal) -> list[Answer]:
         append_many, forever = journal.append_many, asyncio.Event()
 
         async def stuck(rows: Sequence[Row]) -> list[bool]:
@@ -202,13 +202,13 @@ def test_who_waits_for_a_group_that_is_cancelled_asks_itself(tmp_path: Path, mon
         first.cancel()
         return await asyncio.wait_for(second, 5)
 
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         answers = asyncio.run(cancel_the_first(ImmediateCaller(provider, journal, VERSION), journal))
     assert [answer.response.text for answer in answers if isinstance(answer, Answered)] == ["answer 1", "answer 2"]
 
 
 def test_an_unreadable_entry_is_told(tmp_path: Path) -> None:
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         caller = ImmediateCaller(Answering(), journal, VERSION)
         asyncio.run(journal.append(caller.key(make_call(1)), b"garbage"))
         with pytest.raises(StoreError, match=r"j\.sqlite has an unreadable entry.*doctor"):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.salvage import whole_rows
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response
+from eval_pipeline_tests.asking.journals import Journals
 
 
 def bodies(count: int, seed: int = 0) -> dict[str, bytes]:
@@ -27,7 +28,7 @@ def bodies(count: int, seed: int = 0) -> dict[str, bytes]:
 
 
 def journal_of(path: Path, rows: dict[str, bytes]) -> None:
-    with Journal(path) as journal:
+    with SqliteJournal(path) as journal:
         asyncio.run(journal.append_many(list(rows.items())))
 
 
@@ -43,7 +44,7 @@ def test_all_rows_of_a_whole_journal_are_found(tmp_path_factory: pytest.TempPath
 def test_rows_that_are_only_in_the_log_are_found(tmp_path: Path) -> None:
     path = tmp_path / "j.sqlite"
     rows = bodies(30)
-    with Journal(path) as journal:
+    with SqliteJournal(path) as journal:
         asyncio.run(journal.append_many(list(rows.items())))
         assert (tmp_path / "j.sqlite-wal").stat().st_size > 4096
         assert {row.key for row in whole_rows(path)} == set(rows)
@@ -65,7 +66,7 @@ def test_a_lost_page_takes_its_own_rows_only(tmp_path: Path, page: int) -> None:
 def what_a_reader_is_told(path: Path, rows: dict[str, bytes]) -> str | None:
     """The error of a journal that gives none but these rows; None without one."""
     try:
-        with Journal(path) as journal:
+        with SqliteJournal(path) as journal:
             assert all(journal.get(key) in {body, None} for key, body in rows.items())
     except StoreError as error:
         return str(error)
@@ -91,12 +92,14 @@ def test_a_flipped_bit_gives_no_other_response(tmp_path: Path) -> None:
     assert told > 200
 
 
-def test_a_row_of_another_key_is_not_taken_for_the_answer(tmp_path: Path) -> None:
-    path = tmp_path / "j.sqlite"
-    journal_of(path, {"a": b"one", "b": b"two"})
-    with sqlite3.connect(path) as connection:
-        connection.execute("UPDATE responses SET body = (SELECT body FROM responses WHERE key = 'b') WHERE key = 'a'")
-    with Journal(path) as journal, pytest.raises(StoreError, match="the response under a is not as it was written"):
+def test_a_row_of_another_key_is_not_taken_for_the_answer(journals: Journals) -> None:
+    with journals.open() as journal:
+        asyncio.run(journal.append_many([("a", b"one"), ("b", b"two")]))
+    journals.execute("UPDATE responses SET body = (SELECT body FROM responses WHERE key = 'b') WHERE key = 'a'")
+    with (
+        journals.open() as journal,
+        pytest.raises(StoreError, match="the response under a is not as it was written"),
+    ):
         journal.get("a")
 
 
@@ -106,7 +109,7 @@ def test_a_journal_of_0_1_0_is_read_and_gets_checksums(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE responses(key TEXT PRIMARY KEY, body BLOB, written_at INTEGER)")
         connection.execute("INSERT INTO responses VALUES ('old', ?, 5)", (encode_response(Response("before")),))
         connection.execute("PRAGMA user_version = 1")
-    with Journal(path) as journal:
+    with SqliteJournal(path) as journal:
         asyncio.run(journal.append("new", encode_response(Response("after"))))
         assert set(journal.get_many(["old", "new"])) == {"old", "new"}
     assert [(row.key, row.written_at == 5) for row in whole_rows(path)] == [("old", True), ("new", False)]

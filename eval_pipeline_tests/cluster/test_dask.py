@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -47,19 +47,20 @@ def waited(found: Callable[[], Any], seconds: float = _START_S) -> Any:
 
 
 class Services:
-    """A scheduler, and workers of one process and thread each."""
+    """A scheduler, and workers of one process and thread each; `security`: their options for certificates."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder, self.file = folder, folder / "scheduler.json"
+    def __init__(self, folder: Path, security: Mapping[str, Sequence[str]] | None = None) -> None:
+        self.folder, self.file, self.security = folder, folder / "scheduler.json", security or {}
         self.children: list[subprocess.Popen[bytes]] = []
-        self._start("scheduler", "--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
+        place = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
+        self._start("scheduler", *place, *self.security.get("scheduler", ()))
         waited(self.file.exists)
         self.url = str(json.loads(self.file.read_text())["address"])
 
     def worker(self) -> subprocess.Popen[bytes]:
         return self._start(
             "worker", self.url, "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "1",
-            "--local-directory", str(self.folder),
+            "--local-directory", str(self.folder), *self.security.get("worker", ()),
         )  # fmt: skip
 
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:

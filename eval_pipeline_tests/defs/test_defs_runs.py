@@ -14,7 +14,7 @@ from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
-from eval_pipeline_tests.defs.runs import materialise, stale, versions
+from eval_pipeline_tests.defs.runs import REPORTS, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
 
 
@@ -106,6 +106,22 @@ def test_a_check_that_blocks_stops_its_own_suite_only(
     assert [(check.asset_key.path[0], check.check_name) for check in failed] == [("lossy", "every_turn_scored_once")]
     assert "of 2 planned turns 1 are missing" in (failed[0].description or "")
     assert small.sql("SELECT DISTINCT suite FROM statistics ORDER BY ALL") == [("other",), ("small",)]
+
+
+def test_what_is_ready_early_is_published_with_the_rest_of_the_run(
+    small: Lab, instance: dg.DagsterInstance, copies: list[Path]
+) -> None:
+    """Of one suite only the last step is chosen, of the other all: without a priority the first publishes at once."""
+    materialise(small, instance)
+    copies.clear()
+    small.suite("other", [case("one", ("50", 50.0))])
+    of_other = [f"other/{stage.name}" for stage in chain_of(TRACK) if stage.name not in REPORTS]
+    result = materialise(small, instance, "other", "small", only=["small/published", *of_other])
+    assert result.success
+    assert small.sql("SELECT DISTINCT suite FROM statistics ORDER BY ALL") == [("other",), ("small",)]
+    steps = [event.step_key for event in result.all_events if event.is_step_start]
+    assert steps.index("small__published") > steps.index("other__statistics")
+    assert len(copies) == 1
 
 
 def test_what_the_user_can_mend_is_a_failure_without_a_trace(small: Lab, instance: dg.DagsterInstance) -> None:

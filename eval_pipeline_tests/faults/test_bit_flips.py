@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.parquet import forget_verified
@@ -73,7 +73,7 @@ def record_rows(home: Home) -> object:
 
 
 def journal_rows(home: Home, keys: list[str]) -> object:
-    with Journal(home.journal) as journal:
+    with SqliteJournal(home.journal) as journal:
         return journal.get_many(keys)
 
 

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow.parquet as pq
 import pytest
 
-from eval_pipeline.asking.batches.intents import insert_batch, make_table
+from eval_pipeline.asking.batches.sqlite import insert_batch, make_table
 from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.core.errors import StoreError, UsageError
@@ -194,7 +194,7 @@ STEPS = (
     ("eval_pipeline.operations.removing", "publish_keys"),
     ("eval_pipeline.operations.removing", "deliver"),
     ("eval_pipeline.operations.removing", "tell_nights_again"),
-    ("eval_pipeline.operations.purging", "purge_journal"),
+    ("eval_pipeline.operations.purging", "purged_journal"),
     ("eval_pipeline.operations.purging", "purge_judgements"),
     ("eval_pipeline.operations.removing", "end_note"),
 )

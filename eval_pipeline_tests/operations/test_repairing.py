@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.core.errors import DamagedFileError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.operations.scrubbing import BYTES_A_SECOND, scrub
@@ -74,7 +75,9 @@ def test_what_was_paid_for_and_is_whole_is_not_paid_for_again(done: Lab, puppet:
 
 
 def test_batches_outlive_the_repair_and_a_damaged_one_is_told(done: Lab) -> None:
-    intents = BatchIntents(done.home.journal, ModelVersion(name="m", provider="anthropic", model="claude-x"))
+    intents = BatchIntents(
+        SqliteBatchTable(done.home.journal), ModelVersion(name="m", provider="anthropic", model="claude-x")
+    )
     first, second = intents.claim(["a" * 64]), intents.claim(["b" * 64])
     assert first is not None
     assert second is not None

@@ -1,7 +1,10 @@
 """A run that finds everything as it was does nothing but note itself."""
 
+from typing import Any
+
 import pytest
 
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import Lab, Puppet
 
 ARGUMENTS = ("run", "--eval-date", "2026-03-01")
@@ -9,6 +12,19 @@ ARGUMENTS = ("run", "--eval-date", "2026-03-01")
 
 def report_files(lab: Lab) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in lab.home.reports.rglob("*") if path.is_file()}
+
+
+def cases_read_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Suites whose cases are read from the record from now on."""
+    suites: list[str] = []
+    reading = Workspace._read_cases
+
+    def noted(workspace: Workspace, suite: str, *rest: Any) -> Any:
+        suites.append(suite)
+        return reading(workspace, suite, *rest)
+
+    monkeypatch.setattr(Workspace, "_read_cases", noted)
+    return suites
 
 
 def test_a_second_identical_run_changes_nothing_but_runs(
@@ -26,9 +42,11 @@ def test_a_second_identical_run_changes_nothing_but_runs(
         raise AssertionError("a run that is up to date needs no Dagster")
 
     monkeypatch.setattr("eval_pipeline.defs.running.launch.run", never)
+    read = cases_read_back(monkeypatch)
     second = small.cli(*ARGUMENTS)
     assert second.code == 0, second.text
     assert second.out == first.out
+    assert read == []
     assert not puppet.asked
     assert puppet.opened == 0  # so no server was started
     assert small.store_contents() == contents
@@ -38,6 +56,14 @@ def test_a_second_identical_run_changes_nothing_but_runs(
     assert small.sql("SELECT DISTINCT status, scope, turns_planned, cases_planned FROM runs") == [
         ("complete", "full", 3, 2)
     ]
+
+
+def test_a_first_run_reads_no_case_back_from_the_record(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has them from the suite's files, and the stages after `published` need them, too."""
+    read = cases_read_back(monkeypatch)
+    said = small.cli(*ARGUMENTS, "--no-report")
+    assert said.code == 0, said.text
+    assert read == []
 
 
 def test_the_stages_themselves_say_that_nothing_was_done(small: Lab, puppet: type[Puppet]) -> None:

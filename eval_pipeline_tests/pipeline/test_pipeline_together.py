@@ -20,10 +20,10 @@ KILLED = """
 import os, signal
 from eval_pipeline.core.home import find_home
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline_tests.support import Lab
 
-append_many, left = Journal.append_many, {groups}
+append_many, left = SqliteJournal.append_many, {groups}
 
 async def until_killed(journal, rows):
     global left
@@ -32,7 +32,7 @@ async def until_killed(journal, rows):
         os.kill(os.getpid(), signal.SIGKILL)
     return await append_many(journal, rows)
 
-ImmediateCaller.together, Journal.append_many = 4, until_killed
+ImmediateCaller.together, SqliteJournal.append_many = 4, until_killed
 Lab(find_home()).evaluate(version="sim", publish=True)
 """
 """Evaluates until so many groups of four are recorded."""

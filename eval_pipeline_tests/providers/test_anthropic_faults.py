@@ -12,7 +12,7 @@ import pytest
 
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
@@ -88,7 +88,7 @@ def ask_with_retries(server: AnthropicServer, folder: Path, **options: Any) -> A
     version = version_for(server, options=options)
 
     async def work(provider: AnthropicProvider) -> Answered | CallFailure:
-        with Journal(folder / "journal.sqlite") as journal:
+        with SqliteJournal(folder / "journal.sqlite") as journal:
             return await Caller(provider, journal, version, retries=AT_ONCE).ask(case_call())
 
     return with_provider(version, work)
@@ -219,7 +219,7 @@ def test_a_third_of_the_calls_fails_and_every_question_is_answered_once(tmp_path
         version = version_for(server)
 
         async def work(provider: AnthropicProvider) -> list[Answered | CallFailure]:
-            with Journal(tmp_path / "journal.sqlite") as journal:
+            with SqliteJournal(tmp_path / "journal.sqlite") as journal:
                 caller = Caller(provider, journal, version, retries=RetryPolicy(20, 0.01, 0.02))
                 calls = [case_call(f"Question {number}?", uses=60) for number in range(60)]
                 return await asyncio.gather(*map(caller.ask, calls))

@@ -12,7 +12,7 @@ import pytest
 
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application import provider as http_application
@@ -185,7 +185,7 @@ def test_an_answer_without_end_is_given_up(packed: bool) -> None:
 def test_an_answer_that_drips_is_ended_by_the_deadline_of_the_question(tmp_path: Path) -> None:
     async def run(version: ModelVersion) -> Any:
         async with ApplicationProvider(version, Environment()) as provider:
-            with Journal(tmp_path / "j.sqlite") as journal:
+            with SqliteJournal(tmp_path / "j.sqlite") as journal:
                 return await Caller(provider, journal, version).ask(make_call())
 
     with ApplicationServer(script=[Drip()]) as server:
@@ -197,7 +197,7 @@ def test_an_answer_that_drips_is_ended_by_the_deadline_of_the_question(tmp_path:
 def test_the_journal_answers_without_token_and_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def run(version: ModelVersion) -> Any:
         async with ApplicationProvider(version, Environment()) as provider:
-            with Journal(tmp_path / "j.sqlite") as journal:
+            with SqliteJournal(tmp_path / "j.sqlite") as journal:
                 return await Caller(provider, journal, version).ask(make_call())
 
     # An application that repeats in its answer what it was authorised with.
@@ -223,7 +223,7 @@ def test_an_answer_read_in_another_way_or_under_another_name_is_asked_for_anew(t
         assert isinstance(answer, Answered)
         return answer.response.text
 
-    with ApplicationServer() as server, Journal(tmp_path / "j.sqlite") as journal:
+    with ApplicationServer() as server, SqliteJournal(tmp_path / "j.sqlite") as journal:
         first = make_version(server.url, {"answer_path": "$.result.steps"})
         mended = make_version(server.url, {"answer_path": "$.result.calculation"})
         renamed = mended.model_copy(update={"name": "w"})

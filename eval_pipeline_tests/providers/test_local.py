@@ -13,7 +13,7 @@ import pytest
 
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
@@ -49,7 +49,7 @@ def servers() -> list[psutil.Process]:
 
 @needs_model
 def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> None:
-    async def ask(journal: Journal) -> list[Answered]:
+    async def ask(journal: SqliteJournal) -> list[Answered]:
         async with make_provider() as provider:
             assert servers() == []  # not before it is needed
             caller = Caller(provider, journal, make_version())
@@ -61,13 +61,13 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
         assert time.monotonic() - leaving < 3  # it went by itself, it was not killed
         return [answer for answer in answers if isinstance(answer, Answered)]
 
-    async def ask_again(journal: Journal) -> Any:
+    async def ask_again(journal: SqliteJournal) -> Any:
         async with make_provider() as provider:
             answer = await Caller(provider, journal, make_version()).ask(make_call(schema=SCHEMA))
             assert servers() == []  # every answer was in the journal
         return answer
 
-    with Journal(tmp_path / "j.sqlite") as journal:
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
         answers = asyncio.run(ask(journal))
         assert len(answers) == 3
         again = asyncio.run(ask_again(journal))

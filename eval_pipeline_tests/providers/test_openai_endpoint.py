@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -227,12 +227,12 @@ def test_nobody_listening_is_a_connection_that_failed() -> None:
 
 
 def test_a_journalled_answer_needs_no_key_and_no_endpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def answer(provider: OpenAIProvider, version: ModelVersion, journal: Journal) -> Any:
+    async def answer(provider: OpenAIProvider, version: ModelVersion, journal: SqliteJournal) -> Any:
         async with provider:
             caller = Caller(provider, journal, version, retries=RetryPolicy(first_pause_s=0.01))
             return await caller.ask(make_call())
 
-    with OpenAIServer([Status(500), Says("42")]) as server, Journal(tmp_path / "j.sqlite") as journal:
+    with OpenAIServer([Status(500), Says("42")]) as server, SqliteJournal(tmp_path / "j.sqlite") as journal:
         version = make_version(server.url)
         first = asyncio.run(answer(OpenAIProvider(version, Environment()), version, journal))
         assert isinstance(first, Answered)

@@ -21,6 +21,32 @@ def test_the_text_is_the_value(value: Any, depth: int) -> None:
     assert json.loads(readable_json(value, depth)) == value
 
 
+class Word(str):
+    """A text of another type, as an enumeration's are."""
+
+
+def test_scalars_are_written_as_the_standard_library_does() -> None:
+    values = [
+        None,
+        True,
+        False,
+        0,
+        -7,
+        10**30,
+        0.1,
+        1e300,
+        -0.0,
+        "",
+        'a"\\\n\u2028\x7fé',
+        Word("w"),
+        {1: "one"},
+        {},
+        [],
+    ]
+    for value in [*values, values, dict.fromkeys(["a"], values), {"a": 1, "b": "x"}]:
+        assert readable_json(value, 0) == json.dumps(value, ensure_ascii=False) + "\n"
+
+
 def test_what_json_has_not_becomes_null() -> None:
     value = {"a": [math.nan, {"b": math.inf, "c": (1.0, -math.inf)}], "d": math.nan}
     assert json.loads(readable_json(value, 1)) == {"a": [None, {"b": None, "c": [1.0, None]}], "d": None}

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow.parquet as pq
 
-from eval_pipeline.statistics.adaptive import Factors, History, Sampler, Units, fit_factors
+from eval_pipeline.statistics.adaptive import History, Sampler, Units, fit_factors
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline.statistics.intervals import wilson_interval
 from eval_pipeline_tests import outside
+from eval_pipeline_tests.statistics.many import Many, portions
 
 MATRICES = outside.PUBLIC / "matrices"
 _Z = 1.959963984540054
@@ -43,22 +44,23 @@ def matrix(name: str) -> Floats:
     return np.column_stack(columns)
 
 
-def gain(units: Units, factors: Factors | None, truth: Floats, n: int, repeats: int, batches: int = 8) -> Gain:
-    """Draws ``n`` units in equal batches, many times."""
+def draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 8) -> Floats:
+    """Error, width, and whether the truth is within the interval (1 or 0), of ``n`` drawn turns, one row a seed."""
     sizes = np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int)
-    mean, starts = float(truth.mean()), units.starts
-    ends = starts + units.sizes
-    found = np.zeros((repeats, 3))
-    for seed in range(repeats):
-        sampler = Sampler(units, factors, seed=seed)
+    mean, rows = float(truth.mean()), []
+    for some in portions(seeds):
+        many = Many([new._engine], some, np.broadcast_to(truth, (len(some), len(truth))))
         for size in sizes:
-            batch = sampler.draw(int(size))
-            sampler.observe(batch, [truth[starts[u] : ends[u]] for u in batch.units])
-        e = sampler.estimate()
-        found[seed] = e.value - mean, e.high - e.low, e.low <= mean <= e.high
-    number = len(units.ids)
-    sums = units.sums(truth - mean)
-    uniform = number**2 / n * (1 - n / number) * sums.var(ddof=1) / units.turns**2
+            many.ask(int(size))
+        value, low, high = many.intervals()
+        rows.append(np.column_stack([value - mean, high - low, (low <= mean) & (mean <= high)]))
+    return np.concatenate(rows)
+
+
+def gain(found: Floats, truth: Floats, n: int) -> Gain:
+    """Over a uniform sample of ``n`` turns, given the rows of `draws`."""
+    number, mean = len(truth), float(truth.mean())
+    uniform = (1 - n / number) / n * float(truth.var(ddof=1))
     # Wilson's interval is made for the number of turns that a population without end would need.
     within = mean * (1 - mean) / uniform
     low, high = wilson_interval(mean, within, _Z)
@@ -71,13 +73,20 @@ def gain(units: Units, factors: Factors | None, truth: Floats, n: int, repeats: 
     )
 
 
-def gains(outcomes: Floats, share: float, repeats: int) -> list[Gain]:
-    """Of each model of the last third, with the earlier ones as history."""
+def new_models(outcomes: Floats) -> tuple[Sampler, list[Floats]]:
+    """A sampler whose history are the earlier models, and the outcomes of each model of the last third."""
     turns, models = outcomes.shape
     earlier = models - models // 3
-    factors = fit_factors(History(outcomes[:, :earlier]))
     units = Units(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
-    return [gain(units, factors, outcomes[:, m], int(turns * share), repeats) for m in range(earlier, models)]
+    sampler = Sampler(units, fit_factors(History(outcomes[:, :earlier])), seed=0)
+    return sampler, [outcomes[:, m] for m in range(earlier, models)]
+
+
+def gains(outcomes: Floats, share: float, repeats: int) -> list[Gain]:
+    """Of each model of the last third, with the earlier ones as history."""
+    sampler, new = new_models(outcomes)
+    n = int(len(outcomes) * share)
+    return [gain(draws(sampler, truth, n, range(repeats)), truth, n) for truth in new]
 
 
 def told(label: str, found: list[Gain]) -> str:

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.tracks import reasoning
 from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.tracks.registry import load_track
 from eval_pipeline_tests.goldens import golden
@@ -44,6 +45,16 @@ def test_there_are_enough() -> None:
 def test_texts_without_marks_are_the_answer_as_they_are(text: str) -> None:
     if "<" not in text and "[" not in text and "◁" not in text and "here is" not in text.lower():
         assert apart(text).answer == text
+
+
+@given(st.sampled_from(reasoning._HINTS), st.sampled_from([str, str.upper, str.title]), st.sampled_from(["", "é"]))
+def test_hints_are_found_in_whatever_letters(hint: str, written: Any, other: str) -> None:
+    assert reasoning._hints(f"so{other} {written(hint)}")
+    assert not reasoning._hints(f"so{other} {written(hint[:-1])}")
+
+
+def test_the_long_s_counts_as_an_s() -> None:
+    assert apart("<rea\u017foning>no</rea\u017foning>yes").answer == "yes"
 
 
 @given(

@@ -112,15 +112,20 @@ def expected_cases(half_width: float, candidates: Sequence[Candidate], looks: in
 class Draw:
     """A design with the answers to its batches: gives the looks so far, and draws the next batch."""
 
-    def __init__(self, design: Design, answers: Answers) -> None:
+    def __init__(self, design: Design, answers: Answers, clusters: Mapping[str, str] | None = None) -> None:
         """Observes the answers to all batches.
+
+        Args:
+            design: How the cases are drawn.
+            answers: The answers so far.
+            clusters: The cluster of each case by its id, for comparisons; by default each case is one of its own.
 
         Raises:
             UsageError: the recorded batches differ from those that would be drawn now.
         """
         self.design, self._answers = design, answers
         self.looks: list[Look] = []
-        self._sampler: Any = _sampler(design)
+        self._sampler: Any = _sampler(design, clusters or {})
         for number, batch in enumerate(design.batches, start=1):
             self._observe(batch)
             self.looks.append(self._look(number))
@@ -137,7 +142,8 @@ class Draw:
             return None
         until, last = self.design.until, self.looks[-1]
         if not self.design.left:
-            return "every case was asked"
+            verdict = f": {last.verdict} against {until.baseline}" if last.difference is not None else ""
+            return f"every case was asked{verdict}"
         if until.ranked:
             return self.design.ended or None
         if until.half_width is not None:
@@ -191,13 +197,15 @@ class Draw:
             ) from error
 
     def _look(self, number: int) -> Look:
+        from eval_pipeline.statistics.adaptive.looks import spending
+
         looks = self.design.looks
         look = min(number, looks)
         if self.design.baseline is None:
             found, compared = self._sampler.estimate(look=look, looks=looks), None
         else:
             found = self._sampler.estimate(look=look, looks=looks, beyond=False)
-            compared = self._sampler.estimate(look=look, looks=looks)
+            compared = self._sampler.estimate(look=look, looks=looks, spent=spending(self.design.schedule))
         places = [place for batch in self.design.batches[:number] for place in batch.places]
         drawn = [self.design.candidates[place] for place in places]
         values = [self._answers.correct[turn] for candidate in drawn for turn in candidate.turns]
@@ -240,18 +248,21 @@ def baseline_outcomes(design: Design) -> np.ndarray[tuple[int], np.dtype[np.floa
     return outcomes
 
 
-def _model(candidates: Sequence[Candidate]) -> "tuple[Units, Factors | None]":
+def _model(
+    candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None
+) -> "tuple[Units, Factors | None]":
     from eval_pipeline.statistics.adaptive import History, Units, fit_factors
 
     sizes = np.array([len(candidate.turns) for candidate in candidates], dtype=np.int64)
-    units = Units(tuple(candidate.case_id for candidate in candidates), sizes)
+    ids = tuple(candidate.case_id for candidate in candidates)
+    units = Units(ids, sizes, tuple((clusters or {}).get(name, name) for name in ids))
     return units, fit_factors(History(matrix(candidates)))
 
 
-def _sampler(design: Design) -> "Sampler | Any":
+def _sampler(design: Design, clusters: Mapping[str, str]) -> "Sampler | Any":
     from eval_pipeline.statistics import adaptive
 
-    units, factors = _model(design.candidates)
+    units, factors = _model(design.candidates, clusters)
     if design.baseline is None:
         return adaptive.Sampler(units, factors, seed=design.seed, uniform=design.until.ranked)
     return adaptive.Comparison(units, factors, baseline_outcomes(design), seed=design.seed)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.watch import BatchWatch, Unwatched, shown
 from eval_pipeline.asking.batches.work import BatchWork, Pace
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
 from eval_pipeline.core.model_versions import ModelVersion
@@ -52,7 +52,7 @@ class BatchQueue:
         self._requests = provider.request
         self._most_requests, self._most_bytes = provider.max_batch_requests, provider.max_batch_bytes
         self._pace, self._watch = pace or Pace(), watch or Unwatched()
-        self._intents = BatchIntents(journal.path, version)
+        self._intents = BatchIntents(journal.batches, version)
         self._work = BatchWork(provider, journal, self._intents, self._pace, self._watch)
         self._covered: dict[str, Intent] = {}  # journal key → the open batch that contains it
         self._tasks: dict[str, asyncio.Task[None]] = {}  # by id of the intent

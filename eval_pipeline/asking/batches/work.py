@@ -13,7 +13,7 @@ from typing import TypeVar
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
 from eval_pipeline.asking.batches.watch import BatchWatch, Unwatched, shown
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.base import Batch, BatchProvider, Call, CallError, FatalCallError
 
@@ -78,11 +78,13 @@ class BatchWork:
         sent again.
 
         Raises:
+            StoreError: another process has taken the intent over.
             CallError, FatalCallError: the endpoint does not accept the batch. The intent is then closed, unless it is
                 unclear whether the endpoint accepted it after all: the next run then searches for the batch.
         """
         pause, give_up = self._pace.first_poll_s, intent.created_at + timedelta(seconds=self._pace.patience_s)
         for failures in count(1):
+            await asyncio.to_thread(self._intents.require_mine, intent)
             try:
                 async with asyncio.timeout(self._pace.submit_s):
                     batch_id = (await self._provider.submit_batch(calls)).id

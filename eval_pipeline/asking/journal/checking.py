@@ -5,7 +5,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from eval_pipeline.asking.batches.intents import batch_rows, is_whole_batch
+from eval_pipeline.asking.batches.sqlite import batch_rows
+from eval_pipeline.asking.batches.table import is_whole_batch
 from eval_pipeline.asking.journal.rows import is_whole
 
 

@@ -34,7 +34,7 @@ def prune_journal(path: Path, unused: Callable[[Response], bool], before: float,
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
             rows = connection.execute("SELECT key, body FROM responses WHERE written_at < ?", (before,))
-            keys = [key for key, body in rows if _is(unused, body)]
+            keys = [key for key, body in rows if is_unused(unused, body)]
             if not dry_run:
                 _delete(connection, keys)
             return len(keys)
@@ -42,7 +42,8 @@ def prune_journal(path: Path, unused: Callable[[Response], bool], before: float,
         raise StoreError(f"cannot prune the journal {path} ({error}); run `eval-pipeline doctor`") from error
 
 
-def _is(unused: Callable[[Response], bool], body: bytes) -> bool:
+def is_unused(unused: Callable[[Response], bool], body: bytes) -> bool:
+    """Whether nothing refers to an encoded response; False if it is unreadable."""
     try:
         return unused(decode_response(body))
     except ValueError:

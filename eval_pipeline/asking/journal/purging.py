@@ -1,7 +1,7 @@
 """Removes responses and batches from the journal for good, including the bytes that SQLite would leave in the file."""
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -51,7 +51,7 @@ def purge_journal(path: Path, goes: Goes, model_version: str, *, every_suite: bo
         return PurgedJournal()
     try:
         with closing(sqlite3.connect(path, isolation_level=None, timeout=_PATIENCE_S)) as connection:
-            keys, of_nobody = _going(connection, goes)
+            keys, of_nobody = who_goes(connection.execute("SELECT key, body FROM responses"), goes)
             batches = _batches(connection, model_version, None if every_suite else frozenset(keys))
             if not dry_run:
                 erase(connection, (("responses", "key", keys), ("batches", "intent_id", batches)))
@@ -88,9 +88,13 @@ def erase(connection: sqlite3.Connection, gone: Sequence[tuple[str, str, Sequenc
         raise sqlite3.OperationalError("somebody reads it, so that its log keeps what was deleted")
 
 
-def _going(connection: sqlite3.Connection, goes: Goes) -> tuple[list[str], int]:
+def who_goes(rows: Iterable[tuple[str, bytes]], goes: Goes) -> tuple[list[str], int]:
+    """Returns the keys of the responses that are removed, and how many of them an older version wrote.
+
+    Unreadable bodies stay; `doctor` reports them.
+    """
     keys, of_nobody = [], 0
-    for key, body in connection.execute("SELECT key, body FROM responses"):
+    for key, body in rows:
         asker = asker_in(body)
         try:
             found = goes(decode_response(body), asker)
@@ -107,4 +111,14 @@ def _batches(connection: sqlite3.Connection, model_version: str, asked: frozense
     if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'batches'").fetchone():
         return []
     rows = connection.execute("SELECT intent_id, custom_ids FROM batches WHERE model_version = ?", (model_version,))
+    return batches_of(rows, asked)
+
+
+def batches_of(rows: Iterable[tuple[str, str]], asked: frozenset[str] | None) -> list[str]:
+    """Returns the ids of the batches that contain one of the keys, or of all.
+
+    Args:
+        rows: id of a batch and its keys as JSON.
+        asked: the keys; None for all batches.
+    """
     return [found for found, keys in rows if asked is None or not asked.isdisjoint(parse_json(keys))]

@@ -87,6 +87,16 @@ def insert(connection: sqlite3.Connection, rows: Sequence[Row], now: int) -> lis
         except sqlite3.IntegrityError:  # rare: another process recorded some keys, so the statement had no effect
             new.difference_update(row[0] for row in chunk if not connection.execute(_INSERT_IF_NEW, row).rowcount)
         start += size
+    return fresh_of(rows, new)
+
+
+def fresh_of(rows: Sequence[Row], new: set[str]) -> list[bool]:
+    """Returns for each row whether it is the first of a new key.
+
+    Args:
+        rows: the rows that were written together.
+        new: the keys that were not recorded before; emptied.
+    """
     fresh = []
     for key, _ in rows:
         fresh.append(key in new)

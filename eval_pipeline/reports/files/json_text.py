@@ -1,11 +1,21 @@
 """Writes JSON that is valid for other programs and readable for people."""
 
 import json
+from collections.abc import Callable, Mapping
+from json.encoder import encode_basestring
 from math import isfinite
 from typing import Any
 
 _SHORT = 4
 _COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(", ", ": "))
+_SCALARS: Mapping[type, Callable[[Any], str]] = {
+    str: encode_basestring,
+    float: lambda value: float.__repr__(value) if isfinite(value) else "null",
+    int: int.__repr__,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda _: "null",
+}
+"""How scalars are written; an encoder, which Python would set up for each, takes four times as long."""
 
 
 def readable_json(value: Any, depth: int) -> str:
@@ -20,6 +30,13 @@ def readable_json(value: Any, depth: int) -> str:
 
 
 def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
+    scalar = _SCALARS.get(type(value))
+    if scalar is not None:
+        pieces.append(scalar(value))
+        return
+    if (flat := _flat(value)) is not None:
+        pieces.append(flat)
+        return
     if depth == 0 or not value or not isinstance(value, dict | list) or _is_plain(value):
         pieces.append(_one_line(value))
         return
@@ -27,7 +44,7 @@ def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
     if isinstance(value, dict):
         pieces.append("{")
         for name, entry in value.items():
-            pieces.append(f"{lead}{inner}{_COMPACT.encode(str(name))}: ")
+            pieces.append(f"{lead}{inner}{encode_basestring(str(name))}: ")
             _put(entry, depth - 1, inner, pieces)
             lead = ","
         pieces.append(newline + "}")
@@ -38,6 +55,25 @@ def _put(value: Any, depth: int, newline: str, pieces: list[str]) -> None:
             _put(entry, depth - 1, inner, pieces)
             lead = ","
         pieces.append(newline + "]")
+
+
+def _flat(value: Any) -> str | None:
+    """Returns a short dict, or a list, of scalars on one line; None for everything else, which takes longer."""
+    try:
+        if type(value) is dict and len(value) <= _SHORT:
+            said = [f"{_name(name)}: {_SCALARS[type(entry)](entry)}" for name, entry in value.items()]
+            return f"{{{', '.join(said)}}}"
+        if type(value) is list:
+            return f"[{', '.join([_SCALARS[type(entry)](entry) for entry in value])}]"
+    except KeyError:  # not all are scalars
+        pass
+    return None
+
+
+def _name(name: Any) -> str:
+    if type(name) is not str:
+        raise KeyError(name)
+    return encode_basestring(name)
 
 
 def _is_plain(value: dict[str, Any] | list[Any]) -> bool:

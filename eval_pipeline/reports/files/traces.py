@@ -27,6 +27,8 @@ _RESULT = (
     *("question", "expected", "answer", "correct", "first_attempt_correct", "score", "outcome", "error_class"),
     *("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "complexity"),
 )
+_IF_GIVEN = ("label", "reason", "details", "error")
+_OF_METRIC = ("metric", "value", *_IF_GIVEN, "scorer_version")
 
 
 class ByCase:
@@ -89,7 +91,7 @@ def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Itera
             "recovery": evaluation.read(tables.RECOVERY_ATTEMPTS),
             "validation": evaluation.read(tables.VALIDATION),
             "evidence": evaluation.evidence(),
-            "metrics": evaluation.read(tables.METRICS),
+            "metrics": evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]),
         }.items()
     }
     for case_id in order.to_pylist():
@@ -111,6 +113,7 @@ def _rows(table: pa.Table) -> Iterator[Row]:
 def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], prompts: Prompts) -> dict[str, Any]:
     partition, model_version = evaluation.partition, evaluation.partition.model_version
     gold, recorded = {row["turn_id"]: row for row in rows["gold"]}, bool(evaluation.model["recorded"])
+    by_turn = {name: _by_turn(found) for name, found in rows.items() if name not in ("gold", "results")}
     return {
         "conversation_id": case["case_id"],
         "suite": partition.suite,
@@ -124,17 +127,29 @@ def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[Row]], pro
         "features": _value("features", case["features"]),
         "case": _loaded(case["content"]),
         "turns": [
-            _turn(row, gold.get(row["turn_id"], {}), rows, prompts, model_version, recorded) for row in rows["results"]
+            _turn(row, gold.get(row["turn_id"], {}), by_turn, prompts, model_version, recorded)
+            for row in rows["results"]
         ],
     }
 
 
+def _by_turn(rows: list[Row]) -> dict[tuple[str, int], list[Row]]:
+    found: dict[tuple[str, int], list[Row]] = {}
+    for row in rows:
+        found.setdefault((row["turn_id"], row["sample"]), []).append(row)
+    return found
+
+
 def _turn(
-    result: Row, gold: Row, rows: Mapping[str, list[Row]], prompts: Prompts, model_version: str, recorded: bool
+    result: Row,
+    gold: Row,
+    rows: Mapping[str, Mapping[tuple[str, int], list[Row]]],
+    prompts: Prompts,
+    model_version: str,
+    recorded: bool,
 ) -> Row:
     def mine(name: str) -> list[Row]:
-        place = (result["turn_id"], result["sample"])
-        return [row for row in rows[name] if (row["turn_id"], row["sample"]) == place]
+        return rows[name].get((result["turn_id"], result["sample"]), [])
 
     return {
         "trace_id": trace_id(result["turn_id"], model_version),
@@ -168,7 +183,7 @@ def _attempt(row: Row, prompts: Prompts, recorded: bool) -> Row:
 def _metric(row: Row) -> Row:
     """Returns a metric's value and version, and its label, reason, details and error if there are any."""
     shown: Row = {"value": row["value"]}
-    for name in ("label", "reason", "details", "error"):
+    for name in _IF_GIVEN:
         if row[name] is not None:
             shown[name] = _value(name, row[name])
     return shown | {"version": row["scorer_version"]}

@@ -35,24 +35,27 @@ def encode(result: object) -> bytes:
 
     Raises a ResultError if it is nested too deeply or has a type without a plain form.
     """
-    result = without_polars(result)
-    told: dict[str, object]
-    if isinstance(result, pd.DataFrame):
-        told = _frame(result)
-    elif isinstance(result, pd.Series):
-        told = {"kind": "series", "values": _column(result.name, result), "index": _index(result.index)}
-    elif isinstance(result, pd.Index | pd.api.extensions.ExtensionArray):
-        values = pd.Series(result)
-        told = {"kind": "array", "values": _column(values.name, values), "shape": [len(values)]}
-    elif (figure := figure_of(result)) is not None:
-        told = {"kind": "figure", "marks": _frame(marks_of(figure))}
-    elif isinstance(result, np.ndarray):
-        values = pd.Series(result.ravel())
-        told = {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
-    else:
-        told = {"kind": "value", "value": _cell(result)}
     # Lone surrogates, which UTF-8 cannot represent, become question marks.
-    return json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+    return json.dumps(_told(result), allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(
+        "utf-8", "replace"
+    )
+
+
+def _told(result: object) -> dict[str, object]:
+    result = without_polars(result)
+    if isinstance(result, pd.DataFrame):
+        return _frame(result)
+    if isinstance(result, pd.Series):
+        return {"kind": "series", "values": _column(result.name, result), "index": _index(result.index)}
+    if isinstance(result, pd.Index | pd.api.extensions.ExtensionArray):
+        values = pd.Series(result)
+        return {"kind": "array", "values": _column(values.name, values), "shape": [len(values)]}
+    if (figure := figure_of(result)) is not None:
+        return {"kind": "figure", "marks": _frame(marks_of(figure))}
+    if isinstance(result, np.ndarray):
+        values = pd.Series(result.ravel())
+        return {"kind": "array", "values": _column(None, values), "shape": list(result.shape)}
+    return {"kind": "value", "value": _cell(result)}
 
 
 def _frame(frame: pd.DataFrame) -> dict[str, object]:
@@ -103,7 +106,7 @@ def _cell(value: object, depth: int = 0) -> object:
             kind = next(kind for kind in (list, tuple, set, frozenset) if isinstance(value, kind))
             return {"t": kind.__name__, "v": [_cell(item, depth + 1) for item in items]}
         case pd.DataFrame() | pd.Series() | pd.Index() | np.ndarray():
-            return {"t": "table", "v": json.loads(encode(value))}
+            return {"t": "table", "v": _told(value)}
     return _plain(value) if isinstance(value, _PLAIN) or value is None or value is pd.NA else _tagged(value)
 
 

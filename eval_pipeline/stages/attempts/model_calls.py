@@ -11,7 +11,7 @@ from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
-from eval_pipeline.asking.journal.sqlite import Journal
+from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.limits import shared_limit
 from eval_pipeline.core.model import CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
@@ -68,7 +68,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     limit.start(version.concurrency)
     asks = inputs.run.asks or isinstance(provider, Immediate)
     budget = budget_of(inputs.anew(run=replace(inputs.run, asks=asks)))
-    journal = Journal(inputs.workspace.home.journal)
+    journal = open_journal(inputs.workspace.home.journal, inputs.lease)
     try:
         bars = _BatchBars(inputs)
         batches = BatchQueue(provider, journal, version, pace=PACE, watch=bars) if version.batch and asks else None

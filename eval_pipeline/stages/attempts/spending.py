@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pyarrow.compute as pc
 
 from eval_pipeline.asking.budgets import Amount, Budget
+from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.stages.judge_spending import not_judged
 from eval_pipeline.store.keys import RecordKey
@@ -34,7 +35,10 @@ def budget_of(inputs: Inputs) -> Budget:
                     usd = usd if row["usd_spent"] is None else (usd or 0.0) + row["usd_spent"]
                     refused += row["calls_refused"] or 0
     before, closed = Amount(tokens, usd), not inputs.run.asks
-    return Budget(version, before, reached=refused > 0, closed=closed, today=lambda: datetime.now(UTC).date())
+    permits = None if inputs.lease is None else Permits(inputs.lease)
+    return Budget(
+        version, before, reached=refused > 0, closed=closed, permits=permits, today=lambda: datetime.now(UTC).date()
+    )
 
 
 def turns_not_asked(inputs: Inputs) -> set[tuple[str, int]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from eval_pipeline.statistics.adaptive.engine import Batch, Engine
 from eval_pipeline.statistics.adaptive.factors import Factors
-from eval_pipeline.statistics.adaptive.looks import critical
+from eval_pipeline.statistics.adaptive.looks import critical, student
 from eval_pipeline.statistics.adaptive.sampler import Estimate, prior
 from eval_pipeline.statistics.adaptive.units import Floats, Units
 
@@ -63,7 +63,15 @@ class Comparison:
         """See `Sampler.observe`; outcomes are B's."""
         self._engine.observe(batch, outcomes)
 
-    def estimate(self, confidence: float = 0.95, look: int = 1, looks: int = 1, *, beyond: bool = True) -> Estimate:
+    def estimate(
+        self,
+        confidence: float = 0.95,
+        look: int = 1,
+        looks: int = 1,
+        *,
+        beyond: bool = True,
+        spent: Sequence[float] = (),
+    ) -> Estimate:
         """Estimates the difference B - A.
 
         Args:
@@ -74,6 +82,7 @@ class Comparison:
                 evaluations: it does not exclude 0 merely because one of two equal models had better luck with these
                 turns. If false, the difference on exactly this suite is estimated, which is known exactly once all
                 turns are asked.
+            spent: From `looks.spending`, the share of the error spent by each look; by default equal parts.
 
         Returns:
             The difference; its interval holds for all looks together.
@@ -83,10 +92,15 @@ class Comparison:
         """
         engine = self._engine
         value, variance = engine.result()
-        total = variance + (engine.spread() if beyond else 0.0)
+        total, freedom = variance, engine.freedom() if variance else math.inf
+        if beyond:  # a sum of independent estimates (Satterthwaite 1946)
+            spread = engine.spread()
+            total = variance + spread.variance
+            parts = variance**2 / freedom + spread.variance**2 / spread.freedom
+            freedom = total**2 / parts if parts else math.inf
         se = math.sqrt(total)
         information = engine.precisions(look) if beyond else engine.information(look)
-        margin = critical(confidence, look, looks, information) * se
+        margin = student(critical(confidence, look, looks, information, spent), freedom) * se
         difference = value - engine.known_share
         floor, ceiling = (-1.0, 1.0) if beyond else tuple(end - engine.known_share for end in engine.bounds())
         inside = min(max(difference, floor), ceiling)

@@ -21,15 +21,15 @@ from typing import Final
 import numpy as np
 
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
+from eval_pipeline.statistics.adaptive.evidence import Evidence, Seen
 from eval_pipeline.statistics.adaptive.factors import expit
+from eval_pipeline.statistics.adaptive.spread import Spread, suite_spread
 from eval_pipeline.statistics.adaptive.units import Floats, Integers, Units
 
 _NOISE: Final = 0.3
 """Variance of the log odds of a turn that the factors do not explain."""
 _UNIFORM: Final = 0.25
 """Least part of the draw that is uniform."""
-_EXPECTED: Final = 2.0
-"""Number of residuals of the expected size that the dispersion starts from."""
 _WITHIN: Final = 0.2
 """Assumed correlation of two residuals of one unit; wrong, it costs precision and not validity."""
 _SURE: Final = 0.01
@@ -48,18 +48,6 @@ class Batch:
 
     units: Integers
     probabilities: Floats
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What a batch contributed: weight (not normalised), estimate, model's variance, observed and expected squares."""
-
-    weight: float
-    value: float
-    variance: float
-    observed: float
-    expected: float
-    drawn: int
 
 
 class Engine:
@@ -89,7 +77,7 @@ class Engine:
         self._damping = 1.0 / (1.0 + (units.sizes - 1.0) * _WITHIN)
         self._asked = np.zeros(len(units.ids), dtype=bool)
         self._turn_outcomes = np.full(units.turns, np.nan)
-        self._seen: list[_Seen] = []
+        self._seen = Evidence()
         self._average, self._average_square, self._information = self._anticipate(covariance)
         self._predict()
 
@@ -117,67 +105,52 @@ class Engine:
         if not self.left:
             raise ValueError("all units are asked")
         free, chances = self._chances(min(n, self.left))
-        rng = np.random.default_rng([self._seed, len(self._seen)])
+        rng = np.random.default_rng([self._seed, len(self._seen.batches)])
         found = systematic(chances, rng.permutation(len(free)), float(rng.random()))
         return Batch(free[found], chances[found])
 
     def observe(self, batch: Batch, outcomes: Sequence[Floats]) -> None:
         """See `Sampler.observe`."""
-        free, chances = self._chances(self._checked(batch, outcomes))
+        answered = self._checked(batch, outcomes)
+        free, chances = self._chances(len(batch.units))
         places = np.searchsorted(free, batch.units)
         if not np.allclose(chances[places], batch.probabilities, rtol=1e-6, atol=1e-9):
             raise ValueError("the batch was drawn with other probabilities: units, history, seed or batches differ")
         drawn, q, turns = batch.units, chances[places], self._suite.turns
-        sums = np.array([float(np.sum(o)) for o in outcomes])
+        sizes = self._suite.sizes[drawn]
+        ends = np.cumsum(sizes)
+        sums = np.add.reduceat(answered, ends - sizes)
         known = np.nansum(self._turn_outcomes)
         residual = sums - self._expected[drawn]
         value = (known + self._expected[free].sum() + (residual / q).sum()) / turns
         variance = float(((1.0 - chances) / chances * self._variances[free]).sum()) / turns**2
+        noise = float(((1.0 - chances) ** 2 / chances**3 * self._noise[free]).sum()) / turns**4
         lost = (1.0 - q) / q**2 / turns**2
-        self._seen.append(
-            _Seen(self._weight(len(drawn)), float(value), variance, float((lost * residual**2).sum()),
+        self._seen.batches.append(
+            Seen(self._weight(len(drawn)), float(value), variance, noise, float((lost * residual**2).sum()),
                   float((lost * self._variances[drawn]).sum()), len(drawn))
         )  # fmt: skip
         self._asked[drawn] = True
-        for unit, outcome in zip(drawn, outcomes, strict=True):
-            start = self._starts[unit]
-            self._turn_outcomes[start : start + self._suite.sizes[unit]] = outcome
+        # Positions of the turns of the drawn units, unit by unit.
+        self._turn_outcomes[np.arange(ends[-1]) + np.repeat(self._suite.starts[drawn] - ends + sizes, sizes)] = answered
         self._learn()
         self._predict()
 
     # What is known
 
     def result(self) -> tuple[float, float]:
-        """Estimate and its variance.
-
-        Raises:
-            ValueError: If nothing is observed yet.
-        """
-        if not self._seen:
-            raise ValueError("nothing is observed yet")
-        if not self.left:
-            return float(self._turn_outcomes.mean()), 0.0
-        weights = np.array([s.weight for s in self._seen])
-        weights /= weights.sum()
-        value = float(weights @ np.array([s.value for s in self._seen]))
-        variance = float(weights**2 @ np.array([s.variance for s in self._seen]))
-        return value, variance * self.dispersion()
+        """See `Evidence.result`; exact once all is asked."""
+        found = self._seen.result()
+        return found if self.left else (float(self._turn_outcomes.mean()), 0.0)
 
     def information(self, look: int) -> tuple[float, ...]:
-        """Variances of the summed weighted errors up to each batch; empty if looks were not taken after each batch."""
-        if look != len(self._seen) or not self.left:
-            return ()
-        return tuple(np.cumsum([s.weight**2 * s.variance for s in self._seen]).tolist())
+        """See `Evidence.information`; empty if looks were not taken after each batch."""
+        known = look == len(self._seen.batches) and self.left
+        return tuple(self._seen.information().tolist()) if known else ()
 
-    def dispersion(self) -> float:
-        """Observed over expected squared residuals, shrunk towards 1."""
-        if not self._seen:
-            return 1.0
-        weights = np.array([s.weight for s in self._seen]) ** 2
-        observed = weights @ np.array([s.observed for s in self._seen])
-        expected = weights @ np.array([s.expected for s in self._seen])
-        share = _EXPECTED * expected / sum(s.drawn for s in self._seen)
-        return float((observed + share) / (expected + share)) if expected > 0.0 else 1.0
+    def freedom(self) -> float:
+        """See `Evidence.freedom`."""
+        return self._seen.freedom()
 
     def bounds(self) -> tuple[float, float]:
         """Least and largest share of right turns that are still possible given the outcomes so far."""
@@ -193,22 +166,21 @@ class Engine:
         """
         if not self.left or len(self._asked) == 1:
             return float(self.turns)
-        spread = self.spread()
+        spread = self._spread_over(np.arange(len(self._asked))).variance
         return self._suite.turns * spread / (spread + variance)
 
-    def spread(self) -> float:
-        """Variance of the share (or difference) of a suite, regarded as a sample of suites made of such units.
+    def spread(self) -> Spread:
+        """Variance of the share (or difference) of a suite, regarded as a sample of clusters of such units."""
+        return self._spread_over(self._suite.codes)
 
-        As in `intervals`, with every unit a cluster.
-        """
-        number, turns = len(self._asked), self._suite.turns
-        if number == 1:
-            return 0.0
-        mean = (np.where(self._asked, self._sums, self._expected) - self._known).sum() / turns
+    def _spread_over(self, clusters: Integers) -> Spread:
+        mean = (np.where(self._asked, self._sums, self._expected) - self._known).sum() / self._suite.turns
         centre = self._known + self._suite.sizes * mean
-        expected = (self._expected - centre) ** 2 + self._variances * self.dispersion()
-        squares = np.where(self._asked, (self._sums - centre) ** 2, expected).sum()
-        return float(number / (number - 1) * squares / turns**2)
+        found = np.where(self._asked, self._sums, self._expected)
+        return suite_spread(
+            found - centre, found - self._expected, self._variances * self._seen.dispersion(), self._asked, clusters,
+            self._suite.turns,
+        )  # fmt: skip
 
     @property
     def known_share(self) -> float:
@@ -217,13 +189,12 @@ class Engine:
 
     def precisions(self, look: int) -> tuple[float, ...]:
         """Inverse variances after each batch, with the suite's own; empty if looks were not taken after each batch."""
-        if look != len(self._seen):
+        if look != len(self._seen.batches):
             return ()
-        weights = np.array([s.weight for s in self._seen])
-        done = np.cumsum(weights**2 * np.array([s.variance for s in self._seen])) / np.cumsum(weights) ** 2
+        done = self._seen.variances()
         if not self.left:
             done[-1] = 0.0
-        return tuple(np.maximum.accumulate(1.0 / (done * self.dispersion() + self.spread())).tolist())
+        return tuple(np.maximum.accumulate(1.0 / (done * self._seen.dispersion() + self.spread().variance)).tolist())
 
     # How it is done
 
@@ -236,7 +207,7 @@ class Engine:
         if self._uniform:
             return free, np.full(len(free), n / len(free))
         scores = np.sqrt(self._variances[free] / self._suite.sizes[free])
-        uniform = min(max(_UNIFORM, 1.0 - 1.0 / self.dispersion()), 1.0)
+        uniform = min(max(_UNIFORM, 1.0 - 1.0 / self._seen.dispersion()), 1.0)
         scores = (1.0 - uniform) * scores / scores.mean() + uniform
         return free, inclusion_probabilities(scores, n)
 
@@ -248,10 +219,13 @@ class Engine:
         """
         spread = np.einsum("ij,jk,ik->i", self._design, self._covariance, self._design) + _NOISE
         p = np.clip(expit(self._design @ self._theta / np.sqrt(1.0 + np.pi / 8.0 * spread)), _SURE, 1.0 - _SURE)
-        self._starts = self._suite.starts
         self._sums = self._suite.sums(np.nan_to_num(self._turn_outcomes))
         self._expected = self._suite.sums(p)
-        self._variances = self._unit_variances(p * (1.0 - p))
+        single = p * (1.0 - p)
+        self._variances = self._unit_variances(single)
+        # Fourth cumulants of Bernoulli variables, V (1 - 6 V), scaled like the variance of their sum.
+        alike = (self._variances / self._suite.sums(single)) ** 2
+        self._noise = alike * self._suite.sums(single * (1.0 - 6.0 * single)) + 2.0 * self._variances**2
 
     def _unit_variances(self, single: Floats) -> Floats:
         """Variances of sums over units, from the variances of single turns, which have the correlation `_WITHIN`."""
@@ -303,8 +277,8 @@ class Engine:
         """Weight of the batch observed now, fixed by batch sizes alone; that of an exact last batch is never used."""
         return 1.0 if n == self.left else 1.0 / self.anticipated(self.asked_units, n)
 
-    def _checked(self, batch: Batch, outcomes: Sequence[Floats]) -> int:
-        """Returns the number of units of a batch, after checking that it fits the units asked so far."""
+    def _checked(self, batch: Batch, outcomes: Sequence[Floats]) -> Floats:
+        """Returns the outcomes of a batch, turn by turn, after checking that it fits the units asked so far."""
         units = np.asarray(batch.units)
         if len(units) == 0 or len(np.unique(units)) != len(units) or len(batch.probabilities) != len(units):
             raise ValueError("a batch has at least one unit, each once, each with its probability")
@@ -312,9 +286,15 @@ class Engine:
             raise ValueError("the batch holds units that are asked already or not of this suite")
         if len(outcomes) != len(units):
             raise ValueError(f"the batch has {len(units)} units, outcomes are given of {len(outcomes)}")
-        for unit, outcome in zip(units, outcomes, strict=True):
-            values = np.asarray(outcome, dtype=np.float64)
-            if values.shape != (self._suite.sizes[unit],) or not ((values == 0.0) | (values == 1.0)).all():
-                wanted = self._suite.sizes[unit]
-                raise ValueError(f"unit {self._suite.ids[unit]!r} needs {wanted} outcomes of 0 or 1")
-        return len(units)
+        given = [np.asarray(outcome, dtype=np.float64) for outcome in outcomes]
+        sizes = self._suite.sizes[units].tolist()
+        flat = np.concatenate([values.ravel() for values in given])
+        if [values.shape for values in given] != [(size,) for size in sizes] or not _are_verdicts(flat):
+            pairs = zip(given, sizes, strict=True)
+            bad = next(i for i, (o, size) in enumerate(pairs) if o.shape != (size,) or not _are_verdicts(o))
+            raise ValueError(f"unit {self._suite.ids[units[bad]]!r} needs {sizes[bad]} outcomes of 0 or 1")
+        return flat
+
+
+def _are_verdicts(values: Floats) -> bool:
+    return bool(((values == 0.0) | (values == 1.0)).all())

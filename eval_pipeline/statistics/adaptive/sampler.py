@@ -10,7 +10,7 @@ import numpy as np
 
 from eval_pipeline.statistics.adaptive.engine import Batch, Engine
 from eval_pipeline.statistics.adaptive.factors import Factors
-from eval_pipeline.statistics.adaptive.looks import critical
+from eval_pipeline.statistics.adaptive.looks import critical, student
 from eval_pipeline.statistics.adaptive.units import Floats, Units
 
 __all__ = ["Batch", "Estimate", "Sampler"]
@@ -108,7 +108,7 @@ class Sampler:
         engine = self._engine
         value, variance = engine.result()
         se = math.sqrt(variance)
-        margin = critical(confidence, look, looks, engine.information(look)) * se
+        margin = student(critical(confidence, look, looks, engine.information(look)), engine.freedom()) * se
         floor, ceiling = engine.bounds()
         low, high = max(value - margin, floor), min(value + margin, ceiling)
         inside = min(max(value, floor), ceiling)

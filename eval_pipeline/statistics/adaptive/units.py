@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +19,16 @@ class Units:
     Attributes:
         ids: One id for each unit, all different.
         sizes: Shape (units,), number of turns of each unit; at least 1.
+        clusters: Name of the cluster of each unit; units of one cluster are not independent. By default each unit is a
+            cluster of its own.
 
     Raises:
-        ValueError: If there is no unit, an id occurs twice, or a size is missing or below 1.
+        ValueError: If there is no unit, an id occurs twice, a size is missing or below 1, or a cluster is missing.
     """
 
     ids: tuple[str, ...]
     sizes: Integers
+    clusters: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         sizes = np.asarray(self.sizes)
@@ -34,17 +38,26 @@ class Units:
             raise ValueError("ids of units must differ")
         if sizes.shape != (len(self.ids),) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
             raise ValueError(f"sizes must be {len(self.ids)} whole numbers of at least 1")
+        if self.clusters and len(self.clusters) != len(self.ids):
+            raise ValueError(f"{len(self.ids)} units need as many clusters, got {len(self.clusters)}")
         object.__setattr__(self, "sizes", sizes.astype(np.int64))
 
-    @property
+    @cached_property
     def turns(self) -> int:
         """Number of turns of the suite."""
         return int(self.sizes.sum())
 
-    @property
+    @cached_property
     def starts(self) -> Integers:
         """Shape (units,), the position of each unit's first turn."""
         return np.concatenate(([0], np.cumsum(self.sizes)[:-1])).astype(np.int64)
+
+    @cached_property
+    def codes(self) -> Integers:
+        """Shape (units,), the number of each unit's cluster, from 0."""
+        if not self.clusters:
+            return np.arange(len(self.ids))
+        return np.unique(self.clusters, return_inverse=True)[1].astype(np.int64)
 
     def sums(self, values: Floats) -> Floats:
         """Sums of a value of each turn, by unit: shape (turns,) to (units,)."""

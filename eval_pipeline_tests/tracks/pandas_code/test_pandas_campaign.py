@@ -11,9 +11,9 @@ from eval_pipeline.operations.mutation import equivalent_mutants
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
+from eval_pipeline.tracks.pandas_code.robust.examined import mutants_on_variants, variants_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
-from eval_pipeline.tracks.pandas_code.robust.requirements import mutants_on_variants, results_of
-from eval_pipeline.tracks.pandas_code.robust.variants import same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox
 from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites

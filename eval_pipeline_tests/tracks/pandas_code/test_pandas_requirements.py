@@ -16,8 +16,8 @@ from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.requirements import results_of
-from eval_pipeline.tracks.pandas_code.robust.variants import same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
+from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.mutants import Kind, Known, mutants_of
 from eval_pipeline_tests.goldens import golden

@@ -7,14 +7,18 @@ from unittest.mock import Mock
 
 import pytest
 
-from eval_pipeline.core.model import Case
-from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Case, ErrorClass
+from eval_pipeline.sandbox import BlockingSandbox, SnippetFailed, SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.robust import examined as examined_module
+from eval_pipeline.tracks.pandas_code.robust import running as running_module
 from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.variants import candidates_of, outcomes_on, same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined, mutants_on_variants, variants_of
+from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.card_lines import card_lines
@@ -106,8 +110,8 @@ def test_variants_keep_columns_types_and_what_a_model_is_told_of_them(tables: Pa
 def test_the_same_variants_are_made_again(tables: PandasShared) -> None:
     gold = _case(tables, LARGE).turns[0].gold
     kept = variants_of(gold)
-    variants_module._once.cache_clear()
-    for file in Path(variants_module.find_home().expected).glob("[vd]*-*"):
+    variants_module.once.cache_clear()
+    for file in Path(variants_module.find_home().expected).glob("[ve]*-*"):
         file.unlink()
     assert variants_of(gold) == kept
 
@@ -147,8 +151,8 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
 ) -> None:
     gold = _case(tables, LARGE.replace("37", "31")).turns[0].gold
     assert gold.code is not None
-    checked = Mock(wraps=variants_module.check_snippet)
-    monkeypatch.setattr(variants_module, "check_snippet", checked)
+    checked = Mock(wraps=examined_module.examine_snippet)
+    monkeypatch.setattr(examined_module, "examine_snippet", checked)
     right = behaviour_of(gold, gold.code.replace("> 31", "> 31.0"))
     assert right is not None
     assert all(right.right)
@@ -158,6 +162,30 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
         assert wrong is not None
         assert not all(wrong.right)
     assert checked.call_count == 1
+
+
+def test_mutants_that_take_too_long_are_run_apart_from_what_decides(
+    tables: PandasShared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gold = _case(tables, PER_AREA.replace("sum", "max"), ["orders", "shops"]).turns[0].gold
+    together = determined(gold), mutants_on_variants(gold)
+    assert 0 < len(together[1][0].results) == sum(together[0])
+    assert len({json_text(one.results) for one in together[1]}) > 1
+    box, failures = running_module.sandbox(None), []
+
+    def run(text: str, paths: Any, wall_s: float | None = None) -> object:
+        if wall_s is None:
+            failures.append(text)
+            return SnippetFailed(ErrorClass.TIMEOUT, "no result within 10 s", "", 10.0, box.tier)
+        return box.run(text, paths, wall_s=wall_s)
+
+    variants_module.once.cache_clear()
+    mutants_on_variants.cache_clear()
+    for file in Path(variants_module.find_home().expected).glob("examined-*"):
+        file.unlink()
+    monkeypatch.setattr(examined_module, "sandbox", lambda layer: Mock(run=run))
+    assert (determined(gold), mutants_on_variants(gold)) == together
+    assert len(failures) == 1
 
 
 def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:
@@ -184,7 +212,7 @@ def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
     gold = _case(tables, LARGE).turns[0].gold
     other = LARGE.replace("wanted", "rows")
     first = behaviour_of(gold, other)
-    monkeypatch.setattr(variants_module, "sandbox", lambda layer: pytest.fail("it was run again"))
+    monkeypatch.setattr(running_module, "sandbox", lambda layer: pytest.fail("it was run again"))
     assert behaviour_of(gold, other) == first
     same = behaviour_of(gold, f"# the same\n{LARGE}")
     assert same is not None
@@ -220,7 +248,7 @@ def test_the_process_that_runs_an_answer_is_told_no_right_result(tables: PandasS
     """The answer finds all that its process holds; neither the reference code nor any expected result is there."""
     gold = _case(tables, LARGE).turns[0].gold
     peek = "import sys\nresult = repr({k: v for k, v in sys.modules['__main__'].__dict__.items() if k[0] != '_'})"
-    text = variants_module.run_snippet(["orders"], [dict(variants_of(gold)[0].tables)], [peek])
+    text = running_module.run_snippet(["orders"], [dict(variants_of(gold)[0].tables)], [peek])
     with BlockingSandbox() as box:
         found = box.run(text, gold.context.paths)
     assert isinstance(found, SnippetRan)

@@ -11,14 +11,9 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.robust.variants import (
-    Variant,
-    candidates_of,
-    determined,
-    kept_at,
-    outcomes_on,
-    same,
-)
+from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined
+from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
+from eval_pipeline.tracks.pandas_code.robust.variants import Variant, kept_at
 from eval_pipeline.variants.recipes import row_count, smaller
 
 _SHOWN_ROWS = 20

@@ -8,13 +8,9 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
-from eval_pipeline.tracks.pandas_code.robust.requirements import (
-    Gives,
-    mutants_on_variants,
-    requirement_count,
-    turn_mutants,
-)
-from eval_pipeline.tracks.pandas_code.robust.variants import same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.examined import Gives, mutants_on_variants, variants_of
+from eval_pipeline.tracks.pandas_code.robust.requirements import requirement_count, turn_mutants
+from eval_pipeline.tracks.pandas_code.robust.running import same
 
 NEAR = 0.5
 """An answer that is no mutant is told to be like the nearest one from this agreement on."""

@@ -7,8 +7,9 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasTurn
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.robust.answers import counterexample
-from eval_pipeline.tracks.pandas_code.robust.requirements import mutants_on_variants, results_of, turn_mutants
-from eval_pipeline.tracks.pandas_code.robust.variants import same, variants_of
+from eval_pipeline.tracks.pandas_code.robust.examined import mutants_on_variants, variants_of
+from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
+from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
 from eval_pipeline.variants.mutants import Mutant
 from eval_pipeline.variants.score import Survivor, TurnMutants
 

@@ -1,0 +1,139 @@
+"""The campaigns behind docs/adaptive-statistics.md: `python -m benchmarks.adaptive_statistics FOLDER`.
+
+The results of a few hundred repeats at a time are written to a file of their own, so that an interrupted campaign
+continues where it stopped, and all that is there is summed up. `EVAL_PUBLIC_DATA` names the folder of the matrices.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from eval_pipeline.statistics.adaptive.units import Floats
+from eval_pipeline_tests.statistics import adaptive_campaign, stopping_campaign
+from eval_pipeline_tests.statistics.test_adaptive import suite
+
+CHUNK = 500
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A campaign: its repeats, what gives the rows of some of them by their seeds, and what sums up rows in words."""
+
+    name: str
+    repeats: int
+    rows: Callable[[range], Floats]
+    told: Callable[[Floats], str]
+
+
+def _share(wrong: Floats) -> str:
+    p = float(wrong.mean())
+    return f"{p:.2%} ± {math.sqrt(p * (1 - p) / len(wrong)):.2%}"
+
+
+def _stops(name: str, sizes: list[int]) -> Cell:
+    def rows(seeds: range) -> Floats:
+        return stopping_campaign.stops(suite(sizes), 5, seeds)
+
+    return Cell(f"stops-{name}", 20_000, rows, lambda found: f"some interval wrong in {_share(found.any(axis=1))}")
+
+
+def _comparisons(name: str, difference: float, repeats: int) -> Cell:
+    def rows(seeds: range) -> Floats:
+        return stopping_campaign.decisions(suite([1] * 1000), difference, seeds)
+
+    def told(found: Floats) -> str:
+        said, asked = found.T
+        return (
+            f"better {_share(said == 1)}, worse {_share(said == -1)}, either {_share(said != 0)}; "
+            f"asked {np.median(asked):.0%} (median), {asked.mean():.0%} (mean)"
+        )
+
+    return Cell(f"comparison-{name}", repeats, rows, told)
+
+
+def _clustered(cases: int, of_cluster: int, name: str, ability: float, repeats: int, *, known: bool = True) -> Cell:
+    units = stopping_campaign.clustered(cases, of_cluster)
+
+    def rows(seeds: range) -> Floats:
+        found = stopping_campaign.clustered_decisions(units, ability, seeds, known=known)
+        return np.column_stack([found, np.array(seeds) % 2])
+
+    def told(found: Floats) -> str:
+        said, asked, history = found.T
+        by = ", ".join(f"{way} {_share(said[history == kind] != 0)}" for kind, way in ((1, "with"), (0, "without")))
+        decided = f"better {_share(said == 1)}, either {_share(said != 0)}"
+        return f"{decided} (history: {by}); asked {np.median(asked):.0%} (median)"
+
+    return Cell(f"clustered-{name}-{cases}-of-{of_cluster}", repeats, rows, told)
+
+
+def _gains(name: str) -> Iterator[Cell]:
+    outcomes = adaptive_campaign.matrix(name)
+    sampler, new = adaptive_campaign.new_models(outcomes)
+    for share in (0.1, 0.2, 0.3):
+        n = int(len(outcomes) * share)
+
+        # One row a repeat, with three numbers of each model.
+        def rows(seeds: range, n: int = n) -> Floats:
+            return np.hstack([adaptive_campaign.draws(sampler, truth, n, seeds) for truth in new])
+
+        def told(found: Floats, n: int = n) -> str:
+            parts = np.split(found, len(new), axis=1)
+            return adaptive_campaign.told(
+                f"{n} turns",
+                [adaptive_campaign.gain(part, truth, n) for part, truth in zip(parts, new, strict=True)],
+            )
+
+        yield Cell(f"gains-{name}-{share:.0%}", 2000, rows, told)
+
+
+def cells() -> Iterator[Cell]:
+    """Yields all campaigns."""
+    effect = stopping_campaign.effect(1000)
+    yield _comparisons("equal", 0.0, 20_000)
+    yield _comparisons("better", effect, 2000)
+    yield _comparisons("worse", -effect, 2000)
+    for cases, of_cluster in ((240, 1), (240, 4), (240, 8), (400, 20)):
+        yield _clustered(cases, of_cluster, "equal", 0.0, 4000)
+    yield _clustered(240, 8, "taken-as-independent", 0.0, 1000, known=False)
+    yield _clustered(240, 4, "better", 1.5, 1000)
+    yield _stops("turns", [1] * 300)
+    yield _stops("conversations", [1, 2, 3, 6] * 40)
+    yield from _gains("crux")
+    yield from _gains("gsm")
+
+
+def main() -> None:
+    """Runs what is missing, and prints a line for each campaign."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("folder", type=Path)
+    options.add_argument("--only", default="", help="campaigns whose name contains this")
+    options.add_argument("--repeats", type=int, help="at most so many repeats of each")
+    options.add_argument("--no-run", action="store_true", help="only sum up what is there")
+    chosen = options.parse_args()
+    for cell in cells():
+        if chosen.only not in cell.name:
+            continue
+        folder = chosen.folder / cell.name
+        folder.mkdir(parents=True, exist_ok=True)
+        for first in range(0, min(cell.repeats, chosen.repeats or cell.repeats), CHUNK):
+            file = folder / f"{first:06}.npy"
+            if not chosen.no_run and not file.exists():
+                part = file.with_suffix(".part")
+                with part.open("wb") as stream:
+                    np.save(stream, cell.rows(range(first, min(first + CHUNK, cell.repeats))))
+                part.rename(file)
+        known = [np.load(file) for file in sorted(folder.glob("*.npy"))]
+        if known:
+            found = np.concatenate(known)
+            print(f"{cell.name}, {len(found):,} repeats: {cell.told(found)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""How a night grows: a simulator of many evaluations on several machines."""

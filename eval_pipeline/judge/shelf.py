@@ -1,0 +1,83 @@
+"""Where judgements are kept across runs: the port, and the file."""
+
+import sqlite3
+from pathlib import Path
+from typing import Protocol
+
+from eval_pipeline.core.private import touch
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS judgements(
+    key TEXT PRIMARY KEY NOT NULL,
+    body TEXT NOT NULL,
+    written_at REAL NOT NULL  -- seconds since 1970
+)"""
+
+
+class Shelf(Protocol):
+    """Encoded judgements by key. Methods raise OSError, sqlite3.Error or StoreError if it cannot be used.
+
+    Attributes:
+        far: whether an event loop should not wait for it.
+    """
+
+    far: bool
+
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+
+    def open(self, oldest: float) -> None:
+        """Makes it if needed, and deletes what was written at that Unix time in seconds or before."""
+
+    def get(self, key: str, oldest: float) -> str | None:
+        """Returns what was put under the key after that time, or None."""
+
+    def put(self, key: str, body: str, now: float) -> None:
+        """Stores an encoded judgement, in the place of an older one."""
+
+    def close(self) -> None:
+        """Closes it; may be called repeatedly."""
+
+
+class SqliteShelf:
+    """A shelf in a SQLite file."""
+
+    far = False
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self._path)
+
+    def open(self, oldest: float) -> None:
+        """Creates the file if needed, and deletes old judgements."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        touch(self._path)
+        self._connection = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False, timeout=5.0)
+        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._connection.execute("PRAGMA synchronous=NORMAL")  # what a power failure loses is asked again
+        self._connection.execute(_SCHEMA)
+        self._connection.execute("DELETE FROM judgements WHERE written_at <= ?", (oldest,))
+
+    def get(self, key: str, oldest: float) -> str | None:
+        """Returns what was put under the key after that time, or None."""
+        assert self._connection is not None
+        query = "SELECT body FROM judgements WHERE key = ? AND written_at > ?"
+        row = self._connection.execute(query, (key, oldest)).fetchone()
+        return None if row is None else str(row[0])
+
+    def put(self, key: str, body: str, now: float) -> None:
+        """Stores an encoded judgement."""
+        assert self._connection is not None
+        self._connection.execute("INSERT OR REPLACE INTO judgements VALUES (?, ?, ?)", (key, body, now))
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None

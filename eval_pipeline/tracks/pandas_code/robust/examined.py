@@ -1,0 +1,132 @@
+"""Finds out, once a turn, on which variants results are determined, and what the mutants of the reference code give."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
+from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, told_result
+from eval_pipeline.tracks.pandas_code.robust.variants import (
+    Variant,
+    is_determined,
+    kept_at,
+    known_candidates,
+    once,
+    tie_breaking,
+)
+from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
+from eval_pipeline.variants.mutants import Mutant
+from eval_pipeline.variants.snippets import examine_snippet
+
+_Results = list[Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Gives:
+    """The results of a mutant of the reference code on the variants of a turn's tables.
+
+    Attributes:
+        results: one result for each variant, as tagged plain data; None if there is no result.
+    """
+
+    mutant: Mutant
+    results: tuple[Json, ...]
+
+
+def candidates_of(gold: PandasGold) -> tuple[Variant, ...]:
+    """Returns all variants on which the reference code has a result; none if it determines the result on none of them.
+
+    Code that is right on all of them is right on `variants_of` too. Whether results are determined takes several runs
+    of the reference code, which most answers, being right, do not need.
+
+    Raises:
+        NoSandboxError: this machine cannot run the reference code.
+    """
+    found = known_candidates(gold)
+    is_any = any(one["determined"] for one in found) or any(determined(gold))
+    return _candidates(gold) if is_any else ()
+
+
+def variants_of(gold: PandasGold) -> tuple[Variant, ...]:
+    """Returns the variants of a turn on which its reference code determines the result.
+
+    There are none without reference code, if answers or tests decide, if the case has no tables, or if the code draws
+    or writes.
+
+    Raises:
+        NoSandboxError: this machine cannot run the reference code.
+    """
+    return tuple(one for one, decides in zip(_candidates(gold), determined(gold), strict=True) if decides)
+
+
+def determined(gold: PandasGold) -> list[bool]:
+    """Returns for each of `candidates_of` whether it is one of `variants_of`."""
+    found, _ = _examined(gold)
+    return found
+
+
+@lru_cache(maxsize=512)
+def mutants_on_variants(gold: PandasGold) -> tuple[Gives, ...]:
+    """Returns the results of each mutant on the variants; they are computed once and kept in `$EVAL_HOME/expected`.
+
+    Raises:
+        NoSandboxError: this machine cannot run code.
+    """
+    decides, columns = _examined(gold)
+    if not any(decides):
+        return ()
+    return tuple(
+        Gives(mutant, tuple(result for result, is_one in zip(results, decides, strict=True) if is_one))
+        for mutant, results in zip(turn_mutants(gold), columns, strict=True)
+    )
+
+
+def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
+    return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in known_candidates(gold))
+
+
+def _examined(gold: PandasGold) -> tuple[list[bool], list[_Results]]:
+    """Returns for each candidate whether its result is determined, and for each mutant its result on each candidate."""
+    if not known_candidates(gold):
+        return [], [[] for _ in turn_mutants(gold)]
+    codes = [mutant.code for mutant in turn_mutants(gold)]
+    found, columns = once(str(find_home().expected / kept_at(gold, "examined", codes)), _examine, gold)
+    return found, columns
+
+
+def _examine(gold: PandasGold) -> list[Json]:
+    """Does both in one process of the sandbox, as starting it and making the variants costs more than most code.
+
+    Where a mutant takes too long, or uses too much, the mutants are run apart, a few at a time.
+    """
+    codes = [mutant.code for mutant in turn_mutants(gold)]
+    both = _run(gold, codes, None)
+    if both is not None:
+        return [*both]
+    alone = _run(gold, [], OWN_CODE_S)
+    decides = [bool(one["determined"]) for one in known_candidates(gold)] if alone is None else alone[0]
+    return [decides, results_of(gold, codes, [one.tables for one in _candidates(gold)])]
+
+
+def _run(gold: PandasGold, mutants: Sequence[str], wall_s: float | None) -> tuple[list[bool], list[_Results]] | None:
+    """Returns what `_examined` says; None if the sandbox could not find it out."""
+    candidates = known_candidates(gold)
+    unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
+    names, recipes = [*gold.context.paths], [one["tables"] for one in candidates]
+    text = examine_snippet(names, recipes, tie_breaking(gold), unknown, mutants)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
+    if isinstance(found, SnippetFailed):
+        return None
+    otherwise, given = ([_results(row) for row in listed(part)] for part in listed(found.result["value"]))
+    decides = [bool(one["determined"]) for one in candidates]
+    for place, others in zip(unknown, otherwise, strict=True):
+        decides[place] = is_determined(gold, candidates[place]["expected"], others)
+    return decides, [[row[place] for row in given] for place in range(len(mutants))]
+
+
+def _results(row: Json) -> _Results:
+    return [told_result(one) for one in listed(row)]

@@ -1,0 +1,73 @@
+"""Runs code on variants of tables in the sandbox, and reads what it tells."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.results.comparison import compare
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.variants.snippets import run_snippet
+
+_FEW = 5
+"""Variants that are run together where all of them took longer than a snippet may."""
+_AT_ONCE = 6
+"""Codes that are run in one process of the sandbox, so that its time limit is kept."""
+
+
+def outcomes_on(gold: PandasGold, variants: Sequence[Mapping[str, Json]], codes: Sequence[str]) -> list[list[Json]]:
+    """Runs codes on variants, all in one process of the sandbox.
+
+    Returns:
+        For each variant the result of each code as tagged plain data; None if the code has no result there.
+    """
+    if not variants:
+        return []
+    text = run_snippet([*gold.context.paths], [dict(one) for one in variants], codes)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths)
+    if isinstance(found, SnippetFailed):
+        if found.error_class is ErrorClass.TIMEOUT and len(variants) > _FEW:
+            # All together took too long, which on a crowded machine is no fault of the code.
+            parts = [variants[start : start + _FEW] for start in range(0, len(variants), _FEW)]
+            return [row for part in parts for row in outcomes_on(gold, part, codes)]
+        return [[None] * len(codes) for _ in variants]
+    rows = listed(found.result.get("value") if isinstance(found.result, dict) else None)
+    if len(rows) != len(variants):  # the code has tampered with what runs it
+        return [[None] * len(codes) for _ in variants]
+    return [[told_result(one) for one in _padded(listed(row), len(codes))] for row in rows]
+
+
+def results_of(gold: PandasGold, codes: Sequence[str], variants: Sequence[Json]) -> list[list[Json]]:
+    """Returns the results of each trusted code by variant; a variant without recipes stands for the given tables."""
+    found: list[list[Json]] = []
+    for start in range(0, len(codes), _AT_ONCE):
+        some = codes[start : start + _AT_ONCE]
+        rows = outcomes_on(gold, variants, some)
+        found += [[row[place] for row in rows] for place in range(len(some))]
+    return found
+
+
+def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
+    """Whether a result equals the expected one, by the same rules of comparison as for the tables of the case."""
+    if returned is None:
+        return False
+    return compare(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys).equal
+
+
+def listed(told: Json) -> list[Json]:
+    """Returns the items of a list in tagged plain data; none if the data are something else."""
+    return list(told["v"]) if isinstance(told, dict) and told.get("t") == "list" else []
+
+
+def _padded(items: list[Json], count: int) -> list[Json]:
+    return (items + [None] * count)[:count]
+
+
+def told_result(outcome: Json) -> Json:
+    """Returns the result in `["ran", result]`, None for any other outcome."""
+    match listed(outcome):
+        case ["ran", dict() as told] if told.get("t") == "table":
+            return told["v"]
+        case ["ran", told]:
+            return {"kind": "value", "value": told}
+    return None

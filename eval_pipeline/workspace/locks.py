@@ -1,0 +1,73 @@
+"""Locks by which runs take turns: files below the home's `locks/`, or leases of the database if there is one."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_pipeline.asking.permits import Permits
+from eval_pipeline.core.errors import LockedError
+from eval_pipeline.database.address import database_address
+from eval_pipeline.database.names import lock_name
+from eval_pipeline.store.durable import locked
+
+if TYPE_CHECKING:
+    from eval_pipeline.database.leases import Lease, Leases
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 1.0
+
+
+def database_leases() -> "Leases | None":
+    """Returns the leases of this process; None without a database. Raises UsageError if its address is refused."""
+    if database_address() is None:
+        return None
+    from eval_pipeline.database.leases import open_leases
+
+    return open_leases()
+
+
+@contextmanager
+def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | None"]:
+    """Holds a lock that one process at a time can have; yields its lease if it is one of the database.
+
+    Args:
+        root: the home.
+        parts: names of folders and of the lock.
+        seconds: how long to wait for another holder.
+
+    Raises:
+        LockedError: another process still holds it after that time.
+        StoreError: the file cannot be made, or the database cannot be used.
+    """
+    leases = database_leases()
+    if leases is None:
+        with locked(lock_path(root, parts), seconds):
+            yield None
+        return
+    lease = _taken(leases, lock_name(parts), seconds)
+    try:
+        yield lease
+    finally:
+        leases.release(lease)
+
+
+def lock_path(root: Path, parts: Sequence[str]) -> Path:
+    """Returns the file of a lock."""
+    return root.joinpath("locks", *parts[:-1], f"{parts[-1]}.lock")
+
+
+def process_permits() -> Permits | None:
+    """Returns what asks, before each call, whether others have taken this process for dead; None without a database."""
+    leases = database_leases()
+    return None if leases is None else Permits(leases.process())
+
+
+def _taken(leases: "Leases", name: str, seconds: float) -> "Lease":
+    give_up, pause = time.monotonic() + seconds, _FIRST_PAUSE_S
+    while (lease := leases.take(name)) is None:
+        if time.monotonic() + pause > give_up:
+            raise LockedError(f"another process has the lease of {name}; wait for it to finish, or end it")
+        time.sleep(pause)
+        pause = min(pause * 1.5, _LONGEST_PAUSE_S)
+    return lease

@@ -1,0 +1,114 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.database.address import DATABASE_URL, database_address
+
+SECRET = "s3cr%40t"
+
+
+@pytest.fixture(autouse=True)
+def no_detours(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PGHOSTADDR", "PGSERVICE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        (f"postgresql://me:{SECRET}@127.0.0.1:5432/evals", "postgresql://me@127.0.0.1:5432/evals"),
+        (f"postgresql://me:{SECRET}@localhost/evals?sslmode=disable", "postgresql://me@localhost/evals"),
+        (f"postgresql://me:{SECRET}@[::1]/evals", "postgresql://me@[::1]/evals"),
+        (f"postgresql://me@/evals?host=/run/postgresql&password={SECRET}", "postgresql://me@/run/postgresql/evals"),
+    ],
+)
+def test_a_server_on_this_machine_is_accepted_and_its_password_not_shown(
+    url: str, shown: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(DATABASE_URL, url)
+    address = database_address()
+    assert address is not None
+    assert str(address) == shown
+    assert "s3cr" not in repr(address)
+    assert address.without_password(f"no {address.password}, no s3cr@t") == "no ***, no ***"
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        "@db.example.org/evals",
+        "@db.example.org/evals?sslmode=require",
+        "@db.example.org/evals?sslmode=verify-full",
+        "@db.example.org/evals?sslmode=verify-ca&sslrootcert=system",
+        "@10.0.0.1/evals",
+        "@127.0.0.1/evals?hostaddr=10.0.0.1",
+        "@127.0.0.1/evals?host=db.example.org",
+        "@/evals?host=db.example.org",
+        "@localhost.example.org/evals",
+    ],
+)
+def test_beyond_this_machine_the_server_has_to_be_verified(rest: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATABASE_URL, f"postgresql://me:{SECRET}{rest}")
+    with pytest.raises(UsageError, match=r"beyond this machine it needs sslmode=verify-full and sslrootcert") as told:
+        database_address()
+    assert "s3cr" not in str(told.value)
+
+
+def test_with_verification_another_machine_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "root.crt"
+    monkeypatch.setenv(DATABASE_URL, f"postgresql://me@db.example.org/evals?sslmode=verify-full&sslrootcert={root}")
+    with pytest.raises(UsageError, match="there is no file"):
+        database_address()
+    root.write_text("a certificate")
+    assert database_address() is not None
+
+
+@pytest.mark.parametrize(
+    ("rest", "told"),
+    [
+        ("me:s3cr%zz@127.0.0.1:port/evals", "is malformed"),
+        ("me:s3cret@127.0.0.1/", "has to name a server and a database"),
+        ("me:s3cret@/evals", "has to name a server and a database"),
+        ("me:s3cret@127.0.0.1,10.0.0.1/evals", "one server"),
+        ("me:s3cret@127.0.0.1/evals?service=other", "one server"),
+        ("me:s3cret@127.0.0.1/evals?sslmode=disable&sslmode=verify-full", "a parameter twice"),
+    ],
+)
+def test_what_is_malformed_is_told_without_the_password(rest: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATABASE_URL, f"postgresql://{rest}")
+    with pytest.raises(UsageError, match=told) as found:
+        database_address()
+    assert "s3cr" not in str(found.value)
+
+
+@pytest.mark.parametrize("name", ["PGHOSTADDR", "PGSERVICE"])
+def test_variables_that_lead_elsewhere_are_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATABASE_URL, "postgresql://me@127.0.0.1/evals")
+    monkeypatch.setenv(name, "10.0.0.1")
+    with pytest.raises(UsageError, match=f"{name} would lead to another server"):
+        database_address()
+
+
+def test_without_an_address_nothing_of_a_database_is_imported(tmp_path: Path) -> None:
+    program = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "import eval_pipeline.stages.attempts.model_calls, eval_pipeline.chain.runner, eval_pipeline.judge\n"
+        "from eval_pipeline.asking.journal.opening import checked_journal, open_journal\n"
+        "from eval_pipeline.judge.cache import JudgementCache\n"
+        "open_journal(Path(sys.argv[1], 'j.sqlite')).close()\n"
+        "JudgementCache(Path(sys.argv[1], 'judge.sqlite')).close()\n"
+        "assert checked_journal(Path(sys.argv[1], 'j.sqlite'))\n"
+        "ours = ('psycopg', 'eval_pipeline.asking.journal.postgres', 'eval_pipeline.judge.postgres_shelf',\n"
+        "        'eval_pipeline.database.session')\n"
+        "print([name for name in sys.modules if name.startswith(ours)])"
+    )
+    kept = {name: value for name, value in os.environ.items() if name != DATABASE_URL}
+    said = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], capture_output=True, text=True, check=True, env=kept
+    )
+    assert said.stdout.strip() == "[]"

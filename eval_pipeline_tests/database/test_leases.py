@@ -1,0 +1,236 @@
+"""Leases: one holder at a time, whoever is gone is outlived, and who comes back late cannot pay."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.budgets import Budget
+from eval_pipeline.asking.calls import Caller
+from eval_pipeline.asking.journal.opening import open_journal
+from eval_pipeline.asking.permits import Permits
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.database import leases as module
+from eval_pipeline.database.address import DatabaseAddress
+from eval_pipeline.database.leases import LEASE_S, Leases, LostLeaseError, open_leases
+from eval_pipeline.providers import registry
+from eval_pipeline.workspace import workers
+from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
+from eval_pipeline_tests.servers import needs
+from eval_pipeline_tests.support import DAY, Lab
+
+pytestmark = needs("initdb", "postgres")
+NOWHERE = Path("/there/is/no/such/file")
+LIFE_S = 1.0
+VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)
+
+Host = Callable[[], Leases]
+
+
+@pytest.fixture(autouse=True)
+def scripted_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.PROVIDERS, "scripted", "eval_pipeline_tests.fakes.scripted:ScriptedProvider")
+
+
+@pytest.fixture
+def host(database_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Host]:
+    """Makes hosts. One that is asleep, as none is here until `awake`, renews nothing."""
+    made: list[Leases] = []
+
+    def make() -> Leases:
+        made.append(Leases(DatabaseAddress(database_url, "the test's"), LIFE_S))
+        return made[-1]
+
+    monkeypatch.setattr(module, "_RENEWALS", 1e-9)
+    yield make
+    for one in made:
+        one.close()
+
+
+def when_free(leases: Leases, name: str) -> module.Lease:
+    give_up = time.monotonic() + 20
+    while (lease := leases.take(name)) is None:
+        assert time.monotonic() < give_up
+        time.sleep(0.02)
+    return lease
+
+
+def test_one_holds_it_at_a_time(host: Host) -> None:
+    one, other = host(), host()
+    lease = one.take("a")
+    assert lease is not None
+    assert other.take("a") is None and one.take("a") is None
+    assert other.take("b") is not None
+    assert sorted(one.held("")) == ["a", "b"]
+    one.release(lease)
+    again = other.take("a")
+    assert again is not None and again.fence > lease.fence
+
+
+def test_a_holder_that_is_alive_keeps_it_for_longer_than_its_time(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RENEWALS", 5)
+    one, other = host(), host()
+    lease = one.take("a")
+    assert lease is not None
+    give_up = time.monotonic() + 2.5 * LIFE_S
+    while time.monotonic() < give_up:
+        assert other.take("a") is None
+        time.sleep(0.05)
+    lease.check()
+
+
+def test_who_was_outlived_can_neither_pay_nor_free_it(host: Host) -> None:
+    one, other = host(), host()
+    stale = one.take("a")
+    assert stale is not None
+    lease = when_free(other, "a")
+    with pytest.raises(LostLeaseError, match="another run has taken over 'a'"):
+        stale.reserve(1, 100, 0.5)
+    one.release(stale)
+    one._renew({stale.fence: stale})
+    lease.check()
+    assert other.take("a") is None
+
+
+def test_who_comes_late_before_anybody_else_keeps_it(host: Host) -> None:
+    one, other = host(), host()
+    lease = one.take("a")
+    assert lease is not None
+    time.sleep(1.2 * LIFE_S)
+    assert not other.is_held("a")
+    lease.reserve(2, 100, 0.5)
+    assert other.take("a") is None
+
+
+def test_what_is_reserved_is_written_down_with_the_fence(host: Host, database_url: str) -> None:
+    lease = host().take("a")
+    assert lease is not None
+    lease.reserve(2, 100, 0.5)
+    lease.reserve(1, 20, 0.25)
+    with psycopg.connect(database_url) as connection:
+        found = connection.execute("SELECT fence, calls, tokens, usd FROM eval_pipeline.leases").fetchone()
+    assert found == (lease.fence, 3, 120, 0.75)
+
+
+def test_a_process_of_this_machine_that_is_gone_is_not_waited_for(host: Host, database_url: str) -> None:
+    one, other = host(), host()
+    assert one.take("a") is not None
+    with psycopg.connect(database_url) as connection:
+        owner = "UPDATE eval_pipeline.leases SET owner = regexp_replace(owner, '^(\\S+) \\d+ ', '\\1 4194303 ')"
+        connection.execute(owner.encode())
+    assert other.take("a") is not None
+
+
+def test_while_the_database_has_just_started_nobody_has_expired(
+    host: Host, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = host(), host()
+    assert one.take("a") is not None
+    time.sleep(1.2 * LIFE_S)
+    other.life_s = 86_400.0  # as if the server had been started within one lease's time
+    assert other.is_held("a")
+    assert other.take("a") is None
+    assert not other.end_expired("a")
+    other.life_s = LIFE_S
+    assert other.end_expired("a")
+
+
+def test_a_call_is_not_made_by_one_whose_lease_another_has(host: Host) -> None:
+    one, other = host(), host()
+    stale = one.take("a")
+    assert stale is not None
+    provider = ScriptedProvider()
+
+    async def ask(turn: int) -> object:
+        version = ModelVersion(name="v", provider="scripted", model="m")
+        budget = Budget(version, permits=Permits(stale), today=lambda: DAY)
+        with open_journal(NOWHERE, stale) as journal:
+            return await Caller(provider, journal, version, budget=budget).ask(make_call(turn))
+
+    asyncio.run(ask(1))
+    assert len(provider.asked) == 1
+    when_free(other, "a")
+    with pytest.raises(LostLeaseError):
+        asyncio.run(ask(2))
+    assert len(provider.asked) == 1
+
+
+def test_a_batch_is_neither_claimed_nor_submitted_by_one_whose_lease_another_has(host: Host) -> None:
+    one, other = host(), host()
+    stale = one.take("a")
+    assert stale is not None
+    with open_journal(NOWHERE, stale) as journal:
+        intents = BatchIntents(journal.batches, VERSION)
+        intent = intents.claim(["k1"])
+        assert intent is not None
+        intents.require_mine(intent)
+        when_free(other, "a")
+        for refused in (lambda: intents.claim(["k2"]), lambda: intents.require_mine(intent)):
+            with pytest.raises(LostLeaseError):
+                refused()
+        intents.handed_in(intent.id, "batch_1")  # it was submitted before: others shall find it
+        assert [found.batch_id for found in intents.open()] == ["batch_1"]
+
+
+@dataclass
+class Counting:
+    """A payer whose answers take as long as it is told."""
+
+    good_until: float = float("inf")
+    reserved: list[tuple[int, int, float]] = field(default_factory=list)
+
+    def reserve(self, calls: int, tokens: int, usd: float) -> None:
+        self.reserved.append((calls, tokens, usd))
+        if len(self.reserved) == 2:
+            self.good_until = float("inf")
+
+
+def test_calls_of_one_moment_share_a_transaction() -> None:
+    payer = Counting()
+
+    async def ask() -> None:
+        permits = Permits(payer)
+        await asyncio.gather(*(permits.ask(10, 0.5) for _ in range(50)))
+
+    asyncio.run(ask())
+    assert payer.reserved == [(50, 500, 25.0)]
+
+
+def test_an_answer_that_came_before_the_process_was_stopped_is_asked_for_again() -> None:
+    payer = Counting(good_until=0.0)
+    asyncio.run(Permits(payer).ask(10, 0.5))
+    assert payer.reserved == [(1, 10, 0.5), (1, 0, 0.0)]
+
+
+def test_a_call_that_is_not_permitted_gives_its_money_back() -> None:
+    class Refusing:
+        good_until = 0.0
+
+        def reserve(self, calls: int, tokens: int, usd: float) -> None:
+            raise StoreError("not yours any more")
+
+    async def ask() -> None:
+        version = ModelVersion(name="v", provider="scripted", model="m", max_tokens_total=100_000)
+        budget = Budget(version, permits=Permits(Refusing()), today=lambda: DAY)
+        with pytest.raises(StoreError, match="not yours"):
+            await budget.reserve(make_call())
+        assert budget._reserved_tokens == budget.tokens == 0
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("text", ["x", "0", "-5", "1e9"])
+def test_a_time_that_is_none_is_refused(text: str, database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(LEASE_S, text)
+    with pytest.raises(UsageError, match=f"{LEASE_S} is '{text}'; expected seconds"):
+        open_leases()
+
+
+def test_a_worker_has_no_address_of_a_database(database_url: str, lab: Lab) -> None:
+    assert "EVAL_DATABASE_URL" in workers.told(str(lab.home.root), str(lab.home.data))["keys"]

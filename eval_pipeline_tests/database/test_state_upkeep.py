@@ -1,0 +1,152 @@
+"""What `doctor`, `prune` and `remove` do to a journal and judgements in the database."""
+
+import asyncio
+import time
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.journal.codec import Asker, encode_response
+from eval_pipeline.asking.journal.opening import checked_journal, open_journal, pruned_journal, purged_journal
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Response
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.judge.cache import LIFE_S, JudgementCache, forget_expired, purge_judgements
+from eval_pipeline.judge.judgement import Judgement
+from eval_pipeline.operations import doctor
+from eval_pipeline.operations.doctor import Finding
+from eval_pipeline.operations.repairing import repair
+from eval_pipeline.operations.scrubbing import scrub
+from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres, needs
+from eval_pipeline_tests.support import Lab
+
+pytestmark = needs("initdb", "postgres")
+NOWHERE = Path("/there/is/no/such/file")
+VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)
+
+
+def filled(count: int = 1200) -> None:
+    """A journal with as many responses, and a batch of the first two."""
+    rows = [
+        (f"{number:05d}", encode_response(Response(f"text {number}"), Asker("suite", f"v{number % 3}")))
+        for number in range(count)
+    ]
+    with open_journal(NOWHERE) as journal:
+        asyncio.run(journal.append_many(rows))
+        assert BatchIntents(journal.batches, VERSION).claim(["00000", "00001"])
+
+
+def execute(url: str, statement: str) -> int:
+    with psycopg.connect(url) as connection:
+        return connection.execute(statement.encode()).rowcount
+
+
+def findings(lab: Lab) -> list[Finding]:
+    return list(doctor._journal(Workspace(lab.home)))
+
+
+def test_every_checksum_is_compared(database_url: str) -> None:
+    filled()
+    assert checked_journal(NOWHERE) == (1200, 0, "")
+    execute(database_url, "UPDATE eval_pipeline.responses SET body = body || 'x'::bytea WHERE key = '01100'")
+    assert checked_journal(NOWHERE) == (1101, 0, "the response under 01100 is not as it was written")
+
+
+def test_a_batch_is_compared_too(database_url: str) -> None:
+    filled(2)
+    execute(database_url, "UPDATE eval_pipeline.batches SET model = 'another'")
+    assert checked_journal(NOWHERE) == (2, 0, "a batch is not as it was written")
+
+
+def test_doctor_and_scrub_tell_of_damage_and_repair_keeps_what_is_whole(database_url: str, lab: Lab) -> None:
+    filled(5)
+    (found,) = findings(lab)
+    assert found.fine and found.text.endswith(": 5 responses")
+    execute(database_url, "UPDATE eval_pipeline.responses SET body = 'other' WHERE key = '00003'")
+    execute(database_url, "UPDATE eval_pipeline.batches SET model = 'another'")
+    (found,) = findings(lab)
+    assert not found.fine and "the response under 00003" in found.text
+    assert ["00003" in told for told in scrub(Workspace(lab.home), lambda _: None)] == [True]
+    mended, batches = repair(Workspace(lab.home))
+    assert mended.fine and "4 whole responses are kept" in mended.text
+    assert not batches.fine and "1 of 1 batches" in batches.text
+    assert checked_journal(NOWHERE) == (4, 0, "")
+    assert execute(database_url, "SELECT * FROM eval_pipeline.damaged_responses WHERE key = '00003'") == 1
+    assert not any(STATE_PASSWORD in one.text for one in (found, mended, batches))
+
+
+def test_prune_removes_what_is_unused_and_old(database_url: str) -> None:
+    filled()
+
+    def unused(response: Response) -> bool:
+        return response.text.endswith("7")
+
+    later = time.time() + 10
+    assert pruned_journal(NOWHERE, unused, later - 3600, dry_run=False) == 0
+    assert pruned_journal(NOWHERE, unused, later, dry_run=True) == 120
+    assert pruned_journal(NOWHERE, unused, later, dry_run=False) == 120
+    assert checked_journal(NOWHERE) == (1080, 0, "")
+
+
+def test_purge_leaves_no_byte_in_the_files_of_the_tables(database_url: str, state_server: StatePostgres) -> None:
+    filled(600)
+
+    def goes(response: Response, asker: Asker | None) -> bool:
+        return asker is not None and asker.model_version == "v0"
+
+    assert purged_journal(NOWHERE, goes, "v", every_suite=False, dry_run=True) == (200, 0, 1)
+    assert purged_journal(NOWHERE, goes, "v", every_suite=False, dry_run=False) == (200, 0, 1)
+    assert checked_journal(NOWHERE) == (400, 0, "")
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        row = connection.execute("SELECT pg_relation_filepath('eval_pipeline.responses')").fetchone()
+    assert row is not None
+    kept = (state_server.folder / "data" / row[0]).read_bytes()
+    assert b'text 1"' in kept
+    assert b'text 300"' not in kept
+
+
+def test_judgements_are_kept_for_others_expire_and_are_purged(database_url: str) -> None:
+    now = time.time()
+    with closing(JudgementCache(NOWHERE, clock=lambda: now - LIFE_S - 1)) as cache:
+        cache.put("old", Judgement(0.0, "no", "former", model="m", prompt_version="1"))
+    with closing(JudgementCache(NOWHERE, life_s=2 * LIFE_S)) as cache:
+        cache.put("a", Judgement(1.0, "yes", "right", model="m", prompt_version="1"))
+        asyncio.run(cache.keep("b", Judgement(0.5, "half", "so so", model="m", prompt_version="1")))
+        assert cache.get("old") is not None
+    with closing(JudgementCache(NOWHERE, life_s=2 * LIFE_S)) as cache:
+        found = asyncio.run(cache.find("a"))
+        assert found is not None and found.cached and found.reason == "right"
+    execute(database_url, "UPDATE eval_pipeline.judgements SET body = replace(body, 'so so', 'great') WHERE key = 'b'")
+    with closing(JudgementCache(NOWHERE, life_s=2 * LIFE_S)) as cache:
+        assert cache.get("b") is None  # not as it was written: asked again
+    assert forget_expired(NOWHERE, dry_run=True) == 1
+    assert forget_expired(NOWHERE) == 1
+    assert purge_judgements(NOWHERE, lambda judgement: judgement.reason == "right") == 1
+    with closing(JudgementCache(NOWHERE)) as cache:
+        assert cache.get("a") is not None
+
+
+def test_a_server_that_refuses_is_told_in_one_sentence_without_its_password(
+    database_url: str, state_server: StatePostgres, lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wrong = state_server.url("state1", "wr0ng%pass")
+    monkeypatch.setenv(DATABASE_URL, wrong)
+    with pytest.raises(StoreError, match=r"cannot be used.*password authentication failed") as told:
+        open_journal(NOWHERE)
+    assert "wr0ng" not in str(told.value)
+    assert told.value.__cause__ is None
+    (found,) = findings(lab)
+    assert not found.fine and "wr0ng" not in found.text
+
+
+def test_tables_of_a_newer_version_are_refused(database_url: str) -> None:
+    filled(1)
+    execute(database_url, "UPDATE eval_pipeline.meta SET version = 99")
+    with pytest.raises(StoreError, match=r"newer eval-pipeline \(schema 99"):
+        open_journal(NOWHERE)

@@ -1,0 +1,201 @@
+"""`deploy/`: certificates with real services, files by their schemas; there is no Docker and no Kubernetes here."""
+
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+import yaml
+
+from eval_pipeline.cluster.address import ADDRESS, CERTIFICATES, cluster_address
+from eval_pipeline.cluster.dask import dask_cluster
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline_tests.cluster.test_dask import Services
+from eval_pipeline_tests.cluster.work import sleep
+from eval_pipeline_tests.servers import needs_servers, serving_over_tls
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "eval-pipeline.yaml").read_text()))
+MADE = ("postgres", "scheduler", "worker", "run")
+
+needs_openssl = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("deploy") / "certificates"
+    subprocess.run([DEPLOY / "certificates.sh", folder], check=True)
+    return folder
+
+
+def pods() -> Iterator[tuple[str, dict[str, Any]]]:
+    for manifest in MANIFESTS:
+        if "template" in manifest["spec"]:
+            yield manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]
+
+
+def commands() -> dict[str, Sequence[str]]:
+    """What the services run, in both files."""
+    found = {f"compose {n}": shlex.split(s["command"]) for n, s in COMPOSE["services"].items() if "command" in s}
+    return found | {f"kubernetes {name}": pod["containers"][0]["args"] for name, pod in pods()}
+
+
+@needs_openssl
+def test_certificates_are_closed_to_others_and_kept(certificates: Path) -> None:
+    assert {path.name for path in certificates.glob("*.crt")} == {"ca.crt", *(f"{name}.crt" for name in MADE)}
+    assert {path.stat().st_mode & 0o77 for path in certificates.iterdir()} == {0}
+    before = {path: path.read_bytes() for path in certificates.glob("*.crt")}
+    subprocess.run([DEPLOY / "certificates.sh", certificates, *MADE, "another"], check=True)
+    assert {path: path.read_bytes() for path in before} == before
+    for name in (*MADE, "another"):
+        verify = ["openssl", "verify", "-CAfile", "ca.crt", "-verify_hostname", name, f"{name}.crt"]
+        assert subprocess.run(verify, cwd=certificates, capture_output=True, check=False).returncode == 0, name
+
+
+@needs_openssl
+def test_scheduler_and_workers_talk_with_these_certificates_only(
+    certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the options of `compose.yaml`, and the addresses of a test."""
+    services = Services(tmp_path, {name: tls_options(name, certificates) for name in ("scheduler", "worker")})
+    try:
+        services.worker()
+        assert services.url.startswith("tls://")
+        monkeypatch.setenv(ADDRESS, services.url)
+        for variable, name in zip(CERTIFICATES.values(), ("ca.crt", "run.crt", "run.key"), strict=True):
+            monkeypatch.setenv(variable, str(certificates / name))
+        address = cluster_address()
+        assert address is not None
+        with dask_cluster(address) as cluster:
+            (told,) = cluster.map(sleep, [{"name": "one", "notes": str(tmp_path), "seconds": 0.0}])
+            assert told["name"] == "one"
+        stranger = tmp_path / "stranger"
+        subprocess.run([DEPLOY / "certificates.sh", stranger, "run"], check=True)
+        monkeypatch.setenv(CERTIFICATES["certificate"], str(stranger / "run.crt"))
+        monkeypatch.setenv(CERTIFICATES["key"], str(stranger / "run.key"))
+        monkeypatch.setattr("eval_pipeline.cluster.dask._CONNECT_S", 2.0)
+        address = cluster_address()
+        assert address is not None
+        with pytest.raises(UsageError, match="no scheduler answers"), dask_cluster(address):
+            pass
+    finally:
+        services.end()
+
+
+def tls_options(service: str, certificates: Path) -> list[str]:
+    """The options for certificates that a service has in `compose.yaml`."""
+    files = {name: str(DEPLOY / secret["file"]) for name, secret in COMPOSE["secrets"].items()}
+    words = shlex.split(COMPOSE["services"][service]["command"])
+    options = []
+    for option, value in pairwise(words):
+        if option.startswith("--tls") or option == "--protocol":
+            mounted = Path(files[Path(value).name]).name if "/" in value else ""
+            options += [option, str(certificates / mounted) if mounted else value]
+    return options
+
+
+@needs_openssl
+@needs_servers
+def test_postgres_is_reached_by_its_name_and_authority_only(certificates: Path, tmp_path: Path) -> None:
+    with serving_over_tls(certificates / "postgres.crt", certificates / "postgres.key") as port:
+        address = f"host=localhost hostaddr=127.0.0.1 port={port} user=root dbname=postgres sslmode=verify-full"
+        with psycopg.connect(f"{address} sslrootcert={certificates / 'ca.crt'}") as session:
+            assert session.execute("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()").fetchone() == (True,)
+        subprocess.run([DEPLOY / "certificates.sh", tmp_path / "other", "postgres"], check=True)
+        with pytest.raises(psycopg.OperationalError, match="certificate verify failed"):
+            psycopg.connect(f"{address} sslrootcert={tmp_path / 'other' / 'ca.crt'}")
+        with pytest.raises(psycopg.OperationalError, match="does not match host name"):
+            psycopg.connect(f"{address} sslrootcert={certificates / 'ca.crt'}".replace("localhost", "elsewhere"))
+
+
+def test_compose_fits_its_schema_and_itself() -> None:
+    check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
+    found = subprocess.run([*check, DEPLOY / "compose.yaml"], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stdout
+    used = {name for service in COMPOSE["services"].values() for name in service.get("secrets", ())}
+    assert used == COMPOSE["secrets"].keys()
+    made = {f"{name}.{kind}" for name in MADE for kind in ("crt", "key")} | {"ca.crt", "postgres.password"}
+    assert {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()} == made
+    for service in COMPOSE["services"].values():
+        mounted = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
+        assert mounted == set(service["secrets"])
+        assert set(service["networks"]) <= COMPOSE["networks"].keys()
+
+
+@pytest.mark.soak
+def test_manifests_fit_the_schemas_of_kubernetes() -> None:
+    tool = [ROOT / ".venv/bin/uv", "tool", "run", "--from", "kubernetes-validate==1.37.0", "kubernetes-validate"]
+    file = DEPLOY / "kubernetes" / "eval-pipeline.yaml"
+    found = subprocess.run([*tool, "--strict", file], capture_output=True, text=True, check=False)
+    assert found.returncode == 0, found.stderr
+
+
+def test_manifests_name_what_there_is() -> None:
+    names = {(one["kind"], one["metadata"]["name"]) for one in MANIFESTS}
+    claims = {name for kind, name in names if kind == "PersistentVolumeClaim"}
+    for name, pod in pods():
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        mine = {mount["name"] for c in pod["containers"] + pod.get("initContainers", []) for mount in c["volumeMounts"]}
+        assert mine - {"database"} == volumes.keys() - {"database"}, name
+        assert {
+            v["persistentVolumeClaim"]["claimName"] for v in volumes.values() if "persistentVolumeClaim" in v
+        } <= claims
+        assert not pod["automountServiceAccountToken"], name
+    for manifest in MANIFESTS:
+        chosen = manifest["spec"].get("selector", {})
+        app = chosen.get("matchLabels", chosen).get("app", "worker")
+        assert app in {name for name, _ in pods()}, manifest["metadata"]
+
+
+def test_workers_have_neither_keys_nor_database_nor_a_way_out() -> None:
+    worker = COMPOSE["services"]["worker"]
+    assert "env_file" not in worker
+    assert "environment" not in worker
+    assert all(COMPOSE["networks"][name]["internal"] for name in worker["networks"])
+    pod = dict(pods())["worker"]["containers"][0]
+    assert {entry["name"] for entry in pod["env"]} == {"EVAL_HOME", "EVAL_DATA"}
+    assert "envFrom" not in pod
+    policy = next(m for m in MANIFESTS if m["kind"] == "NetworkPolicy" and m["metadata"]["name"] == "worker")
+    assert policy["spec"]["policyTypes"] == ["Ingress", "Egress"]
+
+
+def test_what_is_run_and_set_exists() -> None:
+    documented = set(
+        re.findall(r"`(EVAL_\w+)", (ROOT / "docs/operations.md").read_text() + (ROOT / "docs/scale.md").read_text())
+    )
+    for file in (DEPLOY / "compose.yaml", DEPLOY / "kubernetes/eval-pipeline.yaml", DEPLOY / "Dockerfile"):
+        assert set(re.findall(r"\bEVAL_\w+", file.read_text())) <= documented, file
+    for place, command in commands().items():
+        options = [word for word in command if word.startswith("--")]
+        if command[0] in ("eval-pipeline", "dask"):
+            module = "eval_pipeline.cli" if command[0] == "eval-pipeline" else f"distributed.cli.dask_{command[1]}"
+            said = helped(module, command[1] if command[0] == "eval-pipeline" else "")
+            assert [option for option in options if option not in said] == [], place
+
+
+def helped(module: str, command: str) -> str:
+    start = (
+        f"import sys; sys.argv = ['x', *{[command] if command else []}, '--help']; from {module} import main; main()"
+    )
+    return subprocess.run([sys.executable, "-c", start], capture_output=True, text=True, check=False).stdout
+
+
+def test_the_image_has_the_extras_and_the_uv_of_the_project() -> None:
+    image = (DEPLOY / "Dockerfile").read_text()
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(re.findall(r"--extra (\S+)", image)) == {"cluster", "postgres"}
+    assert {"cluster", "postgres"} <= extras.keys()
+    (version,) = re.findall(r"uv==(\S+)", image)
+    assert f"UV_VERSION := {version}" in (ROOT / "Makefile").read_text()
+    copied = re.findall(r"^COPY (.+) \S+$", image, re.MULTILINE)
+    assert all((ROOT / name).exists() for line in copied for name in line.split())
