@@ -97,11 +97,11 @@ def _is_open(folder: Path, number: int) -> bool:
 
 
 def _is_locked(path: Path) -> bool:
-    with path.open("r+b") as file:
-        try:
+    try:
+        with path.open("r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
+    except OSError:
+        return True
     return False
 
 
