@@ -120,13 +120,19 @@ def is_as_published(store: Path) -> bool:
     return memo is None or memo.store == store_status(store)
 
 
+def form_of(store: Path) -> int | None:
+    """Returns the `ddl.FORMAT` of the code that published last; None if no memo exists."""
+    memo = published_memo(store)
+    return None if memo is None else memo.form
+
+
 def published_memo(store: Path) -> Memo | None:
     """Returns the memo; None if there is none, or a publisher is at work."""
     try:
         with store.with_name(f"{store.name}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
             return Memo.load(file.fileno())
-    except (FileNotFoundError, BlockingIOError):
+    except (FileNotFoundError, BlockingIOError):  # nothing was published yet, or a publisher is at work
         return None
 
 

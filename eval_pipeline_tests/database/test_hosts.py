@@ -16,10 +16,10 @@ from eval_pipeline.database.leases import LEASE_S
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.remote import VERSION, answers, charged, holding, prepare
-from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres, needs
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import ROOT, Lab
 
-pytestmark = needs("initdb", "postgres")
+pytestmark = pytest.mark.services("postgres")
 CONCURRENCY = 4
 LEASE = 2.0
 QUESTIONS = 60

@@ -22,10 +22,10 @@ from eval_pipeline.operations.doctor import Finding
 from eval_pipeline.operations.repairing import repair
 from eval_pipeline.operations.scrubbing import scrub
 from eval_pipeline.workspace.workspace import Workspace
-from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres, needs
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import Lab
 
-pytestmark = needs("initdb", "postgres")
+pytestmark = pytest.mark.services("postgres")
 NOWHERE = Path("/there/is/no/such/file")
 VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)
 

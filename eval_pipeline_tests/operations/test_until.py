@@ -118,6 +118,10 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert f"correct is {value:.4f}, the gate is 0.99" in said.err
     assert f"{turns} turns, drawn" in said.out
     assert "drawn:    puppet: " in said.out
+    marked = [
+        f"SELECT model_version FROM {name} WHERE sampled" for name in ("leaderboard_details", "leaderboard('small')")
+    ]
+    assert [drawn.sql(query) for query in marked] == [[("puppet",)]] * 2
     board = drawn.sql("SELECT scope, accuracy, low, high FROM leaderboard_details WHERE model_version = 'puppet'")
     assert board == [(f'{{"batches":{len(after.batches)},"until":"{RULE}"}}', value, low, high)]
     of = "model_version = 'puppet' AND split = 'all' AND metric <> 'correct'"
@@ -150,9 +154,8 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert drawn.cli(*RUN, "--no-report").code == 0
     assert sorted([*puppet.turns_asked(), *asked, *answered]) == sorted({*puppet.turns_asked(), *asked, *answered})
     assert len(puppet.asked) + len(asked) + len(answered) == TURNS
-    assert drawn.sql("SELECT scope, accuracy FROM leaderboard_details WHERE model_version = 'puppet'") == [
-        ("full", pytest.approx(share("puppet", 0.3)))
-    ]
+    whole = "SELECT scope, sampled, accuracy FROM leaderboard_details WHERE model_version = 'puppet'"
+    assert drawn.sql(whole) == [("full", False, pytest.approx(share("puppet", 0.3)))]
 
 
 def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
@@ -238,6 +241,8 @@ def test_several_are_ranked_by_the_same_cases(
     cut_off = rank(drawn.workspace(), places, 0, RunContext(), SILENT)
     assert "small, worst: " in cut_off.problems[0] and places[-1] not in cut_off.scopes
     assert "third" in cut_off.text and "worst" not in cut_off.text
+    ended = {design(drawn, name).ended for name in ("good", "bad")} - {""}
+    assert ended == {"decided: its place among 3 model versions"}, "the one that failed has no place"
     before = len(puppet.asked)
     said = drawn.cli(*command)
     assert said.code == 0, said.text
