@@ -87,7 +87,7 @@ def test_strong_models_need_more_turns_for_the_same_confidence() -> None:
             sampler.observe(batch, answers(units, batch, truth))
         freedoms.append(sampler._engine.freedom())
         found = sampler.estimate()
-        assert found.high - found.value == pytest.approx(student(1.959964, freedoms[-1]) * found.se, rel=1e-6)
+        assert found.value - found.low == pytest.approx(student(1.959964, freedoms[-1]) * found.se, rel=1e-6)
     assert freedoms[0] > 90 and freedoms[1] < 50
 
 
