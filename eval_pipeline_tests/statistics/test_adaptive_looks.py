@@ -11,6 +11,7 @@ import pytest
 from eval_pipeline.statistics._special import t_critical
 from eval_pipeline.statistics.adaptive import Comparison, Sampler, Units
 from eval_pipeline.statistics.adaptive.looks import critical, spending, student
+from eval_pipeline.statistics.adaptive.spread import suite_spread
 from eval_pipeline_tests.statistics.adaptive_campaign import draws
 from eval_pipeline_tests.statistics.stopping_campaign import (
     SCHEDULE,
@@ -65,6 +66,16 @@ def test_the_spent_error_ascends_to_all_of_it() -> None:
     for spent in [(0.5,), (0.5, 0.5), (0.5, 1.1)]:
         with pytest.raises(ValueError, match="spent shares of 2 looks must grow"):
             critical(0.95, 1, 2, spent=spent)
+
+
+def test_the_spread_of_clusters_that_are_not_asked_by_hand() -> None:
+    """Four turns in two clusters, each with the variance 1/4: their sum, and 0.3 of the four products of a pair."""
+    nothing, asked = np.zeros(4), np.array([False] * 4)
+    found = suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.array([0, 0, 1, 1]), 4)
+    assert found.variance == pytest.approx(2 / 1 * (4 * 0.25 + 0.3 * 4 * 0.25) / 16)
+    alone = suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.arange(4), 4)
+    assert alone.variance == pytest.approx(4 / 3 * 4 * 0.25 / 16)
+    assert suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.zeros(4, dtype=np.int64), 4).variance == 1.0
 
 
 def test_students_t_by_a_series() -> None:
