@@ -119,6 +119,8 @@ class Shares(ABC):
     """Tables, with one file per suite, of what its cases share; `load_shared` reads them."""
     reads_in_sandbox: bool = False
     """Whether files are read in the sandbox; otherwise they are first read in a child process, then in this one."""
+    shows_shared: bool = False
+    """Whether prompts show more of it than `context_json` has; the edition of the data depends on it then."""
     keeps_good_cases: bool = False
     """Whether good cases of a suite are evaluated although others cannot be read; otherwise the stage `cases` fails."""
 
