@@ -14,6 +14,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
+from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
@@ -29,6 +30,7 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
 LEAST_FREE = 1_000_000_000
 INIT = "`eval-pipeline init FOLDER`"
+_MOST_PROBLEMS = 3
 REPAIR = "`eval-pipeline doctor --repair` restores what can be restored and lists the rest"
 
 
@@ -256,8 +258,18 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
 
-def store_problem(workspace: Workspace) -> str:
-    """Returns what is wrong with the store; empty if nothing is."""
+def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _: None) -> str:
+    """Returns what is wrong with the store; empty if nothing is.
+
+    Args:
+        workspace: the workspace.
+        before: receives the size of each part of a catalog before it is read.
+    """
+    if is_catalog(workspace.home.store):
+        problems = list(catalog_problems(workspace.home.store, further_tables(), before))
+        if problems:
+            more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+            return "; ".join(problems[:_MOST_PROBLEMS]) + more
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:
