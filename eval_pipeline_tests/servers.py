@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 import psycopg
 import pymysql
-import pytest
+
+from eval_pipeline_tests.services import program
 
 _START_S = 240.0
 NOBODY = 65534
@@ -22,20 +23,6 @@ DATABASE, LOADER, READER = "evals", "loader", "reader"
 STATE_USER, STATE_PASSWORD = "keeper", "t0p%s/cret"
 
 
-def _program(name: str) -> str | None:
-    places = [*map(str, Path("/usr/lib/postgresql").glob("*/bin")), "/usr/sbin", "/usr/bin"]
-    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *places]))
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skips where a server is not installed; on CI it has to be."""
-    missing = [name for name in programs if _program(name) is None]
-    return pytest.mark.skipif(
-        bool(missing) and not os.environ.get("CI"), reason=f"not installed: {', '.join(missing)} (`make debian`)"
-    )
-
-
-needs_servers = needs("initdb", "postgres", "mariadbd")
 SCRIPTS = Path("/usr/share/mysql")
 _QUICK = (
     "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-log-bin",
@@ -51,7 +38,7 @@ def _run(*command: str, said: str = "") -> None:
 
 def _as_nobody(command: tuple[str, ...]) -> list[str]:
     """PostgreSQL refuses to run as root."""
-    found = _program(command[0])
+    found = program(command[0])
     assert found is not None, f"{command[0]} is not installed"
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
     return [*prefix, found, *command[1:]]

@@ -18,10 +18,10 @@ from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding
-from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres, needs
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import DAY, Lab
 
-pytestmark = needs("initdb", "postgres")
+pytestmark = pytest.mark.services("postgres")
 STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
 
 
