@@ -4,17 +4,20 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
-# servers that suites of SQL may run on; installed by `make test` as root on Debian.
+# servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core
 
-# One worker more than cores: tests that start services mostly wait for them.
-WORKERS := PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1))
+# One worker more than cores, as some tests wait for children; two more for services, for which most of them wait.
+PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + $(1))) $(BIN)/python -m pytest
+TESTS = $(call PYTEST,1) -m "not soak and not services"
+# The longest first, so that nothing waits for it in the end.
+TESTS_OF_SERVICES = $(call PYTEST,2) -m "services and not soak" eval_pipeline_tests/browser/test_ui.py eval_pipeline_tests
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check format dev bench soak debian clean
+.PHONY: help setup demo test test-services check format dev bench soak debian clean
 
 help:  ## Show the targets.
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
 
 setup: .venv/.synced  ## Make .venv with everything in it, the local model too where its wheels fit.
 
@@ -35,21 +38,26 @@ demo: setup  ## Evaluate three model versions on the shipped suites and show the
 dev: setup  ## Serve the Dagster UI on port 3000 and print its address (webserver and daemon).
 	@$(BIN)/eval-pipeline dev
 
-test: setup debian  ## Run the tests.
-	$(WORKERS) $(BIN)/python -m pytest
+test: setup debian  ## Run the tests that start no services.
+	$(TESTS)
 
-check: setup  ## Format, lint, types, floors, tests.
+test-services: setup debian  ## Run those that do: browsers, the UI, databases, Dask, LibreOffice, a local model.
+	$(TESTS_OF_SERVICES)
+
+check: setup  ## Format, lint, types, floors, all tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(WORKERS) $(BIN)/python -m pytest
+	$(TESTS)
+	$(TESTS_OF_SERVICES)
 
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
 bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
+	$(BIN)/python -m benchmarks.aims
 	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.model_calls
 	$(BIN)/python -m benchmarks.sandbox

@@ -59,6 +59,7 @@ def write_home(place: Path, turns: int, concurrency: int, url: str) -> None:
 def evaluate(place: Path, key: str, day: str) -> Cost:
     environment = os.environ | {"EVAL_HOME": f"{place}/home", "EVAL_DATA": f"{place}/data", "ANTHROPIC_API_KEY": key}
     arguments = ["run", "--suite", "bench", "--model-version", "remote", "--no-report", "--eval-date", day]
+    arguments += ["--no-canary"]  # the server gives every question the same answer
     started, generations = perf_counter(), place / "home" / "record" / "generations"
     with tempfile.TemporaryFile() as said:
         process = start(said, COMMAND, *arguments, environment=environment)
@@ -108,32 +109,52 @@ def ended(process: subprocess.Popen[bytes], said: IO[bytes]) -> Any:
     return usage
 
 
+@dataclass(frozen=True)
+class Calls:
+    """What an evaluation with calls took, and the same answered by the journal."""
+
+    asked: Cost
+    journalled: Cost
+    asking_s: float
+    most_in_flight: int
+    sdk_s: float
+    a_call_ms: float
+    """CPU of a call."""
+
+
+def measured(turns: int, concurrency: int, latency_s: float) -> Calls:
+    """Asks the fake server once for each turn."""
+    with tempfile.TemporaryDirectory() as folder, fake_server(latency_s) as server:
+        place = Path(folder)
+        write_home(place, turns, concurrency, server["url"])
+        asked = evaluate(place, server["key"], "2026-01-01")
+        with urllib.request.urlopen(f"{server['url']}/_log") as reply:
+            log: dict[str, Any] = json.load(reply)
+        journalled = evaluate(place, server["key"], "2026-01-02")
+    calls = [entry for entry in log["requests"] if entry["operation"] == "messages"]
+    if len(calls) != turns or set(log["charged"].values()) != {1}:
+        raise SystemExit(f"{len(calls)} calls for {turns} turns")
+    took = max(entry["at"] + entry["took"] for entry in calls) - min(entry["at"] for entry in calls)
+    sdk = cpu_of("import anthropic") - cpu_of("import httpx2, pydantic")
+    a_call = 1000 * (asked.cpu_s - journalled.cpu_s - sdk) / turns
+    return Calls(asked, journalled, took, log["most_in_flight"], sdk, a_call)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--turns", type=int, default=640)
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--latency", type=float, default=1.0)
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, fake_server(arguments.latency) as server:
-        place = Path(folder)
-        write_home(place, arguments.turns, arguments.concurrency, server["url"])
-        asked = evaluate(place, server["key"], "2026-01-01")
-        with urllib.request.urlopen(f"{server['url']}/_log") as reply:
-            log: dict[str, Any] = json.load(reply)
-        journalled = evaluate(place, server["key"], "2026-01-02")
-    calls = [entry for entry in log["requests"] if entry["operation"] == "messages"]
-    if len(calls) != arguments.turns or set(log["charged"].values()) != {1}:
-        raise SystemExit(f"{len(calls)} calls for {arguments.turns} turns")
-    took = max(entry["at"] + entry["took"] for entry in calls) - min(entry["at"] for entry in calls)
+    found = measured(arguments.turns, arguments.concurrency, arguments.latency)
+    asked, journalled, took = found.asked, found.journalled, found.asking_s
     ideal = arguments.turns * arguments.latency / arguments.concurrency
-    sdk = cpu_of("import anthropic") - cpu_of("import httpx2, pydantic")
-    a_call = 1000 * (asked.cpu_s - journalled.cpu_s - sdk) / arguments.turns
     print(f"{arguments.turns} turns, {arguments.concurrency} in flight, latency {arguments.latency:g} s")
-    print(f"asking: {took:.2f} s, {took / ideal:.3f} times the ideal; most in flight: {log['most_in_flight']}")
+    print(f"asking: {took:.2f} s, {took / ideal:.3f} times the ideal; most in flight: {found.most_in_flight}")
     print(f"whole run: {asked.wall_s:.2f} s, {asked.cpu_s:.2f} CPU s")
     print(f"largest resident set: {asked.asking_mib:.0f} MiB while asking, {asked.peak_mib:.0f} MiB at the end")
-    print(f"answered by the journal: {journalled.cpu_s:.2f} CPU s; importing the SDK: {sdk:.2f} CPU s")
-    print(f"so a call takes {a_call:.2f} ms CPU")
+    print(f"answered by the journal: {journalled.cpu_s:.2f} CPU s; importing the SDK: {found.sdk_s:.2f} CPU s")
+    print(f"so a call takes {found.a_call_ms:.2f} ms CPU")
 
 
 if __name__ == "__main__":

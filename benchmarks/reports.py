@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -38,22 +38,38 @@ def evaluated(turns: int) -> Iterator[Workspace]:
         responses = write_suite(home.data / "suites" / PARTITION.suite, turns)
         Path(place, "responses.json").write_text(json.dumps(responses))
         (home.data / "model_versions.yaml").write_text(MODEL_VERSIONS)
-        environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
-        environment["EVAL_BENCH_RESPONSES"] = f"{place}/responses.json"
-        command = [sys.executable, "-m", "benchmarks.instant", "run", "--suite", PARTITION.suite]
-        command += ["--model-version", PARTITION.model_version, "--eval-date", DAY.isoformat(), "--no-report"]
-        subprocess.run(command, env=environment, check=True, stdout=subprocess.DEVNULL)
+        run(home)
         yield Workspace(home)
 
 
-def write(workspace: Workspace, folder: Path) -> None:
-    """Every file of the report, each with the CPU seconds that it took."""
+def run(home: Home) -> float:
+    """Runs the evaluation, or finds it up to date; returns the CPU seconds."""
+    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
+    environment["EVAL_BENCH_RESPONSES"] = str(home.root.parent / "responses.json")
+    command = [sys.executable, "-m", "benchmarks.instant", "run", "--suite", PARTITION.suite]
+    command += ["--model-version", PARTITION.model_version, "--eval-date", DAY.isoformat(), "--no-report"]
+    return cpu_of(command, environment)
+
+
+def cpu_of(command: Sequence[str], environment: Mapping[str, str] | None = None) -> float:
+    """CPU seconds of a command, which must succeed."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if code := os.waitstatus_to_exitcode(status):
+        raise SystemExit(f"{' '.join(command)} ended with {code}")
+    return usage.ru_utime + usage.ru_stime
+
+
+def write(workspace: Workspace, folder: Path) -> dict[str, float]:
+    """Every file of the report, with the CPU seconds that each took."""
     folder.mkdir()
     evaluation = Evaluation(workspace.record, PARTITION, profile(workspace.track(PARTITION.suite)))
+    taken = {}
     for report in REPORTS:
         start = time.process_time()
         report.write(evaluation, folder)
-        print(f"{', '.join(report.files):34} {time.process_time() - start:6.2f} CPU s")
+        taken[", ".join(report.files)] = time.process_time() - start
+    return taken
 
 
 def opened(page: Path) -> tuple[float, list[str]]:
@@ -79,7 +95,8 @@ def main() -> None:
     arguments = parser.parse_args()
     with evaluated(arguments.turns) as workspace:
         folder = workspace.home.root / "report"
-        write(workspace, folder)
+        for files, seconds in write(workspace, folder).items():
+            print(f"{files:34} {seconds:6.2f} CPU s")
         page = folder / "report.html"
         print(f"{'size of the page':34} {page.stat().st_size / 1e6:6.2f} MB")
         for _ in range(arguments.repeats):

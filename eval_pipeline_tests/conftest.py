@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+# As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,6 +19,7 @@ from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 from eval_pipeline.store import publish as publishing
 from eval_pipeline.store.snapshot import Snapshot
+from eval_pipeline_tests import services
 from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
@@ -27,16 +31,29 @@ settings.register_profile("untimed", deadline=None, suppress_health_check=[Healt
 settings.load_profile("untimed")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Adds the rule that services are marked."""
+    config.pluginmanager.register(services, "services")
+
+
+def pytest_unconfigure() -> None:
+    """Lets go what `pytest_collection` has set aside, else some libraries complain at the end."""
+    gc.unfreeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Imports and collection leave next to no garbage, and looking for it among all that they make takes a sixth."""
-    enabled = gc.isenabled()
+    """Imports and collection leave next to no garbage, and looking for it among all that they make takes a sixth.
+
+    Looking among it again and again while the tests run would take a twelfth of their time.
+    """
     gc.disable()
     try:
         return (yield)
     finally:
-        if enabled:
-            gc.enable()
+        gc.freeze()
+        gc.set_threshold(50_000, 20, 100)
+        gc.enable()
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from eval_pipeline.store.snapshot import Snapshot, opened
 class EmptyStores:
     """Empty stores that are made once and copied by DuckDB: their comments take longer than all else of a small run.
 
-    The tests in `store/` make each anew.
+    Tests in `store/test_store_schema.py` make each anew.
     """
 
     def __init__(self, folder: Path) -> None:

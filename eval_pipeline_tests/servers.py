@@ -14,7 +14,8 @@ from urllib.parse import quote
 
 import psycopg
 import pymysql
-import pytest
+
+from eval_pipeline_tests.services import program
 
 _START_S = 240.0
 NOBODY = 65534
@@ -22,20 +23,6 @@ DATABASE, LOADER, READER = "evals", "loader", "reader"
 STATE_USER, STATE_PASSWORD = "keeper", "t0p%s/cret"
 
 
-def _program(name: str) -> str | None:
-    places = [*map(str, Path("/usr/lib/postgresql").glob("*/bin")), "/usr/sbin", "/usr/bin"]
-    return shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *places]))
-
-
-def needs(*programs: str) -> pytest.MarkDecorator:
-    """Skips where a server is not installed; on CI it has to be."""
-    missing = [name for name in programs if _program(name) is None]
-    return pytest.mark.skipif(
-        bool(missing) and not os.environ.get("CI"), reason=f"not installed: {', '.join(missing)} (`make debian`)"
-    )
-
-
-needs_servers = needs("initdb", "postgres", "mariadbd")
 SCRIPTS = Path("/usr/share/mysql")
 _QUICK = (
     "--innodb-flush-method=nosync", "--innodb-buffer-pool-size=16M", "--innodb-log-file-size=8M", "--skip-log-bin",
@@ -51,7 +38,7 @@ def _run(*command: str, said: str = "") -> None:
 
 def _as_nobody(command: tuple[str, ...]) -> list[str]:
     """PostgreSQL refuses to run as root."""
-    found = _program(command[0])
+    found = program(command[0])
     assert found is not None, f"{command[0]} is not installed"
     prefix = ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"] if os.getuid() == 0 else []
     return [*prefix, found, *command[1:]]
@@ -150,18 +137,37 @@ class StatePostgres:
             session.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         return self.url(name)
 
-    def start(self) -> None:
-        """Starts it, and returns when it answers."""
+    def start(self, *more: str) -> None:
+        """Starts it with more settings, and returns when it answers."""
         quick = (
             "fsync=off full_page_writes=off shared_buffers=16MB max_connections=60 listen_addresses=127.0.0.1".split()
         )
-        told = (*quick, f"port={self.port}", f"unix_socket_directories={self.folder}")
+        told = (*quick, f"port={self.port}", f"unix_socket_directories={self.folder}", *more)
         settings = [word for setting in told for word in ("-c", setting)]
         command = _as_nobody(("postgres", "-D", str(self.folder / "data"), *settings))
         self._serving = _serving(
             command, self.folder / "log", lambda: psycopg.connect(self.url()).close(), signal.SIGINT
         )
         self.process = self._serving.__enter__()
+
+    def restart_with_certificate(self, name: str) -> Path:
+        """Starts it again with TLS, as a server of that name; returns its root certificate."""
+        root, key = self.folder / "root.crt", self.folder / "server.key"
+        made = (
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+            "-addext",
+            f"subjectAltName=DNS:{name}",
+        )
+        _run("openssl", "req", "-x509", *made, "-keyout", str(key), "-out", str(root))
+        self.stop()
+        self.start("ssl=on", f"ssl_cert_file={root}", f"ssl_key_file={key}")
+        return root
 
     def stop(self) -> None:
         """Ends it, with the sessions that are open."""

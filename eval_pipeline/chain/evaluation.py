@@ -26,8 +26,9 @@ from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.scoring.superseded import keep_superseded
 from eval_pipeline.store import tables
+from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import Judged, suite_tables_of
+from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.inputs import Inputs
 
 _SUITE_PARTS = (

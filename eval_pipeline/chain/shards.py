@@ -22,7 +22,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.store.tables import CASES, GENERATIONS
-from eval_pipeline.tracks.capabilities import evidence_cpu_s_of
+from eval_pipeline.tracks.abilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts_folder

@@ -31,7 +31,6 @@ from eval_pipeline.cli.sql_comparing import sql_diff
 from eval_pipeline.cli.starting import init
 from eval_pipeline.cli.suites import suite_app
 from eval_pipeline.cli.sweeping import of_dagsters_storage
-from eval_pipeline.cli.terminal import fail
 from eval_pipeline.cli.viewing import view
 from eval_pipeline.core.errors import EvalError
 
@@ -156,6 +155,8 @@ def _interrupt(*_: object) -> None:
 
 
 def _failed(message: str, debug: bool, code: int) -> int:
+    from eval_pipeline.cli.terminal import fail
+
     if debug:
         raise
     fail(message)

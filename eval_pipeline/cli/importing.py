@@ -10,13 +10,13 @@ from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.operations.recorded.forms import LOGS
-from eval_pipeline.tracks.registry import ALL_IMPORTERS, ForeignForm
 
 if TYPE_CHECKING:
+    from eval_pipeline.core.plugins import PluginError
     from eval_pipeline.core.provenance import Provenance
     from eval_pipeline.operations.recorded.importing import ImportedPredictions
+    from eval_pipeline.tracks.registry import ForeignForm
 
 
 class Forms(TyperGroup):
@@ -27,6 +27,8 @@ class Forms(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Returns the names of the subcommands."""
+        from eval_pipeline.tracks.registry import ALL_IMPORTERS
+
         return [*super().list_commands(ctx), *ALL_IMPORTERS.names()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
@@ -34,6 +36,8 @@ class Forms(TyperGroup):
 
         If its format cannot be used, the subcommand reports that when it is run.
         """
+        from eval_pipeline.tracks.registry import ALL_IMPORTERS
+
         if cmd_name not in self.commands and cmd_name in ALL_IMPORTERS:
             return _command_of(cmd_name)
         return super().get_command(ctx, cmd_name)
@@ -174,6 +178,9 @@ def provenance_sentences(provenance: "Provenance") -> Iterator[str]:
 
 def _command_of(form: str) -> Any:
     """Returns the subcommand for a data set format; it has a further option if the format needs additional files."""
+    from eval_pipeline.core.plugins import PluginError
+    from eval_pipeline.tracks.registry import ALL_IMPORTERS
+
     app = typer.Typer(add_completion=False)
     try:
         foreign = ALL_IMPORTERS.get(form)
@@ -186,14 +193,14 @@ def _command_of(form: str) -> Any:
     return get_command(app)
 
 
-def _refusing(error: PluginError) -> Callable[[], None]:
+def _refusing(error: "PluginError") -> Callable[[], None]:
     def refuse() -> None:
         raise error
 
     return refuse
 
 
-def _importing(form: str, foreign: ForeignForm) -> Callable[..., None]:
+def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
     def import_data_set(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
         suite: Annotated[str, typer.Option(help="Name of the suite to make.")],

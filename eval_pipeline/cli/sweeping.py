@@ -4,6 +4,7 @@ import sqlite3
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.home import find_home
+from eval_pipeline.database.address import database_address
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
@@ -22,8 +23,11 @@ def sweep(home: "Home") -> int:
 
 
 def of_dagsters_storage(error: Exception) -> str | None:
-    """Returns a sentence if Dagster cannot use its SQLite files (often because the disk is full), otherwise None."""
+    """Returns a sentence if Dagster cannot use its SQLite files (often because the disk is full) or its database."""
     cause = getattr(error, "orig", None)
+    if type(cause).__module__.startswith("psycopg2") and (address := database_address()):
+        said = address.without_password(" ".join(str(cause).split()))
+        return f"cannot use Dagster's tables in {address} ({said}); nothing recorded so far is lost"
     place = find_home().dagster
     if isinstance(cause, sqlite3.OperationalError):
         return f"cannot use Dagster's files below {place} ({cause}): is the disk full? Nothing recorded so far is lost"

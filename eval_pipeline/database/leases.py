@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.processes import is_alive, mark
 from eval_pipeline.database.address import DatabaseAddress, database_address
+from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
 
 if TYPE_CHECKING:
@@ -259,11 +260,6 @@ def open_leases() -> Leases | None:
 
 
 _opened = dict[tuple[int, str, float], Leases]()
-
-
-def process_name(process: str) -> str:
-    """Returns the name of the lease of a process, which is named by host, process id and start time."""
-    return f"process/{process}"
 
 
 def _life_s() -> float:

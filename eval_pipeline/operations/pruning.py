@@ -14,6 +14,7 @@ from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.database.names import lock_name
 from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
@@ -22,7 +23,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import database_leases, lease_name
+from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition
 from eval_pipeline.workspace.track_tables import further_tables
@@ -186,7 +187,7 @@ def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: P
 def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> bool:
     """Whether a run holds the asking lock of any partition except those that we hold ourselves."""
     if leases := database_leases():
-        held = {lease_name(asking_parts(partition)) for partition in ours}
+        held = {lock_name(asking_parts(partition)) for partition in ours}
         return any(name.endswith("/asking") and name not in held for name in leases.held("locks/"))
     own = {lock_file(workspace, partition, "asking") for partition in ours}
     for path in (workspace.home.root / "locks").rglob("asking.lock"):

@@ -83,10 +83,10 @@ class _Contender:
         return {turn: self.answers.correct[turn] for turn in turns}
 
     def share(self) -> float:
-        """The share of right turns, as estimated for the whole suite."""
+        """The share of right turns, as estimated for the whole suite; of a full evaluation, of those with a verdict."""
         if self.known:
             turns = [turn for candidate in self.design.candidates for turn in candidate.turns]
-            return float(np.mean([self.answers.correct.get(turn, 0.0) for turn in turns]))
+            return float(np.mean([self.answers.correct[turn] for turn in turns if turn in self.answers.correct]))
         return Draw(self.design, self.answers).looks[-1].correct.value
 
     def _keep(self, design: Design) -> None:
@@ -156,7 +156,7 @@ def _decide(
         decided |= _verdicts([one for one in open_to if one in going], look, pairs, decided)
         still = {name for pair in _undecided(going, decided) for name in pair}
         for one in [one for one in open_to if one in going and one.name not in still]:
-            one.end(f"decided: its place among {len(contenders)} model versions")
+            one.end(f"decided: its place among {len(going)} model versions")
         open_to = [one for one in going if one.name in still]
         if not open_to:
             break

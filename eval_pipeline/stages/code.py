@@ -10,7 +10,7 @@ from eval_pipeline.stages.attempts import ask, rows, sink
 from eval_pipeline.stages.evidence import gather_evidence
 from eval_pipeline.stages.scoring import metric_runner, turn_rows
 from eval_pipeline.suites import overrides
-from eval_pipeline.tracks import capabilities
+from eval_pipeline.tracks import abilities
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.code import methods
 from eval_pipeline.workspace.inputs import Inputs
@@ -55,7 +55,7 @@ def cases_code(inputs: Inputs) -> Roots:
 def attempts_code(inputs: Inputs) -> Roots:
     """Returns the roots of `generations` and `recovery_attempts`: building prompts and processing answers."""
     asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer, ask.TurnTask, *_WHAT_IS_ASKED)
-    own: Roots = (capabilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
+    own: Roots = (abilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
     return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
 
 

@@ -11,7 +11,7 @@ from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, MEASURED_EVIDENCE
-from eval_pipeline.tracks.capabilities import gather_all, measured_kinds_of
+from eval_pipeline.tracks.abilities import gather_all, measured_kinds_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 

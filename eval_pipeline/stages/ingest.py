@@ -8,6 +8,7 @@ from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
 from eval_pipeline.core.model import Case, Suite
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     CASE_PROBLEMS,
     CASES,
@@ -18,7 +19,8 @@ from eval_pipeline.store.tables import (
     TURNS,
 )
 from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
-from eval_pipeline.suites.editions import editions_of
+from eval_pipeline.suites.editions import SharedRows, editions_of
+from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares
 from eval_pipeline.workspace.inputs import Inputs
@@ -71,9 +73,11 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
         outputs.writer(CASE_PROBLEMS).write(problems)
         outputs.rows(LEFT_OUT_CASES).extend(asdict(case) for case in found.left_out)
         outputs.rows(GOLD_OVERRIDES).extend(override_rows(track, found))
-        editions = editions_of(source.require(), track, cases, found.overrides, found.scored)
+        shared = track.shared_rows(found.shared) if isinstance(track, Shares) else None
+        shown = shared if isinstance(track, Shares) and track.shows_shared else None
+        editions = editions_of(source.require(), track, cases, found.overrides, found.scored, shown)
         outputs.writer(SUITE_EDITIONS).write({name: [value] for name, value in asdict(editions).items()})
-        shared_hash = _write_shared(outputs, track, found)
+        shared_hash = None if shared is None else _write_shared(outputs, suite_tables_of(track), shared)
         for start in range(0, len(cases), _CASES_AT_ONCE):
             some = slice(start, start + _CASES_AT_ONCE)
             outputs.writer(CASES).write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
@@ -107,14 +111,11 @@ def _loaded(inputs: Inputs) -> Suite:
     return inputs.hold("suite", lambda: load_suite(inputs.workspace.suite(inputs.suite)))
 
 
-def _write_shared(outputs: Outputs, track: Track, found: SuiteCases) -> str | None:
+def _write_shared(outputs: Outputs, tables: Sequence[Table], rows: SharedRows) -> str:
     """Writes what the cases share; returns its hash, on which everything made from the cases depends too."""
-    if not isinstance(track, Shares):
-        return None
-    columns = track.shared_rows(found.shared)
-    for table in track.suite_tables:
-        outputs.writer(table).write(columns[table.name])
-    return json_hash([outputs.writer(table).content_hash() for table in track.suite_tables])
+    for table in tables:
+        outputs.writer(table).write(rows[table.name])
+    return json_hash([outputs.writer(table).content_hash() for table in tables])
 
 
 def case_columns(

@@ -27,7 +27,8 @@ from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
-from eval_pipeline.tracks.capabilities import Judged, ToJudge, measured_kinds_of
+from eval_pipeline.tracks.abilities import measured_kinds_of
+from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import process_permits
 from eval_pipeline.workspace.outputs import Outputs

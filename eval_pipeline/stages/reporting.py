@@ -19,8 +19,9 @@ from eval_pipeline.reports.links import view_url
 from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import Reports, turn_tables_of
+from eval_pipeline.tracks.capabilities import Reports
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table

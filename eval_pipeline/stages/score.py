@@ -26,8 +26,9 @@ from eval_pipeline.stages.scoring.turn_rows import (
 )
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, MODEL_VERSIONS, SUITE_EDITIONS, TURN_RESULTS
+from eval_pipeline.tracks.abilities import conversations_of, turn_tables_of
 from eval_pipeline.tracks.base import Metric, Track
-from eval_pipeline.tracks.capabilities import Tabulates, conversations_of, turn_tables_of
+from eval_pipeline.tracks.capabilities import Tabulates
 from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.ddl import FORMAT, text
+from eval_pipeline.store.form import catalog_folder
+from eval_pipeline.store.memo import form_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -43,10 +45,20 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         # connection is open, a new one would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
+        if catalog_folder(path).is_dir():
+            from eval_pipeline.store.catalog.reading import allow_parts
+
+            reads_parts = allow_parts(connection, path)
+        else:
+            reads_parts = False
         connection.execute("SET enable_external_access = false")
-        # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
-        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        if not reads_parts:
+            # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
+            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
+    except StoreError:
+        connection.close()
+        raise
     except duckdb.Error as error:
         connection.close()
         raise _unreadable(path, error) from error
@@ -58,18 +70,24 @@ def run_query(path: Path, sql: str) -> pa.Table:
 
     Raises:
         StoreError: there is no store yet, or it cannot be opened or read.
-        UsageError: DuckDB rejects the query; the message is DuckDB's.
+        UsageError: DuckDB rejects the query; the message is DuckDB's. It adds that the store is of an earlier version,
+            if that may be why something is not found.
     """
     import duckdb
 
     connection = connect_read_only(path)
     try:
+        if catalog_folder(path).is_dir():
+            from eval_pipeline.store.catalog.reading import refuse_writing
+
+            refuse_writing(connection, sql)
         relation = connection.sql(sql)
         rows = pa.table({}) if relation is None else relation.to_arrow_table()
     except (duckdb.SerializationException, duckdb.IOException) as error:
         raise _unreadable(path, error) from error
     except duckdb.Error as error:
-        raise UsageError(_first_line(error)) from error
+        not_found = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
+        raise UsageError(_first_line(error) + (_of_earlier_version(path) if not_found else "")) from error
     finally:
         connection.close()
     plain = [pa.field(field.name, getattr(field.type, "storage_type", field.type)) for field in rows.schema]
@@ -81,6 +99,14 @@ def _unreadable(path: Path, error: Exception) -> StoreError:
     if "set lock" in what or "already attached" in what:
         return StoreError(f"another program has {path} open for writing; close it there, or publish again")
     return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` rebuilds it")
+
+
+def _of_earlier_version(path: Path) -> str:
+    """Returns what to add to a message about something that is not in the store; nothing if this version made it."""
+    form = form_of(path)
+    if form is None or form >= FORMAT:
+        return ""
+    return "; the store was made by an earlier version of eval-pipeline, and `eval-pipeline publish` makes it anew"
 
 
 def _first_line(error: Exception) -> str:

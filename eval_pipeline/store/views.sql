@@ -43,7 +43,9 @@ WINDOW kind AS (PARTITION BY s.suite, s.simulated);
 
 CREATE VIEW leaderboard_details AS
 SELECT
-    c.suite, c.model_version, c.eval_date, c.scope, coalesce(r.turns, 0) AS turns,
+    c.suite, c.model_version, c.eval_date, c.scope,
+    -- A quotation mark within a case's id would be escaped.
+    contains(c.scope, '"until":') AS sampled, coalesce(r.turns, 0) AS turns,
     coalesce(h.mean, r.accuracy) AS accuracy, h.low, h.high, coalesce(k.tokens_total, r.tokens) AS tokens,
     coalesce(k.usd_total, r.usd) AS usd, k.tokens_per_success, k.usd_per_success, f.on_front,
     coalesce(r.simulated, v.simulated) AS simulated, g.planned, g.asked, g.answered, g.readable,
@@ -81,7 +83,8 @@ LEFT JOIN (
 ) AS e ON e.suite = c.suite AND e.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
 
-COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval, '
+COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval '
+    '(sampled: estimated for the whole suite from drawn cases, see sampled_estimates), '
     'the cost in total and per successful conversation, whether it is on the Pareto front of cost and accuracy '
     '(stand-ins and models separately; NULL: no known cost, or retired), and how many turns were planned, asked, answered, '
     'readable and scored (NULL: not on record); how many cases of the suite they are of, and why others were left out; the edition of the gold that accuracy stands for, how many turns of it are '
@@ -97,7 +100,7 @@ ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d
 
 COMMENT ON VIEW leaderboard IS 'All suites, each with the latest evaluation of every model version in use, the most accurate first, '
     'with 95% intervals; of drawn turns the estimate for the whole suite (sampled_estimates). leaderboard_details has all '
-    'columns (also the scope, and figures with overridden gold) and retired model versions.';
+    'columns (also the scope, sampled, and figures with overridden gold) and retired model versions.';
 
 CREATE VIEW compare_details AS
 SELECT

@@ -1,13 +1,16 @@
 """Editions of a data set and of its gold: a name given by the authors, and a hash of the contents."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from eval_pipeline.core.ids import json_hash, json_text_hash
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites.headers import SuiteFile
 from eval_pipeline.suites.overrides import EXCLUDED, Override, ScoredGold
 from eval_pipeline.tracks.base import Track
+
+SharedRows = Mapping[str, Mapping[str, Sequence[Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +36,14 @@ class Editions:
 
 
 def editions_of(
-    header: SuiteFile, track: Track, cases: Sequence[Case], overrides: Sequence[Override], scored: ScoredGold
+    header: SuiteFile,
+    track: Track,
+    cases: Sequence[Case],
+    overrides: Sequence[Override],
+    scored: ScoredGold,
+    shown: SharedRows | None = None,
 ) -> Editions:
-    """Returns the editions of a suite with these cases and overrides."""
+    """Returns the editions of a suite with these cases and overrides; `shown` as for `data_hash`."""
     gold = gold_hash(track, cases)
     name = header.gold_version or header.version
     decided = [
@@ -45,7 +53,7 @@ def editions_of(
     count = len(overrides)
     return Editions(
         data_edition=header.version,
-        data_hash=data_hash(track, cases),
+        data_hash=data_hash(track, cases, shown),
         published_edition=name,
         published_hash=gold,
         gold_edition=f"{name} with {count} override{'s' * (count != 1)}" if count else name,
@@ -61,9 +69,19 @@ def gold_hash(track: Track, cases: Sequence[Case]) -> str:
     return json_hash([[name, found[name]] for name in sorted(found)])
 
 
-def data_hash(track: Track, cases: Sequence[Case]) -> str:
-    """Returns a hash of the contexts and questions of all cases, in the order of case ids, without the gold."""
-    shown = {
+def data_hash(track: Track, cases: Sequence[Case], shown: SharedRows | None = None) -> str:
+    """Returns a hash of the contexts and questions of all cases, in the order of case ids, without the gold.
+
+    Args:
+        track: the track of the cases.
+        cases: all cases of a suite.
+        shown: rows that the cases share and that prompts show beyond the contexts, by table and column; None for none.
+    """
+    asked = {
         case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases
     }
-    return json_hash([[name, *shown[name]] for name in sorted(shown)])
+    found = [[name, *asked[name]] for name in sorted(asked)]
+    if shown is None:
+        return json_hash(found)
+    tables = [[name, column, list(shown[name][column])] for name in sorted(shown) for column in sorted(shown[name])]
+    return json_hash([found, json_text_hash(tables)])

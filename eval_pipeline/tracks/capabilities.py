@@ -1,18 +1,17 @@
 """Optional abilities of tracks, which stages detect with `isinstance`.
 
-A track derives from `Task` and from the classes here whose abilities it has. The functions at the end also handle
+A track derives from `Task` and from the classes here whose abilities it has. The functions in `abilities` also handle
 tracks without an ability.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
-from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     ArtefactT,
     Attempt,
@@ -22,13 +21,11 @@ from eval_pipeline.core.model import (
     Failed,
     GoldT,
     Json,
-    Outcome,
-    Ran,
     Turn,
 )
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
+from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.variants.score import TurnMutants
 
@@ -122,6 +119,8 @@ class Shares(ABC):
     """Tables, with one file per suite, of what its cases share; `load_shared` reads them."""
     reads_in_sandbox: bool = False
     """Whether files are read in the sandbox; otherwise they are first read in a child process, then in this one."""
+    shows_shared: bool = False
+    """Whether prompts show more of it than `context_json` has; the edition of the data depends on it then."""
     keeps_good_cases: bool = False
     """Whether good cases of a suite are evaluated although others cannot be read; otherwise the stage `cases` fails."""
 
@@ -349,109 +348,3 @@ class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):
         Called whenever somebody opens the turn; it must take well under a second and ask nobody. Results are not
         cached.
         """
-
-
-def suite_tables_of(track: Track) -> tuple[Table, ...]:
-    """Returns the tables of what the cases of a suite share."""
-    return track.suite_tables if isinstance(track, Shares) else ()
-
-
-def conversations_of(
-    track: Track, case: Case, asked: Sequence[tuple[Turn, int, Sequence[Attempt]]], history: Callable[[], str]
-) -> Mapping[tuple[str, int], Mapping[str, Any]]:
-    """Returns (turn id, sample) → conversation values for metrics; empty if the track does not use them.
-
-    Args:
-        track: the case's track.
-        case: the case.
-        asked: turns, samples and attempts.
-        history: returns which answers the model was shown.
-    """
-    if not isinstance(track, Converses):
-        return {}
-    by_sample: dict[int, list[tuple[Turn, Sequence[Attempt]]]] = {}
-    for turn, sample, attempts in asked:
-        by_sample.setdefault(sample, []).append((turn, attempts))
-    return {
-        (turn.id, sample): told
-        for sample, said in by_sample.items()
-        for (turn, _), told in zip(said, track.conversation_values(case, said, history()), strict=True)
-    }
-
-
-def cards_of(track: Track, seen: Seen) -> Sequence[Card]:
-    """Returns the track's cards of a turn; empty if it has none."""
-    return track.cards(seen) if isinstance(track, Explains) else ()
-
-
-def turn_tables_of(track: Track) -> tuple[Table, ...]:
-    """Returns the track's own tables with rows about turns."""
-    return track.turn_tables if isinstance(track, Tabulates) else ()
-
-
-def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Sequence[tuple[Evidence, ...]]:
-    """Returns the evidence for the last attempt of each turn."""
-    return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
-
-
-def measured_kinds_of(track: Track) -> frozenset[str]:
-    """Returns the kinds of evidence that hold measured times."""
-    return track.measured_kinds if isinstance(track, Gathers) else frozenset()
-
-
-def evidence_cpu_s_of(track: Track) -> float:
-    """Returns the CPU seconds that gathering the evidence on an answer takes, roughly."""
-    return track.evidence_cpu_s if isinstance(track, Gathers) else Gathers.evidence_cpu_s
-
-
-def worker_tier_of(track: Track) -> str | None:
-    """Returns the sandbox in which this machine confines what models of the track write; None if they write no code.
-
-    Raises:
-        NoSandboxError: there is none.
-    """
-    return track.worker_tier() if isinstance(track, Executes) else None
-
-
-def validation_of(track: Track, artefact: Any, error: ArtefactError | None, case: Case) -> ValidationRow:
-    """Returns the validation of an artefact before it runs."""
-    if isinstance(track, Validates):
-        return track.validate(artefact, error, case)
-    if error is not None:
-        return ValidationRow(False, "invalid", {}, (error.message,))
-    return ValidationRow(True, "valid", {}, ())
-
-
-def executor_of(track: Track) -> AbstractAsyncContextManager[Executor]:
-    """Returns the executor of the track's artefacts, as a context manager."""
-    return track.executor() if isinstance(track, Executes) else _as_they_are(track)
-
-
-class _AsItIs:
-    """Returns artefacts as their own results."""
-
-    immediate: ClassVar[bool] = True
-
-    def __init__(self, track: Track) -> None:
-        self._track = track
-
-    async def execute(self, artefact: Any, case: Case) -> Outcome:
-        return Ran(self._track.artefact_json(artefact))
-
-
-@asynccontextmanager
-async def _as_they_are(track: Track) -> AsyncIterator[Executor]:
-    yield _AsItIs(track)
-
-
-def doubts_of(track: Track, case: Case) -> list[Contradiction]:
-    """Returns the turns of a case whose gold is doubtful, invalid ones first."""
-    broken = [Contradiction(turn.id, why, 1.0) for turn, why in track.check_gold(case)]
-    known = {found.turn_id for found in broken}
-    further = track.contradictions(case) if isinstance(track, Audits) else ()
-    return [*broken, *(found for found in further if found.turn_id not in known)]
-
-
-def answer_keys_of(track: Track, turn: Turn, results: Sequence[Json]) -> Sequence[str]:
-    """Returns a text for each result; equal texts mean the same answer. By default, the result's JSON is used."""
-    return track.answer_keys(turn, results) if isinstance(track, Audits) else [canonical_json(r) for r in results]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.errors import LockedError
 from eval_pipeline.database.address import database_address
+from eval_pipeline.database.names import lock_name
 from eval_pipeline.store.durable import locked
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
         with locked(lock_path(root, parts), seconds):
             yield None
         return
-    lease = _taken(leases, lease_name(parts), seconds)
+    lease = _taken(leases, lock_name(parts), seconds)
     try:
         yield lease
     finally:
@@ -54,11 +55,6 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
 def lock_path(root: Path, parts: Sequence[str]) -> Path:
     """Returns the file of a lock."""
     return root.joinpath("locks", *parts[:-1], f"{parts[-1]}.lock")
-
-
-def lease_name(parts: Sequence[str]) -> str:
-    """Returns the name of a lock's lease."""
-    return "/".join(("locks", *parts))
 
 
 def process_permits() -> Permits | None:

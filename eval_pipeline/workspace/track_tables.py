@@ -6,7 +6,7 @@ from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.store.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import all_tables
-from eval_pipeline.tracks.capabilities import suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.tracks.suite_metrics import with_every_metric
 from eval_pipeline.tracks.turns_table import turns_table

@@ -16,8 +16,8 @@ from eval_pipeline.providers.registry import all_traits
 from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE
 from eval_pipeline.suites.headers import SUITE_FILE
+from eval_pipeline.tracks.abilities import worker_tier_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import worker_tier_of
 from eval_pipeline.workspace.workspace import Workspace
 
 _LOOK_S = 5.0

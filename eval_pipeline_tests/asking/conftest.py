@@ -6,7 +6,6 @@ import pytest
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.asking.journals import Journals, emptied
-from eval_pipeline_tests.servers import needs
 
 
 @pytest.fixture(scope="session")
@@ -15,7 +14,7 @@ def _state_database(request: pytest.FixtureRequest) -> str:
     return url
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=needs("initdb", "postgres"))])
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.services("postgres"))])
 def journals(request: pytest.FixtureRequest, tmp_path: Path) -> Journals:
     """A place for a journal, in a file and in a database."""
     if request.param == "sqlite":

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import expect
 
 from eval_pipeline_tests.browser.test_side_by_side import Counted
-from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import DAY, ROOT, Lab, case, surroundings
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.services("browser", "ui")
 BEFORE, AFTER = "analyst-prompt-7", "analyst-prompt-8"
 RULES = {BEFORE: "Growth is relative to the earlier figure.", AFTER: "Growth is relative to the newer figure."}
 CASES = 8

@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, Page, expect
 from eval_pipeline.view.exporting.folder import export_evaluation
 from eval_pipeline_tests.browser import test_view
 from eval_pipeline_tests.browser.test_view import DESK, LOOKS, entered
-from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, build, home_in
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.services("browser", "ui")
 axe = test_view.axe
 NIGHTS = f"/suites/harbour/compare?versions={FALLING},{FALLING}&eval_dates={FIRST},{LAST}"
 

@@ -22,7 +22,7 @@ from eval_pipeline_tests.browser.attacker import (
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.reader import Reader
-from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import TWO_CASES, Lab, python
 
 SUITES = ("harbour", "lighthouse")
@@ -58,7 +58,7 @@ CHECKS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path})
   assetChecksOrError { ... on AssetChecks { checks { name partitionStatuses { ... on
   AssetCheckDefaultPartitionStatuses { succeededPartitions failedPartitions } } } } } } } }"""
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.services("browser", "ui")
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, built_once
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, build, home_in
 from eval_pipeline_tests.view.pages import turn_of, turns_of
 
-pytestmark = needs_chromium
+pytestmark = pytest.mark.services("browser", "ui")
 DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 844}
 LOOKS = {
     "light": {"viewport": DESK, "color_scheme": "light"},

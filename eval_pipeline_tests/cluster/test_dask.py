@@ -34,6 +34,7 @@ from eval_pipeline_tests.cluster.work import sleep
 from eval_pipeline_tests.support import Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
+pytestmark = pytest.mark.services("dask")
 ROOT = Path(__file__).parents[2]
 _START_S = 120.0
 

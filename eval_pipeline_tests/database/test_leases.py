@@ -22,10 +22,9 @@ from eval_pipeline.database.leases import LEASE_S, Leases, LostLeaseError, open_
 from eval_pipeline.providers import registry
 from eval_pipeline.workspace import workers
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
-from eval_pipeline_tests.servers import needs
 from eval_pipeline_tests.support import DAY, Lab
 
-pytestmark = needs("initdb", "postgres")
+pytestmark = pytest.mark.services("postgres")
 NOWHERE = Path("/there/is/no/such/file")
 LIFE_S = 1.0
 VERSION = ModelVersion(name="v", provider="scripted", model="m", batch=True)

@@ -71,6 +71,13 @@ def test_every_document_can_be_reached_from_the_readme() -> None:
     assert {ROOT / name for name in EXPECTED} | decisions <= reached
 
 
+def test_decisions_are_listed_in_order_and_once() -> None:
+    listed = (ROOT / "docs" / "decisions" / "README.md").read_text(encoding="utf-8")
+    numbers = re.findall(r"^\| \[(\d{4})\]\(\1-[\w-]+\.md\) \| ", listed, re.MULTILINE)
+    assert numbers == sorted(set(numbers)), "put each row where its number belongs"
+    assert len(numbers) == len(re.findall(r"^\| \[", listed, re.MULTILINE))
+
+
 def test_commands_of_the_readme_exist() -> None:
     from eval_pipeline.cli.app import app
 

@@ -66,6 +66,7 @@ def served(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return lab
 
 
+@pytest.mark.services("ui")
 def test_killing_dev_leaves_nothing_behind_and_it_starts_again_at_the_same_place(served: Lab, tmp_path: Path) -> None:
     with AnthropicServer(answers, latency_s=LATENCY_S) as server:
         prepare(served, server, concurrency=2)
@@ -122,6 +123,7 @@ def kill_one(lab: Lab, rng: random.Random) -> str:
     return role
 
 
+@pytest.mark.services("ui")
 @pytest.mark.soak
 def test_forty_kills_of_single_processes(served: Lab, tmp_path: Path) -> None:
     rng = random.Random(SEED)

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.suites import read_header, read_suite
-from eval_pipeline.tracks.capabilities import Contradiction, answer_keys_of, doubts_of
+from eval_pipeline.tracks.abilities import answer_keys_of, doubts_of
+from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline.tracks.finqa.audit import answer_keys, printed_distance
 from eval_pipeline.tracks.finqa.track import TRACK as FINQA
 from eval_pipeline.tracks.pandas_code.results.reading import answer_key as pandas_key

@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.operations.ranking import _text, _verdicts, best_first
+from eval_pipeline.analysis.draws.looks import Answers
+from eval_pipeline.core.until import Until
+from eval_pipeline.operations.ranking import _Contender, _text, _verdicts, best_first
+from eval_pipeline.workspace.draws import Candidate, Design
 
 NAMES = "abcd"
 
@@ -61,3 +64,12 @@ def test_cases_of_one_cluster_are_not_independent(clusters: int, decided: bool) 
     first, second = (dict.fromkeys(turns, outcome) for outcome in (0.0, 1.0))
     pair = [contender("a", 0, first, clusters), contender("b", 1, second, clusters)]
     assert bool(_verdicts(pair, 1, 1, {})) is decided
+
+
+def test_the_share_of_a_full_evaluation_is_of_the_turns_with_a_verdict() -> None:
+    """As in the leaderboard: of three turns one is right, one wrong, and one could not be scored."""
+    turns = tuple(f"s/c{place}#0" for place in range(3))
+    candidates = tuple(Candidate(turn, (turn,), ("",)) for turn in turns)
+    design = Design(Until(ranked=True), 0, (3,), (), None, candidates)
+    full = _Contender(SimpleNamespace(), design, known=True, answers=Answers({turns[0]: 1.0, turns[1]: 0.0}, {}))  # type: ignore[arg-type]
+    assert full.share() == 0.5

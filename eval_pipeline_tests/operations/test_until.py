@@ -118,6 +118,10 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert f"correct is {value:.4f}, the gate is 0.99" in said.err
     assert f"{turns} turns, drawn" in said.out
     assert "drawn:    puppet: " in said.out
+    marked = [
+        f"SELECT model_version FROM {name} WHERE sampled" for name in ("leaderboard_details", "leaderboard('small')")
+    ]
+    assert [drawn.sql(query) for query in marked] == [[("puppet",)]] * 2
     board = drawn.sql("SELECT scope, accuracy, low, high FROM leaderboard_details WHERE model_version = 'puppet'")
     assert board == [(f'{{"batches":{len(after.batches)},"until":"{RULE}"}}', value, low, high)]
     of = "model_version = 'puppet' AND split = 'all' AND metric <> 'correct'"
@@ -150,9 +154,8 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert drawn.cli(*RUN, "--no-report").code == 0
     assert sorted([*puppet.turns_asked(), *asked, *answered]) == sorted({*puppet.turns_asked(), *asked, *answered})
     assert len(puppet.asked) + len(asked) + len(answered) == TURNS
-    assert drawn.sql("SELECT scope, accuracy FROM leaderboard_details WHERE model_version = 'puppet'") == [
-        ("full", pytest.approx(share("puppet", 0.3)))
-    ]
+    whole = "SELECT scope, sampled, accuracy FROM leaderboard_details WHERE model_version = 'puppet'"
+    assert drawn.sql(whole) == [("full", False, pytest.approx(share("puppet", 0.3)))]
 
 
 def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
@@ -189,6 +192,27 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     spent = drawn.one("SELECT max(usd) FROM sampled_estimates WHERE until = 'budget 0.5usd'")
     assert spent == pytest.approx(0.01 * len(puppet.asked))
     assert 0.45 <= spent <= 0.5
+
+
+def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: type[Puppet]) -> None:
+    """Six of 120 turns broken: worse for a comparison that never looked before (p = 2 / 2^6), not after six looks."""
+    cases = [f"c{place:03}" for place in range(CASES) if place % 3]
+    broken = [name for name in cases if right("third", 1.0, name, 0)][:6]
+
+    def answer(call: Call) -> str:
+        told = call.case_id not in broken and right("third", 1.0, call.case_id, call.turn_index)
+        return call.gold.oracle() if told else number(-1)
+
+    puppet.answer = staticmethod(answer)
+    said = drawn.cli(*RUN, "--until", "decided-against third", "--baseline", "third", "--no-report")
+    assert said.code == 0, said.text
+    assert "small, puppet: every case was asked: undecided against third" in said.err
+    ((p_value, verdict),) = drawn.sql(
+        "SELECT p_exact, conservative_verdict FROM model_comparisons WHERE model_a = 'puppet' AND model_b = 'third' "
+        "UNION ALL SELECT p_exact, conservative_verdict FROM model_comparisons WHERE model_a = 'third' "
+        "AND model_b = 'puppet'"
+    )
+    assert (p_value, verdict == "undecided") == (pytest.approx(2 / 64), False)
 
 
 ABILITIES = {"good": 1.2, "bad": -2.0, "worst": -6.0}
@@ -238,6 +262,8 @@ def test_several_are_ranked_by_the_same_cases(
     cut_off = rank(drawn.workspace(), places, 0, RunContext(), SILENT)
     assert "small, worst: " in cut_off.problems[0] and places[-1] not in cut_off.scopes
     assert "third" in cut_off.text and "worst" not in cut_off.text
+    ended = {design(drawn, name).ended for name in ("good", "bad")} - {""}
+    assert ended == {"decided: its place among 3 model versions"}, "the one that failed has no place"
     before = len(puppet.asked)
     said = drawn.cli(*command)
     assert said.code == 0, said.text

@@ -3,8 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -13,7 +11,8 @@ import pytest
 
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.fakes.logged import PLACE
-from eval_pipeline_tests.support import ROOT, Lab, case
+from eval_pipeline_tests.forked import forked
+from eval_pipeline_tests.support import Lab, case
 
 CONVERSATIONS, TURNS, CONCURRENCY = 12, 4, 4
 UNRECORDED = CONCURRENCY
@@ -43,20 +42,15 @@ def requests() -> Counter[str]:
 
 def kill_after(lab: Lab, count: int, *arguments: str) -> None:
     """Runs the evaluation in a process of its own and kills it as soon as the log has that many requests."""
-    environment = os.environ | lab.environment | {"LOGGED_LATENCY_S": "0.03"}
-    command = [sys.executable, "-m", MODULE, *arguments]
-    child = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    )
+    environment = {**lab.environment, "LOGGED_LATENCY_S": "0.03"}
+    child = forked(f"{MODULE}:main", arguments, environment, lab.home.root.parent / "child.log")
     deadline = time.monotonic() + 100
     while requests().total() < count and child.poll() is None:
         assert time.monotonic() < deadline, "the process does not get on"
         time.sleep(0.002)
-    assert child.poll() is None, f"it ended before it could be killed: {child.stderr and child.stderr.read()}"
+    assert child.poll() is None, f"it ended before it could be killed: {child.log.read_text()}"
     child.send_signal(signal.SIGKILL)
     child.wait()
-    if child.stderr:
-        child.stderr.close()
 
 
 def journalled(lab: Lab) -> int:

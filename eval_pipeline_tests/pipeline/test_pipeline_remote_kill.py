@@ -16,6 +16,7 @@ import pytest
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline_tests.fakes.anthropic_faults import BATCH_CREATE, BATCH_GET, Asked, Fault, Slow
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.forked import Child, forked
 from eval_pipeline_tests.remote import MODULE, PACE, RUN, VERSION, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.support import ROOT, Lab
 
@@ -31,12 +32,12 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_calls, "PACE", PACE)
 
 
-def start(lab: Lab) -> "subprocess.Popen[bytes]":
-    log = (lab.home.root.parent / "child.log").open("ab")
-    with log:
-        return subprocess.Popen(
-            [sys.executable, "-m", MODULE, *RUN], cwd=ROOT, env=os.environ | lab.environment, stdout=log, stderr=log
-        )
+def log_of(lab: Lab) -> Path:
+    return lab.home.root.parent / "child.log"
+
+
+def start(lab: Lab) -> Child:
+    return forked(f"{MODULE}:main", RUN, lab.environment, log_of(lab))
 
 
 def kill_when(lab: Lab, happened: Callable[[], bool]) -> bool:
@@ -46,7 +47,7 @@ def kill_when(lab: Lab, happened: Callable[[], bool]) -> bool:
         deadline = time.monotonic() + 100
         while not happened():
             if child.poll() is not None:
-                assert child.returncode == 0, (lab.home.root.parent / "child.log").read_text()[-2000:]
+                assert child.returncode == 0, log_of(lab).read_text()[-2000:]
                 return False
             assert time.monotonic() < deadline, "the process does not get on"
             time.sleep(0.001)
@@ -57,7 +58,7 @@ def kill_when(lab: Lab, happened: Callable[[], bool]) -> bool:
 
 
 def finish(lab: Lab) -> None:
-    assert start(lab).wait(120) == 0, (lab.home.root.parent / "child.log").read_text()[-2000:]
+    assert start(lab).wait(120) == 0, log_of(lab).read_text()[-2000:]
 
 
 def settled(server: AnthropicServer) -> None:
@@ -157,12 +158,13 @@ def test_a_kill_between_acceptance_and_journalling(lab: Lab, tmp_path: Path) -> 
 def test_an_interrupted_run_does_not_wait_for_its_batch(lab: Lab, number: int) -> None:
     with AnthropicServer(answers, batch_polls=10**6) as server:
         prepare(lab, server, batch=True)
-        child = start(lab)
-        while not server.requests(BATCH_GET):
-            assert child.poll() is None
-            time.sleep(0.01)
-        child.send_signal(number)
-        assert child.wait(60) == 130
+        environment = os.environ | lab.environment
+        with subprocess.Popen([sys.executable, "-m", MODULE, *RUN], cwd=ROOT, env=environment) as child:
+            while not server.requests(BATCH_GET):
+                assert child.poll() is None
+                time.sleep(0.01)
+            child.send_signal(number)
+            assert child.wait(60) == 130
 
 
 @pytest.mark.soak

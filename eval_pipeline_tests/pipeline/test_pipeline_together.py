@@ -7,35 +7,14 @@ from typing import Any
 import pytest
 
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
-from eval_pipeline_tests.support import Lab, case, python
+from eval_pipeline_tests.forked import forked
+from eval_pipeline_tests.support import Lab, case
 
 LONG = [
     case(f"c{number}", *((f"add({number}, {turn})", float(number + turn)) for turn in range(1 + number % 5)))
     for number in range(12)
 ]
 RATES = {"wrong_operands": 0.2, "execution_error": 0.2, "no_answer": 0.1}
-
-
-KILLED = """
-import os, signal
-from eval_pipeline.core.home import find_home
-from eval_pipeline.asking.immediate_calls import ImmediateCaller
-from eval_pipeline.asking.journal.sqlite import SqliteJournal
-from eval_pipeline_tests.support import Lab
-
-append_many, left = SqliteJournal.append_many, {groups}
-
-async def until_killed(journal, rows):
-    global left
-    left -= 1
-    if left < 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return await append_many(journal, rows)
-
-ImmediateCaller.together, SqliteJournal.append_many = 4, until_killed
-Lab(find_home()).evaluate(version="sim", publish=True)
-"""
-"""Evaluates until so many groups of four are recorded."""
 
 
 def prepared(folder: Path, **settings: Any) -> Lab:
@@ -88,7 +67,8 @@ def test_with_limits_of_spending_calls_are_asked_one_by_one(tmp_path: Path, monk
 def test_a_run_killed_between_groups_goes_on_to_the_same_store(tmp_path: Path, groups: int) -> None:
     expected, ((calls, *_),) = evaluated(tmp_path / "undisturbed")
     lab = prepared(tmp_path / "killed")
-    assert python(lab, "-c", KILLED.format(groups=groups)).returncode == -signal.SIGKILL
+    child = forked("eval_pipeline_tests.fakes.killed_between:main", [str(groups)], lab.environment, tmp_path / "log")
+    assert child.wait(120) == -signal.SIGKILL, child.log.read_text()
     lab.evaluate(version="sim", publish=True, run_id="second")
     assert lab.store_contents() == expected
     made = lab.sql("SELECT calls, journal_hits FROM runs WHERE run_id = 'second'")

@@ -1,15 +1,12 @@
 """A reader of the published store, while two processes evaluate model versions."""
 
-import os
-import subprocess
-import sys
-
 import duckdb
 
+from eval_pipeline_tests.forked import COMMAND, forked
 from eval_pipeline_tests.reader import TORN, Reader
-from eval_pipeline_tests.support import ROOT, Lab
+from eval_pipeline_tests.support import Lab
 
-RUN = "from eval_pipeline.cli import main; main()"
+RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
 
 
 def test_a_reader_meets_neither_a_lock_nor_a_torn_state_while_eight_partitions_are_made(lab: Lab) -> None:
@@ -19,20 +16,17 @@ def test_a_reader_meets_neither_a_lock_nor_a_torn_state_while_eight_partitions_a
         *[{"name": name, "provider": "simulated", "options": {"seed": i, "rates": {}}} for i, name in enumerate(names)]
     )
     with Reader(lab.home.store) as reader:
-        processes = [
-            subprocess.Popen(
-                [sys.executable, "-c", RUN, "run", "--no-report", "--eval-date", "2026-03-01"]
-                + [argument for name in half for argument in ("--model-version", name)],
-                env=os.environ | lab.environment,
-                cwd=ROOT,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
+        children = [
+            forked(
+                COMMAND,
+                [*RUN, *(argument for name in half for argument in ("--model-version", name))],
+                lab.environment,
+                lab.home.root.parent / f"{half[0]}.log",
             )
             for half in (names[::2], names[1::2])
         ]
-        outputs = [process.communicate(timeout=240)[0] for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
+        codes = [child.wait(240) for child in children]
+    assert codes == [0, 0], [child.log.read_text() for child in children]
     assert reader.wrong == []
     assert len(reader.seen) > 1
     assert reader.looks > len(names)

@@ -20,7 +20,7 @@ from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline_tests.cluster.test_dask import Services
 from eval_pipeline_tests.cluster.work import sleep
-from eval_pipeline_tests.servers import needs_servers, serving_over_tls
+from eval_pipeline_tests.servers import serving_over_tls
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -63,6 +63,7 @@ def test_certificates_are_closed_to_others_and_kept(certificates: Path) -> None:
 
 
 @needs_openssl
+@pytest.mark.services("dask")
 def test_scheduler_and_workers_talk_with_these_certificates_only(
     certificates: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +106,7 @@ def tls_options(service: str, certificates: Path) -> list[str]:
 
 
 @needs_openssl
-@needs_servers
+@pytest.mark.services("postgres")
 def test_postgres_is_reached_by_its_name_and_authority_only(certificates: Path, tmp_path: Path) -> None:
     with serving_over_tls(certificates / "postgres.crt", certificates / "postgres.key") as port:
         address = f"host=localhost hostaddr=127.0.0.1 port={port} user=root dbname=postgres sslmode=verify-full"

@@ -16,7 +16,7 @@ from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 from eval_pipeline_tests.fakes.anthropic_server import KEY
 
 WHY_NOT = local_available()
-pytestmark = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+pytestmark = [pytest.mark.services("model"), pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))]
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"], "additionalProperties": False}
 
 

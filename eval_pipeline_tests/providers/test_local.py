@@ -47,6 +47,7 @@ def servers() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "local.server" in " ".join(child.cmdline())]
 
 
+@pytest.mark.services("model")
 @needs_model
 def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> None:
     async def ask(journal: SqliteJournal) -> list[Answered]:
@@ -89,6 +90,7 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
     assert "model" not in response.metadata  # a path on this machine
 
 
+@pytest.mark.services("model")
 @needs_model
 def test_errors_limits_and_a_server_that_died() -> None:
     async def ask() -> None:
@@ -137,6 +139,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.services("model")
 @needs_model
 @pytest.mark.parametrize("way", ["plain", "fork"])
 def test_the_server_does_not_outlive_a_killed_parent(way: str) -> None:
@@ -158,6 +161,7 @@ def test_the_server_does_not_outlive_a_killed_parent(way: str) -> None:
             os.kill(fork.pid, signal.SIGKILL)
 
 
+@pytest.mark.services("model")
 @needs_model
 def test_a_cancelled_start_leaves_no_server() -> None:
     async def ask() -> None:
@@ -172,6 +176,7 @@ def test_a_cancelled_start_leaves_no_server() -> None:
     asyncio.run(ask())
 
 
+@pytest.mark.services("model")
 @needs_model
 def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.gguf"

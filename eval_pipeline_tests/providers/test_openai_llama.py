@@ -18,7 +18,10 @@ from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.scripted import make_call
 from eval_pipeline_tests.support import SHIPPED, Lab
 
-pytestmark = pytest.mark.skipif(local_available() is not None, reason=str(local_available()))
+pytestmark = [
+    pytest.mark.services("model"),
+    pytest.mark.skipif(local_available() is not None, reason=str(local_available())),
+]
 SCHEMA = {
     "type": "object",
     "properties": {"unit": {"enum": ["raw", "percent"]}},

@@ -1,11 +1,9 @@
 """A real Chromium that opens pages from disk, without a network."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import pytest
 from playwright.sync_api import Browser, sync_playwright
 
 CHROMIUM = shutil.which("chromium")
@@ -13,9 +11,6 @@ _ARGUMENTS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-
-# CI installs it: there its absence is a failure, not a skip.
-needs_chromium = pytest.mark.skipif(not os.environ.get("CI") and CHROMIUM is None, reason="Chromium is not installed")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from browser import chromium, needs_chromium
+from browser import chromium
 from evaluations import DAY, Made, evaluate, make_home
 from matplotlib.axes import Axes
 from matplotlib.dates import num2date
@@ -288,7 +288,7 @@ def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: Suit
     assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
     wider = (
         "[...document.querySelectorAll('.scroll')].filter((table) => table.offsetParent)"
@@ -305,7 +305,7 @@ def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
             assert [text for cut, text in tables if cut] == []
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
     # Stand-ins have no price: the figure of a real model is put beside the others.
     four = """() => {

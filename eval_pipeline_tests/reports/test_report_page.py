@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 import pytest
-from browser import chromium, needs_chromium
+from browser import chromium
 from evaluations import Made
 from hypothesis import given
 from hypothesis import strategies as st
@@ -240,7 +240,7 @@ def opened(browser: Browser, path: Path) -> Iterator[Page]:
     page.close()
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 @pytest.mark.parametrize("name", ["weak", "hostile"])
 def test_on_a_phone_nothing_but_tables_is_wider_than_the_screen(
     browser: Browser, folder: Path, hostile: Path, name: str
@@ -251,7 +251,7 @@ def test_on_a_phone_nothing_but_tables_is_wider_than_the_screen(
         assert "hacked" not in page.title()
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_notes_beside_a_phones_screen_make_no_tall_rows(browser: Browser, folder: Path) -> None:
     """A column that is narrow because the screen is would fold its texts, seen or not, into ten lines and more."""
     with opened(browser, folder / "report.html") as page:
@@ -260,7 +260,7 @@ def test_notes_beside_a_phones_screen_make_no_tall_rows(browser: Browser, folder
     assert max(heights) < 844 / 6
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_the_head_of_a_table_stays_with_its_rows_on_paper(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "report.html") as page:
         page.emulate_media(media="print")
@@ -270,7 +270,7 @@ def test_the_head_of_a_table_stays_with_its_rows_on_paper(browser: Browser, fold
     assert set(found) == {"avoid"}
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_turns_are_filtered(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "report.html") as page:
         turns = page.locator(".t")
@@ -289,7 +289,7 @@ def test_turns_are_filtered(browser: Browser, folder: Path) -> None:
         assert page.locator(".t[open]").count() == 1
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_the_keyboard_reaches_the_content_first(browser: Browser, folder: Path) -> None:
     with opened(browser, folder / "report.html") as page:
         page.keyboard.press("Tab")
@@ -298,7 +298,7 @@ def test_the_keyboard_reaches_the_content_first(browser: Browser, folder: Path) 
         assert page.evaluate("document.activeElement.id") == "content"
 
 
-@needs_chromium
+@pytest.mark.services("browser")
 def test_a_link_to_a_turn_opens_it(browser: Browser, hostile: Path) -> None:
     with opened(browser, hostile) as page:
         page.evaluate("location.hash = encodeURIComponent('x\"><b>#0')")

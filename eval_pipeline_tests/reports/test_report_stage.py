@@ -150,7 +150,7 @@ def test_several_samples_and_a_price(home: Home) -> None:
 
 
 # CI installs it: there its absence is a failure, not a skip.
-@pytest.mark.skipif(not os.environ.get("CI") and shutil.which("soffice") is None, reason="LibreOffice is not installed")
+@pytest.mark.services("libreoffice")
 def test_libreoffice_opens_the_workbook_and_prints_it(folder: Path, tmp_path: Path) -> None:
     profile = f"-env:UserInstallation=file://{tmp_path}/profile"
     command = ["soffice", profile, "--headless", "--convert-to", "pdf", "--outdir", str(tmp_path)]

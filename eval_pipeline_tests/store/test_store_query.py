@@ -9,6 +9,7 @@ import pytest
 
 from eval_pipeline.cli.terminal import _least_width
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record, RecordKey
@@ -86,6 +87,29 @@ def test_clear_errors(record: Record, out: Path) -> None:
     out.write_bytes(b"no store at all" * 1000)
     with pytest.raises(StoreError, match=r"cannot read .*`eval-pipeline publish --full` rebuilds it"):
         run_query(out, "SELECT 1")
+
+
+def test_what_a_store_of_an_earlier_version_lacks_is_told_with_what_to_do(
+    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_partition(record, key_of())
+    with monkeypatch.context() as earlier:
+        for module in ("ddl", "publish"):
+            earlier.setattr(f"eval_pipeline.store.{module}.FORMAT", FORMAT - 1)
+        publish(record, out, TRACKS)
+    hint = (
+        r"(not found|not exist).*; the store was made by an earlier version .* `eval-pipeline publish` makes it anew$"
+    )
+    for sql in ("SELECT of_tomorrow FROM metrics", "FROM tomorrow"):
+        with pytest.raises(UsageError, match=hint):
+            run_query(out, sql)
+    with pytest.raises(UsageError) as caught:
+        run_query(out, "SELEC 1")
+    assert "earlier" not in str(caught.value), "no version reads that"
+    publish(record, out, TRACKS)
+    with pytest.raises(UsageError) as caught:
+        run_query(out, "SELECT of_tomorrow FROM metrics")
+    assert "earlier" not in str(caught.value), "it is made anew"
 
 
 @pytest.mark.parametrize(
@@ -271,6 +295,7 @@ def test_leaderboard(record: Record, out: Path) -> None:
         "model_version": "high",
         "eval_date": DAY,
         "scope": None,
+        "sampled": None,  # the scope is not on record
         "turns": 3,
         "accuracy": 2 / 3,
         "low": 0.1,
@@ -341,7 +366,7 @@ def test_names_that_are_there_without_evaluations_are_no_errors(record: Record, 
 
 LONG = {"scope": "full", "eval_date": "2026-01-15", "simulated": "False", "correct_a": "False", "correct_b": "False"}
 LONG |= {"turns": "100000", "sample": "10", "change": "unanswered", "accuracy": "0.876543", "low": "0.876543"}
-LONG |= {"high": "0.876543", "tokens_per_success": "123456.7", "usd_per_success": "0.123456"}
+LONG |= {"sampled": "False", "high": "0.876543", "tokens_per_success": "123456.7", "usd_per_success": "0.123456"}
 
 
 def test_what_is_printed_first_fits_a_terminal_of_140(store: Path) -> None:

@@ -18,7 +18,7 @@ from eval_pipeline.store.tables import (
     all_tables,
     track_turns_table,
 )
-from eval_pipeline.tracks.capabilities import suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import TRACKS, load_track
 from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline_tests.empty_stores import EmptyStores
@@ -34,6 +34,11 @@ from eval_pipeline_tests.store.samples import (
 
 MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "compare_details"}
 HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
+
+
+@pytest.fixture
+def copied_stores() -> None:
+    """None are."""
 
 
 def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> None:

@@ -26,7 +26,7 @@ from eval_pipeline.view.published import Look
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
-from eval_pipeline_tests.reports.browser import chromium, needs_chromium
+from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import ROOT, Lab, Puppet, case, number, surroundings
 from eval_pipeline_tests.view.pages import is_harmless
 
@@ -291,7 +291,7 @@ def tab_to(page: Page, what: str) -> None:
     raise AssertionError(f"no {what} by Tab")
 
 
-@needs_chromium
+@pytest.mark.services("browser", "ui")
 def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
     with served(fresh.home) as url, chromium() as browser:
         page = browser.new_page()
@@ -343,7 +343,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
     assert (fourth.gold_wrong, fourth.tag, fourth.note) == (True, "made up 1", HARM[:60])
 
 
-@needs_chromium
+@pytest.mark.services("browser", "ui")
 def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
     """Nothing is wider than the screen, with texts that mean harm on the page."""
     first = Review.new(

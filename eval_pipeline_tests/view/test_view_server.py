@@ -220,6 +220,7 @@ def command(home: Home) -> Iterator["subprocess.Popen[str]"]:
             process.kill()
 
 
+@pytest.mark.services("ui")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_interrupted(command: "subprocess.Popen[str]", end: signal.Signals) -> None:
     assert command.stdout is not None and command.stderr is not None

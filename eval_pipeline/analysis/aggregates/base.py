@@ -14,7 +14,7 @@ from eval_pipeline.stages.attempts.spending import turns_not_asked
 from eval_pipeline.stages.score import scored_tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
-from eval_pipeline.tracks.capabilities import turn_tables_of
+from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.planned import planned_scope, planned_turns

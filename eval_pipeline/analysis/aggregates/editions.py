@@ -19,7 +19,7 @@ from eval_pipeline.store.tables import (
     STATISTICS,
     SUITE_EDITIONS,
 )
-from eval_pipeline.tracks.capabilities import gather_all
+from eval_pipeline.tracks.abilities import gather_all
 
 SCORED, PUBLISHED = "scored", "published"
 CORRECT = "correct"

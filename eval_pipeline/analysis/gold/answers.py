@@ -15,8 +15,8 @@ from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.statistics.suspects import GOLD, LEAST, NO_ANSWER, Codes
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, TURN_RESULTS
+from eval_pipeline.tracks.abilities import answer_keys_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import answer_keys_of
 from eval_pipeline.workspace.inputs import Inputs
 
 _Answer = tuple[str, int]

@@ -12,7 +12,8 @@ from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS
-from eval_pipeline.tracks.capabilities import Audits, doubts_of
+from eval_pipeline.tracks.abilities import doubts_of
+from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.asking.batches.table import COLUMNS, BatchRow, BatchRows, batch_digest
-from eval_pipeline.database.leases import Lease, open_leases, process_name
+from eval_pipeline.database.leases import Lease, open_leases
+from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
 
 if TYPE_CHECKING:

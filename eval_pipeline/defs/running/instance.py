@@ -11,8 +11,12 @@ from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.processes import is_alive, mark
+from eval_pipeline.database.address import database_address
+from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.defs.running.unfinished import UNFINISHED
+from eval_pipeline.store.durable import temporary_path
+from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.runs import fail_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -22,6 +26,10 @@ PROCESS = ".dagster/eval_pipeline/process"
 It holds run id, host, process id and start time. It contains the run id because re-executions copy the tags of their
 parent. The UI hides tags with this prefix.
 """
+_LEASED = "leased"
+"""Last word of the tag of a process that holds a lease in the database."""
+_SWEPT = ".dagster/eval_pipeline/swept"
+"""Tag of a run that another host has swept, with its own host until that has noticed."""
 _PROCESS_OF_0_1_0 = "eval_pipeline/process"
 
 STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
@@ -47,13 +55,34 @@ python_logs:
 
 
 def prepare(home: Home) -> Path:
-    """Creates DAGSTER_HOME with default settings if needed, sets the environment variable, and returns the folder."""
+    """Creates DAGSTER_HOME with default settings if needed, sets the environment variable, and returns the folder.
+
+    With a database, it is a folder within, whose settings are the user's with the storage in the database: the UI's
+    processes read the file.
+    """
     home.dagster.mkdir(parents=True, exist_ok=True)
     settings = home.dagster / "dagster.yaml"
     if not settings.exists():
         settings.write_text(SETTINGS)
-    os.environ["DAGSTER_HOME"] = str(home.dagster)
-    return home.dagster
+    folder = home.dagster if database_address() is None else _in_database(home.dagster)
+    os.environ["DAGSTER_HOME"] = str(folder)
+    return folder
+
+
+def _in_database(folder: Path) -> Path:
+    own = folder / "database"
+    own.mkdir(exist_ok=True)
+    settings = yaml.safe_load((folder / "dagster.yaml").read_text()) or {}
+    if not STORAGE_SETTINGS & settings.keys():
+        kind = {"module": "eval_pipeline.defs.running.postgres_storage", "class": "PostgresStorage", "config": {}}
+        settings["storage"] = {"custom": kind}
+    text = f"# Written at each start from ../dagster.yaml; change that.\n{yaml.safe_dump(settings, sort_keys=False)}"
+    target = own / "dagster.yaml"
+    if not target.exists() or target.read_text() != text:
+        temporary = temporary_path(target)
+        temporary.write_text(text)
+        temporary.replace(target)
+    return own
 
 
 def open_instance(home: Home) -> dg.DagsterInstance:
@@ -63,7 +92,7 @@ def open_instance(home: Home) -> dg.DagsterInstance:
     too, and start four processes for each run.
     """
     folder = str(prepare(home))
-    settings = yaml.safe_load((home.dagster / "dagster.yaml").read_text()) or {}
+    settings = yaml.safe_load((Path(folder) / "dagster.yaml").read_text()) or {}
     overrides: dict[str, object] = {}
     if not STORAGE_SETTINGS & settings.keys():
         overrides["storage"] = {"custom": _setting(ReusingSqliteStorage, base_dir=folder)}
@@ -75,8 +104,14 @@ def open_instance(home: Home) -> dg.DagsterInstance:
 
 
 def process_tag(run_id: str) -> str:
-    """Returns the tag value by which `sweep` recognises this process as the run's."""
-    return f"{run_id} {socket.gethostname()} {mark()}"
+    """Returns the tag value by which `sweep` recognises this process as the run's.
+
+    With a database, this process holds a lease from now on, by which other hosts see that it is alive.
+    """
+    leases = database_leases()
+    if leases is not None:
+        leases.process()
+    return f"{run_id} {socket.gethostname()} {mark()}{'' if leases is None else f' {_LEASED}'}"
 
 
 def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
@@ -97,25 +132,44 @@ def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]
 def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
     """Like `sweep`; also updates the runs in the home's record."""
     swept = sweep(instance)
-    fail_dead_runs(Workspace(home), swept)
+    fail_dead_runs(Workspace(home), {*swept, *_swept_elsewhere(instance)})
     return swept
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Marks runs as failed whose process on this machine is gone, and frees their slots; returns their ids.
+    """Marks runs as failed whose process is gone, and frees their slots; returns their ids.
 
-    Runs for which this is unknown (not started, or with tags copied from another run) are left alone.
+    Of a process on another host this is known by its lease in the database, without one not at all. Runs for which it
+    is unknown (not started, or with tags copied from another run) are left alone.
     """
     swept = []
     for run in instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus(name) for name in UNFINISHED])):
-        run_id, host, pid, started = (run.tags.get(PROCESS, run.tags.get(_PROCESS_OF_0_1_0, "")).split(" ") + [""] * 4)[
-            :4
-        ]
-        if run_id == run.run_id and host == socket.gethostname() and not is_alive(int(pid), started):
+        tag = run.tags.get(PROCESS, run.tags.get(_PROCESS_OF_0_1_0, ""))
+        run_id, host, pid, started, leased = (tag.split(" ") + [""] * 5)[:5]
+        if run_id == run.run_id and _is_gone(host, pid, started, leased=bool(leased)):
+            if host != socket.gethostname():
+                instance.add_run_tags(run.run_id, {_SWEPT: host})
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)
     return swept
+
+
+def _is_gone(host: str, pid: str, started: str, *, leased: bool) -> bool:
+    if host == socket.gethostname():
+        return not is_alive(int(pid), started)
+    leases = database_leases() if leased else None
+    return leases is not None and leases.end_expired(process_name(f"{host} {pid} {started}"))
+
+
+def _swept_elsewhere(instance: dg.DagsterInstance) -> list[str]:
+    """Returns the runs of this host that another has swept, once: this home's record still has to hear of it."""
+    if database_leases() is None:
+        return []
+    found = [run.run_id for run in instance.get_runs(dg.RunsFilter(tags={_SWEPT: socket.gethostname()}))]
+    for run_id in found:
+        instance.add_run_tags(run_id, {_SWEPT: "told"})
+    return found
 
 
 def _setting(kind: type, **config: str) -> dict[str, object]:

@@ -25,8 +25,9 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.tracks.abilities import validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
-from eval_pipeline.tracks.capabilities import Damageable, Recovers, validation_of
+from eval_pipeline.tracks.capabilities import Damageable, Recovers
 from eval_pipeline.tracks.reasoning import apart
 
 

@@ -12,8 +12,8 @@ from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES
+from eval_pipeline.tracks.abilities import executor_of
 from eval_pipeline.tracks.base import Executor, Track
-from eval_pipeline.tracks.capabilities import executor_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
 from eval_pipeline.workspace.workspace import Workspace

@@ -29,8 +29,8 @@ from eval_pipeline.core.values import value
 from eval_pipeline.stages.scoring.metric_runner import is_right
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.tracks.abilities import gather_all
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import gather_all
 from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.workspace.inputs import Inputs
 

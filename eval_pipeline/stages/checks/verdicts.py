@@ -16,8 +16,9 @@ from eval_pipeline.stages.ingest import case_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.abilities import executor_of, gather_all
 from eval_pipeline.tracks.base import Executor, Track
-from eval_pipeline.tracks.capabilities import Audits, executor_of, gather_all
+from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_cases
 from eval_pipeline.workspace.progress import SILENT, counted

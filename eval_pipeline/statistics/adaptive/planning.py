@@ -7,7 +7,7 @@ from typing import Final
 
 from eval_pipeline.statistics.adaptive.engine import Engine
 from eval_pipeline.statistics.adaptive.factors import Factors
-from eval_pipeline.statistics.adaptive.looks import critical
+from eval_pipeline.statistics.adaptive.looks import critical, student
 from eval_pipeline.statistics.adaptive.sampler import prior
 from eval_pipeline.statistics.adaptive.units import Units
 
@@ -36,10 +36,11 @@ def expected_turns(
     if not 0.0 < half_width < 1.0:
         raise ValueError(f"the half width must be above 0 and below 1, got {half_width}")
     engine = Engine(units, *prior(units, factors), seed=0)
-    wanted = (half_width / critical(confidence, looks, looks, range(1, looks + 1))) ** 2
+    boundary = critical(confidence, looks, looks, range(1, looks + 1))
     low, high = 0, len(units.ids)
     while high - low > 1:
         middle = (low + high) // 2
+        wanted = (half_width / student(boundary, middle)) ** 2
         low, high = (low, middle) if _variance(engine, middle) <= wanted else (middle, high)
     return round(high * units.turns / len(units.ids))
 

@@ -122,6 +122,7 @@ class SdmxTrack(
     page_sheets = "eval_pipeline.tracks.sdmx.page:place_sheets"
     charts = "eval_pipeline.tracks.sdmx.page:place_charts"
     keeps_good_cases = True
+    shows_shared = True
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("target",)
     strict_metrics: tuple[str, ...] = ()

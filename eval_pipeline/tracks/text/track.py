@@ -12,16 +12,7 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Prompt, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task
-from eval_pipeline.tracks.capabilities import (
-    Audits,
-    Damageable,
-    Executes,
-    Explains,
-    Gathers,
-    Recovers,
-    Seen,
-    Shares,
-)
+from eval_pipeline.tracks.capabilities import Audits, Damageable, Executes, Explains, Gathers, Recovers, Seen, Shares
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options

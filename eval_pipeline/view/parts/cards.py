@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.tracks.capabilities import Explains, cards_of
+from eval_pipeline.tracks.abilities import cards_of
+from eval_pipeline.tracks.capabilities import Explains
 from eval_pipeline.view.part import Part
 from eval_pipeline.view.turn_seen import TurnSeen, seen_by_track
 

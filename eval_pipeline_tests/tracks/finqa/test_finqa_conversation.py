@@ -159,7 +159,7 @@ def test_a_gap_before_a_turn_is_no_turn_before() -> None:
 
 
 def test_samples_are_conversations_of_their_own() -> None:
-    from eval_pipeline.tracks.capabilities import conversations_of
+    from eval_pipeline.tracks.abilities import conversations_of
 
     first, second, *_ = SALES.turns
     texts = {0: ("371", "371 - 188"), 1: ("412.5", "412.5 - 188")}

@@ -2,8 +2,10 @@
 
 import ast
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
+
+from eval_pipeline_tests.tracks.pandas_code.restating import restated
 
 _METHODS: Mapping[type[ast.cmpop], str] = {
     ast.Gt: "gt",
@@ -14,6 +16,7 @@ _METHODS: Mapping[type[ast.cmpop], str] = {
     ast.NotEq: "ne",
 }
 _ARITHMETIC: Mapping[type[ast.operator], str] = {ast.Mult: "mul", ast.Sub: "sub", ast.Div: "div"}
+_SYNONYMS = {"isna": "isnull", "isnull": "isna", "notna": "notnull", "notnull": "notna"}
 _TAKEN = frozenset({"size", "count", "rank", "name", "first", "last", "range", "rename"})
 
 Rule = Callable[[ast.AST], ast.AST | None]
@@ -209,27 +212,139 @@ def yearly(node: ast.AST) -> ast.AST | None:
     return None
 
 
+def fetched(node: ast.AST) -> ast.AST | None:
+    """`x.f(3)` is `getattr(x, "f")(3)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=owner, attr=name), args=given, keywords=words):
+            fetch = ast.Call(ast.Name("getattr", ast.Load()), [owner, ast.Constant(name)], [])
+            return ast.Call(fetch, given, words)
+    return None
+
+
+def spread(node: ast.AST) -> ast.AST | None:
+    """`f(a=3)` is `f(**{"a": 3})`."""
+    match node:
+        case ast.Call(func=function, args=given, keywords=[_, *_] as words):
+            names = [ast.Constant(word.arg) for word in words if word.arg is not None]
+            if len(names) == len(words):
+                pairs = ast.Dict([*names], [word.value for word in words])
+                return ast.Call(function, given, [ast.keyword(None, pairs)])
+    return None
+
+
+def unpacked(node: ast.AST) -> ast.AST | None:
+    """`f(a)` is `f(*(a,))`."""
+    match node:
+        case ast.Call(func=function, args=[_, *_] as given, keywords=words):
+            if not any(isinstance(one, ast.Starred | ast.GeneratorExp) for one in given):
+                return ast.Call(function, [ast.Starred(ast.Tuple(given, ast.Load()), ast.Load())], words)
+    return None
+
+
+def synonym(node: ast.AST) -> ast.AST | None:
+    """`x.isna()` is `x.isnull()`, and the like; `x.values` is `x.to_numpy()`."""
+    match node:
+        case ast.Call(func=ast.Attribute(attr=name) as function) if name in _SYNONYMS:
+            function.attr = _SYNONYMS[name]
+            return node
+        case ast.Attribute(value=owner, attr="values", ctx=ast.Load()):
+            return _method(owner, "to_numpy")
+    return None
+
+
+def sliced(node: ast.AST) -> ast.AST | None:
+    """`x.head(n)` is `x.iloc[:n]`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=rows, attr="head"), args=[count], keywords=[]):
+            return ast.Subscript(ast.Attribute(rows, "iloc", ast.Load()), ast.Slice(None, count), ast.Load())
+    return None
+
+
+def dropped(node: ast.AST) -> ast.AST | None:
+    """`x.drop(names, axis=1)` is `x.drop(columns=names)`."""
+    match node:
+        case ast.Call(
+            func=ast.Attribute(attr="drop") as function,
+            args=[names],
+            keywords=[ast.keyword(arg="axis", value=ast.Constant(value=1))],
+        ):
+            return ast.Call(function, [], [ast.keyword("columns", names)])
+    return None
+
+
+def joined(node: ast.AST) -> ast.AST | None:
+    """`pd.merge(a, b)` is `a.merge(b)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Name(id="pd"), attr="merge"), args=[left, right], keywords=words):
+            return ast.Call(ast.Attribute(left, "merge", ast.Load()), [right], words)
+    return None
+
+
+def listed(node: ast.AST) -> ast.AST | None:
+    """`x.columns.tolist()` is `list(x.columns)`."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="columns") as labels, attr="tolist"), args=[]):
+            return ast.Call(ast.Name("list", ast.Load()), [labels], [])
+    return None
+
+
+def literal(node: ast.AST) -> ast.AST | None:
+    """`[a, b]` is `list((a, b))`, and `{"a": b}` is `dict((("a", b),))`."""
+    match node:
+        case ast.List(elts=[_, *_] as items, ctx=ast.Load()):
+            return ast.Call(ast.Name("list", ast.Load()), [ast.Tuple(items, ast.Load())], [])
+        case ast.Dict(keys=[_, *_] as keys, values=values) if None not in keys:
+            pairs = [ast.Tuple([key, value], ast.Load()) for key, value in zip(keys, values, strict=True) if key]
+            return ast.Call(ast.Name("dict", ast.Load()), [ast.Tuple([*pairs], ast.Load())], [])
+    return None
+
+
 RULES: tuple[Rule, ...] = (
     *(attribute, located, comparison, negated, turned, queried, masked, counted, missing, spelled, aggregated),
     *(halved, pivoted, sorted_first, arithmetic, merged, swapped, yearly),
 )
+_OF_FRAMES = (located, arithmetic)
+"""Rules that would fail for a row, or for single values."""
+_ANY_CODE: tuple[Rule, ...] = (fetched, spread, unpacked, synonym, sliced, dropped, joined, listed, literal)
+_IN_A_FUNCTION = 0.25
 
 
 def rewrites(code: str, tables: tuple[str, ...], count: int, seed: int) -> list[str]:
-    """Returns up to so many other texts of code, each by some rules at some places; a few also turn all rows about."""
+    """Returns up to so many other texts of code that sets `result`, each by some rules at some places.
+
+    A few also turn all rows about.
+    """
+    names = ("df",) if len(tables) == 1 else tables
+
+    def surrounded(text: str, rng: Random) -> str:
+        if rng.random() < _IN_A_FUNCTION:
+            text = "\n".join([*(f"{name} = {name}.sample(frac=1, random_state={seed})" for name in names), text])
+        if rng.random() < _IN_A_FUNCTION:
+            inner, given = text.replace("\n", "\n    "), ", ".join(names)
+            text = f"def answer({given}):\n    {inner}\n    return result\nresult = answer({given})"
+        return text
+
+    return _texts(code, count, seed, surrounded, RULES)
+
+
+def program_rewrites(code: str, count: int, seed: int) -> list[str]:
+    """Returns up to so many other texts of a program whose names are all kept, such as functions that tests call."""
+    return _texts(code, count, seed, lambda text, rng: text, [rule for rule in RULES if rule not in _OF_FRAMES])
+
+
+def _texts(
+    code: str, count: int, seed: int, surrounded: Callable[[str, Random], str], rules: Sequence[Rule]
+) -> list[str]:
     rng = Random(seed)
     found: dict[str, None] = {}
-    for _ in range(count * 8):
-        tree = _Some(rng, rng.sample(RULES, rng.randint(1, 6))).visit(ast.parse(code))
-        text = ast.unparse(ast.fix_missing_locations(tree))
-        if rng.random() < 0.25:
-            names = ("df",) if len(tables) == 1 else tables
-            text = "\n".join([*(f"{name} = {name}.sample(frac=1, random_state={seed})" for name in names), text])
-        if rng.random() < 0.25:
-            inner = text.replace("\n", "\n    ")
-            given = ", ".join(("df",) if len(tables) == 1 else tables)
-            text = f"def answer({given}):\n    {inner}\n    return result\nresult = answer({given})"
-        if ast.unparse(ast.parse(code)) != text:
+    given = ast.unparse(ast.parse(code))
+    for _ in range(count * 100):
+        tree = ast.parse(code)
+        for _ in range(rng.randint(0, 3)):
+            tree = restated(tree, rng)
+        some = [*rng.sample(rules, rng.randint(1, 6)), *rng.sample(_ANY_CODE, rng.randint(0, 3))]
+        text = surrounded(ast.unparse(ast.fix_missing_locations(_Some(rng, some).visit(tree))), rng)
+        if text != given:
             found[text] = None
         if len(found) == count:
             break

@@ -24,10 +24,12 @@ from eval_pipeline_tests.outside import PANDAS, needs
 from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
-from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites
+from eval_pipeline_tests.tracks.pandas_code.rewrites import program_rewrites
 
 PANDASEVAL = PANDAS / "pandaseval" / "PandasEval_sample.jsonl"
-SHARE_REFUTED = 0.95
+SHARE_REFUTED, REWRITES = 0.95, 20
+OTHER_DATA = ("pandaseval_100: the factor 1 were 10", "pandaseval_100: the factor 2 were 20")
+"""Mutants that alter the data that a program is about; the tests take the data from the program."""
 MEAN = "import pandas as pd\n\ndef middle(df, name):\n    return df[name].mean()"
 TESTS = """\
 def check(candidate):
@@ -157,24 +159,38 @@ def test_results_are_compared_without_order_of_rows(one: object, other: object, 
     assert is_same(form(one), form(other)) is same
 
 
-def _refuted(entries: list[dict[str, Any]], folder: Path) -> tuple[int, list[str], int, list[str]]:
-    """How many mutants of functions are refuted, those that are not, right programs tried, and those refuted."""
-    refuted, kept, tried, wrongly = 0, [], 0, []
+def _mutants(entries: list[dict[str, Any]], folder: Path, *, functions: bool) -> tuple[int, list[str]]:
+    """How many mutants of functions, or of the other programs, are refuted, and those that are not."""
+    refuted, kept = 0, []
     for entry in entries:
         case = read(entry, read_tables(folder, {}))
         gold = case.turns[0].gold
-        if checked_function(gold) is None or gold.code is None or not _passes(gold, gold.code):
+        if (checked_function(gold) is not None) != functions or gold.code is None or not _passes(gold, gold.code):
             continue
         for mutant in mutants_of(gold.code, Known({}, {})):
             if _passes(gold, mutant.code) and not wrong_input(gold, mutant.code):
                 kept.append(f"{case.id}: {mutant.words}")
             else:
                 refuted += 1
-        for other in rewrites(gold.code, ("df",), 20, 3):
-            if "sample(frac" not in other and "def answer" not in other and _passes(gold, other):
-                tried += 1
-                wrongly += [f"{case.id}: {other}"] if wrong_input(gold, other) else []
-    return refuted, kept, tried, wrongly
+    return refuted, kept
+
+
+def _right(entries: list[dict[str, Any]], folder: Path, count: int) -> tuple[dict[str, int], list[str], list[str]]:
+    """How many rewrites of each task pass its tests, those that do not, and those refuted by other inputs."""
+    right, failed, refuted = {}, [], []
+    for entry in entries:
+        case = read(entry, read_tables(folder, {}))
+        gold = case.turns[0].gold
+        if gold.code is None or not _passes(gold, gold.code):
+            continue
+        right[case.id] = 0
+        for other in program_rewrites(gold.code, count, 3):
+            if not _passes(gold, other):
+                failed.append(f"{case.id}:\n{other}")
+                continue
+            right[case.id] += 1
+            refuted += [f"{case.id}:\n{other}"] if wrong_input(gold, other) else []
+    return right, failed, refuted
 
 
 def _passes(gold: Any, code: str) -> bool:
@@ -185,17 +201,30 @@ def _passes(gold: Any, code: str) -> bool:
 @needs_sandbox
 def test_mutants_of_a_few_functions_of_pandaseval_are_refuted(home: Lab, tmp_path: Path) -> None:
     entries = [entry for entry in read_pandaseval(PANDASEVAL, None) if entry["id"] in ("pandaseval_0", "pandaseval_40")]
-    refuted, kept, tried, wrongly = _refuted(entries, tmp_path)
-    assert (refuted, kept, wrongly) == (3, [], [])
-    assert tried >= 1
+    assert _mutants(entries, tmp_path, functions=True) == (3, [])
+    right, _, refuted = _right(entries, tmp_path, 4)
+    assert right == {"pandaseval_0": 4, "pandaseval_40": 4}
+    assert refuted == []
 
 
 @pytest.mark.soak
 @needs(PANDASEVAL)
 @needs_sandbox
-def test_mutants_of_all_functions_of_pandaseval_are_refuted(home: Lab, tmp_path: Path) -> None:
-    refuted, kept, tried, wrongly = _refuted([*read_pandaseval(PANDASEVAL, None)], tmp_path)
-    print(f"{refuted} refuted, {len(kept)} not: {kept}; {tried} right ones, refuted: {wrongly}")
+@pytest.mark.parametrize("functions", [True, False])
+def test_mutants_of_all_tasks_of_pandaseval_are_refuted(functions: bool, home: Lab, tmp_path: Path) -> None:
+    refuted, kept = _mutants([*read_pandaseval(PANDASEVAL, None)], tmp_path, functions=functions)
+    kept = [one for one in kept if one not in OTHER_DATA]
+    print(f"functions {functions}: {refuted} refuted, {len(kept)} not: {kept}")
     assert refuted >= 30
     assert refuted >= SHARE_REFUTED * (refuted + len(kept))
-    assert wrongly == []
+
+
+@pytest.mark.soak
+@needs(PANDASEVAL)
+@needs_sandbox
+def test_twenty_rewrites_of_each_solution_of_pandaseval_are_right(home: Lab, tmp_path: Path) -> None:
+    right, failed, refuted = _right([*read_pandaseval(PANDASEVAL, None)], tmp_path, REWRITES)
+    print(f"{sum(right.values())} right rewrites of {len(right)} tasks")
+    assert refuted == []
+    assert failed == []
+    assert set(right.values()) == {REWRITES}

@@ -20,6 +20,7 @@ from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_list
 from eval_pipeline.tracks.sdmx.given import GivenCandidates, given_turns
 from eval_pipeline.tracks.sdmx.page import place_sheets
 from eval_pipeline.tracks.sdmx.sheets.statistics import write_statistics
+from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
@@ -143,6 +144,24 @@ def assert_reports_show_recall(evaluation: Evaluation, path: Path) -> None:
     (sheet,) = (found for found in place_sheets(evaluation) if found.caption.startswith("Recall of the candidates"))
     assert [row[0] for row in sheet.rows] == ["all dimensions", "COUNTRY", "INDICATOR"]
     assert list(sheet.rows[2][1:]) == ["50.0% (0.0% to 100.0%)"] * 4 + ["2"]
+
+
+def test_the_edition_of_the_data_is_another_with_other_candidates_or_terms(home: Lab) -> None:
+    def edition() -> tuple[str, str]:
+        ran_of_suite(home.workspace(), "small", "raw_dataset", "cases")
+        ((data, gold),) = home.sql("SELECT data_hash, gold_hash FROM suite_editions")
+        return data, gold
+
+    terms = home.home.data / "suites" / "small" / "structures" / "terms.csv"
+    found = [edition()]
+    changed = given_file(home).read_text().replace('"GDP"', '"GDP_CONST"', 1)
+    assert changed != given_file(home).read_text()
+    given_file(home).write_text(changed)
+    found.append(edition())
+    write_terms(terms, [*LISTED, ListedTerm("D:ONE", "COUNTRY", "PER", "Peru")])
+    found.append(edition())
+    assert len({data for data, _ in found}) == 3
+    assert len({gold for _, gold in found}) == 1
 
 
 def test_missing_turns_and_other_questions_leave_a_case_out_and_unused_lines_are_noted(home: Lab) -> None:

@@ -1,6 +1,5 @@
 """The workbook of a suite of this track: layout of Overview and Statistics, wrapping, limits, LibreOffice."""
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -150,7 +149,7 @@ def test_overview_and_statistics_are_those_of_the_spec(workbook: Path) -> None:
     assert ["D:TWO", 0.0, 1, 0] in lines
 
 
-@pytest.mark.skipif(shutil.which("soffice") is None, reason="LibreOffice (soffice) is not installed")
+@pytest.mark.services("libreoffice")
 def test_libreoffice_opens_the_workbook(workbook: Path, tmp_path: Path) -> None:
     command = ["soffice", f"-env:UserInstallation=file://{tmp_path}/profile", "--headless", "--convert-to", "pdf"]
     subprocess.run([*command, "--outdir", str(tmp_path), str(workbook)], check=True, capture_output=True, timeout=180)

@@ -92,7 +92,7 @@ def ladder(folder: Path, engine: str, generated: str, expected: str) -> Equivale
     return found
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 def test_forty_questions_have_the_same_verdicts_on_four_engines(live: Addresses, tmp_path: Path) -> None:
     found = {engine: verdicts(suite(tmp_path / "suite", engine)) for engine in ("sqlite", "duckdb", *LIVE)}
     assert [right for _, right in found["sqlite"]] == [right for *_, right in GOLDEN["questions"]]
@@ -109,7 +109,7 @@ def test_forty_questions_have_the_same_verdicts_on_four_engines(live: Addresses,
 ROWS = "SELECT name FROM customers WHERE {}"
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 def test_what_generated_databases_tell_apart_counts_only_if_the_server_does(live: Addresses, tmp_path: Path) -> None:
     folder = tmp_path / "suite"
     upper, lower = ROWS.format("city = 'Oslo'"), ROWS.format("city = 'oslo' OR city = 'Oslo'")
@@ -192,7 +192,7 @@ LEFT_BEHIND = {
 }
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 @pytest.mark.parametrize("engine", LIVE)
 def test_a_query_only_reads_within_its_time_and_leaves_nothing_behind(
     engine: str, live: Addresses, tmp_path: Path
@@ -235,7 +235,7 @@ def _end_sessions(engine: str, live: Addresses) -> None:
             session.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'reader'")
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 @pytest.mark.parametrize("engine", LIVE)
 def test_a_role_that_may_more_than_read_is_refused_and_doctor_says_why(
     engine: str, live: Addresses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -258,7 +258,7 @@ def test_a_role_that_may_more_than_read_is_refused_and_doctor_says_why(
         suite(tmp_path / "suite", engine)
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 @pytest.mark.parametrize("engine", LIVE)
 def test_a_schema_is_made_once_a_state_and_dropped_after_it(engine: str, live: Addresses, tmp_path: Path) -> None:
     before = place(tmp_path / "suite", engine)
@@ -278,7 +278,7 @@ def test_a_schema_is_made_once_a_state_and_dropped_after_it(engine: str, live: A
             read_databases(tmp_path / "suite", told)
 
 
-@servers.needs_servers
+@pytest.mark.services("postgres", "mariadb")
 def test_a_suite_on_a_server_is_evaluated_and_waits_where_the_server_is_gone(
     live: Addresses, lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,131 @@
+"""Dagster's runs, events and pools in the database: hosts see each other's, and sweep what is gone."""
+
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from uuid import uuid4
+
+import dagster as dg
+import pytest
+
+from eval_pipeline.database.address import DATABASE_URL, database_address
+from eval_pipeline.database.leases import LEASE_S, Leases
+from eval_pipeline.database.names import process_name
+from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
+from eval_pipeline.defs.running.postgres_storage import dagster_url
+from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
+from eval_pipeline.workspace.runs import record_run, run_rows
+from eval_pipeline_tests.remote import holding
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
+from eval_pipeline_tests.support import DAY, Lab
+
+pytestmark = pytest.mark.services("postgres")
+STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
+
+
+@pytest.fixture
+def instance(database_url: str, small: Lab, monkeypatch: pytest.MonkeyPatch) -> Iterator[dg.DagsterInstance]:
+    monkeypatch.setenv(LEASE_S, "1")
+    with open_instance(small.home) as found:
+        yield found
+
+
+def status(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRunStatus:
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    return run.status
+
+
+def test_runs_are_in_the_database_and_nothing_shows_its_password(
+    instance: dg.DagsterInstance, small: Lab, tmp_path: Path
+) -> None:
+    said = small.cli("run", "--no-report", "--eval-date", DAY.isoformat())
+    assert said.code == 0, said.text
+    runs = instance.get_runs()
+    assert runs and all(run.status is dg.DagsterRunStatus.SUCCESS for run in runs)
+    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "generations"])) is not None
+    assert not list(small.home.dagster.rglob("*.db"))
+    assert not small.home.journal.exists()
+    assert STATE_PASSWORD not in instance.info_str() and STATE_PASSWORD not in repr(instance.get_ref())
+    assert holding(tmp_path, STATE_PASSWORD) == []
+    with dg.DagsterInstance.get() as others:  # what webserver, daemon and their code servers open
+        assert {run.run_id for run in others.get_runs()} == {run.run_id for run in runs}
+        assert STATE_PASSWORD not in others.info_str()
+
+
+def test_a_run_of_another_host_is_swept_when_its_lease_has_ended_and_gives_back_its_slot(
+    instance: dg.DagsterInstance, small: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = database_address()
+    assert address is not None
+    elsewhere = Leases(address, 1.0)
+    ids = {name: str(uuid4()) for name in ("far", "gone", "unknown", "mine")}
+    tags = {
+        "far": f"{ids['far']} far-host 7 1234 leased",
+        "gone": f"{ids['gone']} gone-host 7 1234 leased",
+        "unknown": f"{ids['unknown']} other-host 7 1234",
+        "mine": process_tag(ids["mine"]),
+    }
+    assert elsewhere.take(process_name("far-host 7 1234")) is not None
+    assert elsewhere.take(process_name("gone-host 7 1234")) is not None
+    for name, run_id in ids.items():
+        instance.add_run(dg.DagsterRun("job", run_id, tags={PROCESS: tags[name]}, status=STARTED))
+    log = instance.event_log_storage
+    log.initialize_concurrency_limit_to_default("pool")
+    log.set_concurrency_slots("pool", 1)
+    log.claim_concurrency_slot("pool", ids["gone"], "step")
+    assert sweep(instance) == []
+    (gone,) = [lease for lease in elsewhere._held.values() if "gone" in lease.name]
+    del elsewhere._held[gone.fence]  # as if the host had vanished: nobody renews it
+    give_up = time.monotonic() + 20
+    while not (swept := sweep(instance)):
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
+    assert swept == [ids["gone"]]
+    assert [status(instance, ids[name]) for name in ids] == [STARTED, FAILURE, STARTED, STARTED]
+    assert log.get_concurrency_info("pool").claimed_slots == []
+    assert may_have_unfinished_runs(small.home)
+    elsewhere.close()
+
+    # When that host is back, the record of its home hears of it, once.
+    partition = small.inputs().place
+    record_run(small.workspace(), partition, ids["gone"])
+    monkeypatch.setattr(socket, "gethostname", lambda: "gone-host")
+    sweep_home(small.home, instance)
+    assert [row["status"] for row in run_rows(small.workspace(), partition)] == ["failed"]
+
+
+def test_the_users_settings_are_kept_beside_the_storage(database_url: str, small: Lab) -> None:
+    small.home.dagster.mkdir(parents=True)
+    (small.home.dagster / "dagster.yaml").write_text(
+        "telemetry: {enabled: false}\nconcurrency: {pools: {default_limit: 7}}\n"
+    )
+    with open_instance(small.home) as instance:
+        assert instance.global_op_concurrency_default_limit == 7
+    assert os.environ["DAGSTER_HOME"] == str(small.home.dagster / "database")
+
+
+def test_a_restart_of_the_database_is_waited_for(instance: dg.DagsterInstance, state_server: StatePostgres) -> None:
+    run_id = str(uuid4())
+    instance.add_run(dg.DagsterRun("job", run_id, status=STARTED))
+    state_server.kill()
+    state_server.start()
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    instance.report_engine_event("still here", run)
+    assert any(
+        "still here" in (entry.dagster_event.message or "")
+        for entry in instance.all_logs(run_id)
+        if entry.dagster_event
+    )
+
+
+def test_the_address_is_dagsters_with_the_same_refusals(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATABASE_URL, "postgresql://me:a%25b@127.0.0.1:5/evals?sslmode=disable&application_name=mine")
+    address = database_address()
+    assert address is not None
+    url = dagster_url(address)
+    assert url.startswith("postgresql+psycopg2://me:a%25b@127.0.0.1:5/evals?")
+    assert "application_name=mine" in url and "gssencmode=disable" in url and "sslmode=disable" in url
