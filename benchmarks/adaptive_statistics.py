@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from eval_pipeline.statistics.adaptive import Comparison, History, Sampler, fit_factors
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline_tests.statistics import adaptive_campaign, stopping_campaign
 from eval_pipeline_tests.statistics.test_adaptive import suite
@@ -43,18 +44,13 @@ def _stops(name: str, sizes: list[int]) -> Cell:
     return Cell(f"stops-{name}", 20_000, rows, lambda found: f"some interval wrong in {_share(found.any(axis=1))}")
 
 
-def _comparisons(name: str, difference: float, repeats: int) -> Cell:
+def _comparisons(name: str, difference: float, repeats: int, part: float = 1.0) -> Cell:
+    schedule = tuple(share * part for share in stopping_campaign.SCHEDULE)
+
     def rows(seeds: range) -> Floats:
-        return stopping_campaign.decisions(suite([1] * 1000), difference, seeds)
+        return stopping_campaign.decisions(suite([1] * 1000), difference, seeds, schedule)
 
-    def told(found: Floats) -> str:
-        said, asked = found.T
-        return (
-            f"better {_share(said == 1)}, worse {_share(said == -1)}, either {_share(said != 0)}; "
-            f"asked {np.median(asked):.0%} (median), {asked.mean():.0%} (mean)"
-        )
-
-    return Cell(f"comparison-{name}", repeats, rows, told)
+    return Cell(f"comparison-{name}", repeats, rows, _decisions)
 
 
 def _clustered(cases: int, of_cluster: int, name: str, ability: float, repeats: int, *, known: bool = True) -> Cell:
@@ -76,6 +72,7 @@ def _clustered(cases: int, of_cluster: int, name: str, ability: float, repeats: 
 def _gains(name: str) -> Iterator[Cell]:
     outcomes = adaptive_campaign.matrix(name)
     sampler, new = adaptive_campaign.new_models(outcomes)
+    units = sampler._engine._suite
     for share in (0.1, 0.2, 0.3):
         n = int(len(outcomes) * share)
 
@@ -87,10 +84,47 @@ def _gains(name: str) -> Iterator[Cell]:
             parts = np.split(found, len(new), axis=1)
             return adaptive_campaign.told(
                 f"{n} turns",
-                [adaptive_campaign.gain(part, truth, n) for part, truth in zip(parts, new, strict=True)],
+                [adaptive_campaign.gain(part, units, truth, n) for part, truth in zip(parts, new, strict=True)],
             )
 
         yield Cell(f"gains-{name}-{share:.0%}", 2000, rows, told)
+
+
+def _recorded() -> Iterator[Cell]:
+    """Of two runs of one model, one is the history and the baseline, the other one is asked."""
+    units, runs = adaptive_campaign.recorded()
+    for known, new in (("a", "b"), ("b", "a")):
+        sampler = Sampler(units, fit_factors(History(runs[known][:, None])), seed=0)
+        for share in (0.1, 0.2, 0.3):
+            n = int(len(units.ids) * share)
+
+            def rows(seeds: range, n: int = n, sampler: Sampler = sampler, new: str = new) -> Floats:
+                return adaptive_campaign.conversation_draws(sampler, runs[new], n, seeds)
+
+            def told(found: Floats, n: int = n, new: str = new) -> str:
+                gain = adaptive_campaign.gain(found, units, runs[new], n)
+                return adaptive_campaign.told(f"{n} conversations", [gain])
+
+            yield Cell(f"recorded-{new}-by-{known}-{share:.0%}", 2000, rows, told)
+
+        def compared(seeds: range, known: str = known, new: str = new) -> Floats:
+            ends = [round(share * len(units.ids)) for share in stopping_campaign.SCHEDULE]
+            history = fit_factors(History(runs[known][:, None]))
+            found = [
+                stopping_campaign.decided(Comparison(units, history, runs[known], seed=seed), runs[new], ends)
+                for seed in seeds
+            ]
+            return np.array(found)
+
+        yield Cell(f"recorded-{new}-against-{known}", 1000, compared, _decisions)
+
+
+def _decisions(found: Floats) -> str:
+    said, asked = found.T
+    return (
+        f"better {_share(said == 1)}, worse {_share(said == -1)}, either {_share(said != 0)}; "
+        f"asked {np.median(asked):.0%} (median), {asked.mean():.0%} (mean)"
+    )
 
 
 def cells() -> Iterator[Cell]:
@@ -99,6 +133,9 @@ def cells() -> Iterator[Cell]:
     yield _comparisons("equal", 0.0, 20_000)
     yield _comparisons("better", effect, 2000)
     yield _comparisons("worse", -effect, 2000)
+    for part in (0.2, 0.3, 0.5):
+        yield _comparisons(f"equal-within-{part:.0%}", 0.0, 2000, part)
+        yield _comparisons(f"3-points-worse-within-{part:.0%}", -0.03, 2000, part)
     for cases, of_cluster in ((240, 1), (240, 4), (240, 8), (400, 20)):
         yield _clustered(cases, of_cluster, "equal", 0.0, 4000)
     yield _clustered(240, 8, "taken-as-independent", 0.0, 1000, known=False)
@@ -107,6 +144,7 @@ def cells() -> Iterator[Cell]:
     yield _stops("conversations", [1, 2, 3, 6] * 40)
     yield from _gains("crux")
     yield from _gains("gsm")
+    yield from _recorded()
 
 
 def main() -> None:

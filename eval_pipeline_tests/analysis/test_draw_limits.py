@@ -6,6 +6,7 @@ import pytest
 from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
 from eval_pipeline.core.until import Until
 from eval_pipeline.statistics import paired_difference
+from eval_pipeline.statistics.adaptive.looks import spending
 from eval_pipeline.workspace.draws import Candidate, Design
 
 WITHIN = Until.parse("decided-against a within 30%")
@@ -88,3 +89,14 @@ def test_cases_of_a_cluster_do_not_decide_as_if_they_were_independent(clusters: 
     """All 40 broken turns are of one of four clusters."""
     a, b = "1" * 400, "0111" * 40 + "1" * 240
     assert drawn(a, b, AGAINST, clusters).looks[-1].verdict == verdict
+
+
+def test_looks_of_a_comparison_spend_the_error_by_the_schedule() -> None:
+    a, b = "1" * 390 + "0" * 10, "1" * 380 + "0" * 10 + "1" * 2 + "0" * 8
+    draw = drawn(a, b, AGAINST)
+    first = Draw(draw.design.first(1), draw._answers)
+    spent = spending(draw.design.schedule)
+    assert first.looks[0].difference is not None
+    low = first.looks[0].difference.low
+    assert low == first._sampler.estimate(look=1, looks=6, spent=spent).low
+    assert low < first._sampler.estimate(look=1, looks=6).low, "little is spent at the first look"

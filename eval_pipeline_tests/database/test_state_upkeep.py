@@ -1,6 +1,8 @@
 """What `doctor`, `prune` and `remove` do to a journal and judgements in the database."""
 
 import asyncio
+import os
+import socket
 import time
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +17,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.database.leases import open_leases
 from eval_pipeline.judge.cache import LIFE_S, JudgementCache, forget_expired, purge_judgements
 from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.operations import doctor
@@ -78,6 +81,22 @@ def test_doctor_and_scrub_tell_of_damage_and_repair_keeps_what_is_whole(database
     assert checked_journal(NOWHERE) == (4, 0, "")
     assert execute(database_url, "SELECT * FROM eval_pipeline.damaged_responses WHERE key = '00003'") == 1
     assert not any(STATE_PASSWORD in one.text for one in (found, mended, batches))
+
+
+def test_doctor_tells_who_is_at_work(database_url: str, lab: Lab) -> None:
+    def told() -> str:
+        (found,) = doctor._database(Workspace(lab.home))
+        assert found.fine and STATE_PASSWORD not in found.text
+        return found.text
+
+    assert told().endswith(": nobody is at work")
+    leases = open_leases()
+    assert leases is not None
+    leases.process()
+    lab.home.root.mkdir(exist_ok=True)
+    lab.home.journal.touch()
+    assert f"process {socket.gethostname()} {os.getpid()} " in told()
+    assert f"{lab.home.journal} is not read beside it" in told()
 
 
 def test_prune_removes_what_is_unused_and_old(database_url: str) -> None:

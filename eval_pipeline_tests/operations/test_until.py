@@ -194,6 +194,27 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert 0.45 <= spent <= 0.5
 
 
+def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: type[Puppet]) -> None:
+    """Six of 120 turns broken: worse for a comparison that never looked before (p = 2 / 2^6), not after six looks."""
+    cases = [f"c{place:03}" for place in range(CASES) if place % 3]
+    broken = [name for name in cases if right("third", 1.0, name, 0)][:6]
+
+    def answer(call: Call) -> str:
+        told = call.case_id not in broken and right("third", 1.0, call.case_id, call.turn_index)
+        return call.gold.oracle() if told else number(-1)
+
+    puppet.answer = staticmethod(answer)
+    said = drawn.cli(*RUN, "--until", "decided-against third", "--baseline", "third", "--no-report")
+    assert said.code == 0, said.text
+    assert "small, puppet: every case was asked: undecided against third" in said.err
+    ((p_value, verdict),) = drawn.sql(
+        "SELECT p_exact, conservative_verdict FROM model_comparisons WHERE model_a = 'puppet' AND model_b = 'third' "
+        "UNION ALL SELECT p_exact, conservative_verdict FROM model_comparisons WHERE model_a = 'third' "
+        "AND model_b = 'puppet'"
+    )
+    assert (p_value, verdict == "undecided") == (pytest.approx(2 / 64), False)
+
+
 ABILITIES = {"good": 1.2, "bad": -2.0, "worst": -6.0}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass
 
@@ -12,7 +13,8 @@ from eval_pipeline.statistics.adaptive import History, Sampler, Units, fit_facto
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline.statistics.intervals import wilson_interval
 from eval_pipeline_tests import outside
-from eval_pipeline_tests.statistics.many import Many, portions
+from eval_pipeline_tests.statistics.many import Many, again, portions
+from eval_pipeline_tests.statistics.test_adaptive import answers
 
 MATRICES = outside.PUBLIC / "matrices"
 _Z = 1.959963984540054
@@ -57,10 +59,26 @@ def draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 8) -
     return np.concatenate(rows)
 
 
-def gain(found: Floats, truth: Floats, n: int) -> Gain:
-    """Over a uniform sample of ``n`` turns, given the rows of `draws`."""
-    number, mean = len(truth), float(truth.mean())
-    uniform = (1 - n / number) / n * float(truth.var(ddof=1))
+def conversation_draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 4) -> Floats:
+    """As `draws`, of ``n`` conversations."""
+    sizes = np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int)
+    units, mean, found = new._engine._suite, float(truth.mean()), np.zeros((len(seeds), 3))
+    for row, seed in enumerate(seeds):
+        sampler = copy.copy(new)
+        sampler._engine = again(new._engine, seed)
+        for size in sizes:
+            batch = sampler.draw(int(size))
+            sampler.observe(batch, answers(units, batch, truth))
+        e = sampler.estimate()
+        found[row] = e.value - mean, e.high - e.low, e.low <= mean <= e.high
+    return found
+
+
+def gain(found: Floats, units: Units, truth: Floats, n: int) -> Gain:
+    """Over a uniform sample of ``n`` units, given the rows of `draws`."""
+    number, mean = len(units.ids), float(truth.mean())
+    spread = float(units.sums(truth - mean).var(ddof=1))
+    uniform = number**2 / n * (1 - n / number) * spread / units.turns**2
     # Wilson's interval is made for the number of turns that a population without end would need.
     within = mean * (1 - mean) / uniform
     low, high = wilson_interval(mean, within, _Z)
@@ -86,7 +104,8 @@ def gains(outcomes: Floats, share: float, repeats: int) -> list[Gain]:
     """Of each model of the last third, with the earlier ones as history."""
     sampler, new = new_models(outcomes)
     n = int(len(outcomes) * share)
-    return [gain(draws(sampler, truth, n, range(repeats)), truth, n) for truth in new]
+    units = sampler._engine._suite
+    return [gain(draws(sampler, truth, n, range(repeats)), units, truth, n) for truth in new]
 
 
 def told(label: str, found: list[Gain]) -> str:
@@ -98,3 +117,15 @@ def told(label: str, found: list[Gain]) -> str:
         f"over Wilson {median[2]:.2f} ({least[2]:.2f}), covered {table[:, 3].mean():.3f} (least {least[3]:.3f}), "
         f"bias at most {np.abs(table[:, 4]).max():.3f}"
     )
+
+
+def recorded() -> tuple[Units, dict[str, Floats]]:
+    """The conversations of the public finqa sample, and what two recorded runs of one model got right."""
+    from eval_pipeline_tests.tracks.finqa.shared_sample import cases, scored
+
+    runs = {run: scored(run) for run in ("a", "b")}
+    units = Units(tuple(case.id for case in cases()), np.array([len(case.turns) for case in cases()]))
+    places = [(case.id, turn.index) for case in cases() for turn in case.turns]
+    return units, {
+        run: np.array([float(found[place]["numerical_match"]) for place in places]) for run, found in runs.items()
+    }

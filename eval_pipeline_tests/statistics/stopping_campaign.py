@@ -93,7 +93,7 @@ def decisions(units: Units, difference: float, seeds: range, schedule: Sequence[
         two = [two_models(np.random.default_rng([5, seed]), units.turns, difference) for seed in some]
         a, b = (np.array(outcomes) for outcomes in zip(*two, strict=True))
         many = Many(comparisons(Comparison(units, None, a[0], seed=0)._engine, a), some, b)
-        said, asked = np.zeros(len(some)), np.ones(len(some))
+        said, asked = np.zeros(len(some)), np.full(len(some), schedule[-1])
         for end in ends:
             many.ask(end - many.asked)
             found = many.verdicts(len(ends), spending(ends))

@@ -11,6 +11,7 @@ import pytest
 from eval_pipeline.statistics._special import t_critical
 from eval_pipeline.statistics.adaptive import Comparison, Sampler, Units
 from eval_pipeline.statistics.adaptive.looks import critical, spending, student
+from eval_pipeline.statistics.adaptive.spread import suite_spread
 from eval_pipeline_tests.statistics.adaptive_campaign import draws
 from eval_pipeline_tests.statistics.stopping_campaign import (
     SCHEDULE,
@@ -67,6 +68,16 @@ def test_the_spent_error_ascends_to_all_of_it() -> None:
             critical(0.95, 1, 2, spent=spent)
 
 
+def test_the_spread_of_clusters_that_are_not_asked_by_hand() -> None:
+    """Four turns in two clusters, each with the variance 1/4: their sum, and 0.3 of the four products of a pair."""
+    nothing, asked = np.zeros(4), np.array([False] * 4)
+    found = suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.array([0, 0, 1, 1]), 4)
+    assert found.variance == pytest.approx(2 / 1 * (4 * 0.25 + 0.3 * 4 * 0.25) / 16)
+    alone = suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.arange(4), 4)
+    assert alone.variance == pytest.approx(4 / 3 * 4 * 0.25 / 16)
+    assert suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.zeros(4, dtype=np.int64), 4).variance == 1.0
+
+
 def test_students_t_by_a_series() -> None:
     """Against the exact t distribution."""
     for freedom in (3, 10, 30, 300):
@@ -86,6 +97,8 @@ def test_strong_models_need_more_turns_for_the_same_confidence() -> None:
             batch = sampler.draw(n)
             sampler.observe(batch, answers(units, batch, truth))
         freedoms.append(sampler._engine.freedom())
+        found = sampler.estimate()
+        assert found.value - found.low == pytest.approx(student(1.959964, freedoms[-1]) * found.se, rel=1e-6)
     assert freedoms[0] > 90 and freedoms[1] < 50
 
 
