@@ -12,6 +12,7 @@ from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.private import make_private
+from eval_pipeline.store.form import store_form
 
 if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
@@ -39,9 +40,10 @@ EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluati
 
 
 def open_workspace() -> "Workspace":
-    """Opens the workspace in the home that the environment names."""
+    """Opens the workspace in the home that the environment names. Raises UsageError for an unknown EVAL_STORE."""
     from eval_pipeline.workspace.workspace import Workspace
 
+    store_form()  # else it would be told when a run publishes, after hours
     home = find_home()
     make_private(home.root)
     return Workspace(home)

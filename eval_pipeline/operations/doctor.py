@@ -12,13 +12,16 @@ from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
+from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
+from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
+from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.unpublished import lag
@@ -27,6 +30,7 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
 LEAST_FREE = 1_000_000_000
 INIT = "`eval-pipeline init FOLDER`"
+_MOST_PROBLEMS = 3
 REPAIR = "`eval-pipeline doctor --repair` restores what can be restored and lists the rest"
 
 
@@ -54,6 +58,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _servers,
         _cluster,
         _keys,
+        _database,
         _journal,
         _record,
         _figures,
@@ -175,6 +180,19 @@ def _keys(_: Workspace) -> Iterator[Finding]:
         yield Finding(f"key {name}", True, "set" if os.environ.get(name) else "not set")
 
 
+def _database(workspace: Workspace) -> Iterator[Finding]:
+    leases = database_leases()
+    if leases is None:
+        return
+    at_work = [name.removeprefix(PROCESSES) for name in leases.held(PROCESSES)]
+    text = f"{leases.address}: " + (
+        "; ".join(f"process {name} is at work" for name in sorted(at_work)) or "nobody is at work"
+    )
+    if workspace.home.journal.exists():
+        text += f"; {workspace.home.journal} is not read beside it"
+    yield Finding("database", True, text)
+
+
 def _journal(workspace: Workspace) -> Iterator[Finding]:
     path = journal_place(workspace.home.journal)
     try:
@@ -240,8 +258,18 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
 
-def store_problem(workspace: Workspace) -> str:
-    """Returns what is wrong with the store; empty if nothing is."""
+def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _: None) -> str:
+    """Returns what is wrong with the store; empty if nothing is.
+
+    Args:
+        workspace: the workspace.
+        before: receives the size of each part of a catalog before it is read.
+    """
+    if is_catalog(workspace.home.store):
+        problems = list(catalog_problems(workspace.home.store, further_tables(), before))
+        if problems:
+            more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+            return "; ".join(problems[:_MOST_PROBLEMS]) + more
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:

@@ -7,7 +7,7 @@ from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages.publishing import Closed, close_run, left_out, mark_failed, publish_together
 from eval_pipeline.store.listing import verify_files
-from eval_pipeline.store.publish import Published
+from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import ending_failed

@@ -9,7 +9,8 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.store.listing import Files, Refusal, files_of
-from eval_pipeline.store.publish import Published, publish, publish_full
+from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS

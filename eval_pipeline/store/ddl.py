@@ -1,7 +1,7 @@
 """The schema of the published store as SQL: tables, comments, views of the latest evaluations, macros."""
 
 import re
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from importlib.resources import files
 
 from eval_pipeline.core.ids import json_hash
@@ -72,10 +72,18 @@ def text(value: str) -> str:
     return "'" + value.replace("'", "''") + "'"
 
 
-def schema_sql(track_tables: Sequence[Table]) -> str:
-    """Returns the SQL that creates an empty store."""
+def schema_sql(
+    track_tables: Sequence[Table], meta: str = META, made: Callable[[Table], Iterator[str]] | None = None
+) -> str:
+    """Returns the SQL that creates a store.
+
+    Args:
+        track_tables: the tables of the tracks.
+        meta: creates the schema `meta`.
+        made: returns what creates a table with its comments; by default, a table without rows.
+    """
     tables = all_tables(track_tables)
-    parts = [META, *(part for table in tables for part in _table(table)), LATEST]
+    parts = [meta, *(part for table in tables for part in (made or _table)(table)), LATEST]
     parts += [part for table in tables if table.key == "partition" for part in _latest(table.name)]
     parts += _errors(tables)
     parts += [files("eval_pipeline.store").joinpath(name).read_text(encoding="utf-8") for name in WRITTEN]
@@ -101,7 +109,12 @@ def schema_hash(schema: str) -> str:
 def _table(table: Table) -> Iterator[str]:
     columns = ", ".join(_column(column) for column in table.published_columns)
     yield f"CREATE TABLE {quoted(table.name)} ({columns});"
-    yield f"COMMENT ON TABLE {quoted(table.name)} IS {text(table.comment)};"
+    yield from commented("TABLE", table)
+
+
+def commented(kind: str, table: Table) -> Iterator[str]:
+    """Yields the comments on a table, or on the view in its place, and on its columns."""
+    yield f"COMMENT ON {kind} {quoted(table.name)} IS {text(table.comment)};"
     for column in table.published_columns:
         yield f"COMMENT ON COLUMN {quoted(table.name)}.{quoted(column.name)} IS {text(column.comment)};"
 

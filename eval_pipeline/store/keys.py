@@ -113,10 +113,10 @@ def key_from_texts(texts: dict[str, str]) -> RecordKey | None:
 
 
 def _folder(column: str, value: str) -> str:
-    return f"{column}={_folder_value(value)}"
+    return f"{column}={folder_value(value)}"
 
 
-def _folder_value(text: str) -> str:
+def folder_value(text: str) -> str:
     """Percent-encodes everything but `A-Za-z0-9_.-`; a value too long for a folder name is cut and a hash appended.
 
     `~` marks values that were cut; elsewhere it is therefore encoded.

@@ -67,10 +67,10 @@ class Memo:
         Raises:
             ValueError: the memo is damaged.
         """
-        wanted = self.lines if keys is None else [line for key in keys if (line := _key_line(key)) in self.lines]
+        wanted = self.lines if keys is None else [line for key in keys if (line := key_line(key)) in self.lines]
         files: dict[str, KnownFile] = {}
         for line in wanted:
-            key = _key_of(line)
+            key = key_of_line(line)
             for name, (size, changed, inode, content_hash) in json.loads(self.lines[line]).items():
                 files[name] = KnownFile((size, changed, inode), content_hash, key)
         return files
@@ -80,9 +80,9 @@ class Memo:
         by_key: dict[RecordKey, dict[str, list[int | str]]] = {}
         for name, file in files.items():
             by_key.setdefault(file.key, {})[name] = [*file.status, file.content_hash]
-        gone = set() if keys is None else {_key_line(key) for key in keys}
+        gone = set() if keys is None else {key_line(key) for key in keys}
         kept = {} if keys is None else {line: told for line, told in self.lines.items() if line not in gone}
-        made = {_key_line(key): json.dumps(found).encode() for key, found in by_key.items()}
+        made = {key_line(key): json.dumps(found).encode() for key, found in by_key.items()}
         return replace(self, lines=kept | made)
 
     def save(self, handle: int) -> None:
@@ -102,29 +102,32 @@ def _seal(head: Mapping[str, Any]) -> str:
     return json_hash([head["store"], head["form"], head["schema"], head["digest"]])
 
 
-def _key_line(key: RecordKey) -> bytes:
+def key_line(key: RecordKey) -> bytes:
+    """Encodes a key."""
     day = key.eval_date.isoformat() if key.eval_date else None
     return json.dumps([key.suite, key.model_version, day]).encode()
 
 
-def _key_of(line: bytes) -> RecordKey:
+def key_of_line(line: bytes) -> RecordKey:
+    """Decodes a key."""
     suite, model_version, day = json.loads(line)
     return RecordKey(suite, model_version, date.fromisoformat(day) if day else None)
 
 
 def is_as_published(store: Path) -> bool:
     """Whether the store file is the one that was published last; also true if no memo exists."""
-    memo = _memo_of(store)
+    memo = published_memo(store)
     return memo is None or memo.store == store_status(store)
 
 
 def form_of(store: Path) -> int | None:
     """Returns the `ddl.FORMAT` of the code that published last; None if no memo exists."""
-    memo = _memo_of(store)
+    memo = published_memo(store)
     return None if memo is None else memo.form
 
 
-def _memo_of(store: Path) -> Memo | None:
+def published_memo(store: Path) -> Memo | None:
+    """Returns the memo; None if there is none, or a publisher is at work."""
     try:
         with store.with_name(f"{store.name}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

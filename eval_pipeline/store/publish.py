@@ -6,65 +6,33 @@ over the store. Programs that have the old file open keep a consistent old snaps
 
 import fcntl
 import shutil
-import time
 from collections.abc import Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.store.catalog import leaving
 from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
-from eval_pipeline.store.durable import fsync_path, locked, no_room, no_room_text, replace_durably, write_error
+from eval_pipeline.store.durable import fsync_path, replace_durably
 from eval_pipeline.store.engine import engine
+from eval_pipeline.store.form import FILE, catalog_folder, store_form
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
+from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.snapshot import opened
 from eval_pipeline.store.tables import all_tables
 
-if TYPE_CHECKING:
-    import duckdb
-
 _FICLONE = 0x40049409
 _COMPACT_ABOVE = 0.4
 _LOCK_SECONDS = 600.0
-# Memory limits for DuckDB, tried in turn. It collects thousands of rows before it writes them: the first limit suffices
-# for prompts of 10 KB, the second is needed for prompts of 100 KB.
-_MEMORY_MB = (64, 512)
-
-
-@dataclass(frozen=True, slots=True)
-class Published:
-    """The result of publishing.
-
-    Attributes:
-        path: the store.
-        tables: names of the tables whose rows changed, in the store's order; empty if it was up to date.
-        partitions_replaced: number of (table, key) pairs whose rows were added or replaced.
-        partitions_removed: number of (table, key) pairs whose rows were removed because their files are gone.
-        rows: number of rows added.
-        full: whether the store was rebuilt from the record.
-        compacted: whether free blocks were removed from the file.
-        seconds: wall time, including waiting for another publisher.
-        note: why the store was rebuilt without being asked to; otherwise empty.
-        left_out: refused partitions with the reasons; the store keeps their previous rows, if any.
-    """
-
-    path: Path
-    tables: tuple[str, ...] = ()
-    partitions_replaced: int = 0
-    partitions_removed: int = 0
-    rows: int = 0
-    full: bool = False
-    compacted: bool = False
-    seconds: float = 0.0
-    note: str = ""
-    left_out: tuple[tuple[RecordKey, str], ...] = ()
+_MEMORY_MB = MEMORY_MB
 
 
 def publish(
@@ -98,7 +66,7 @@ def publish(
             then unchanged.
     """
     gate = Gate(refuse, (changed or ()) if trusted is None else trusted)
-    publisher = _Publisher(record, out, track_tables, gate, erase=erase)
+    publisher = _publisher()(record, out, track_tables, gate, erase=erase)
     return publisher.run(changed, full=False, lock_seconds=lock_seconds)
 
 
@@ -111,53 +79,33 @@ def publish_full(
     lock_seconds: float = _LOCK_SECONDS,
 ) -> Published:
     """Rebuilds the published store from the record alone. Arguments and errors are those of `publish`."""
-    return _Publisher(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
+    return _publisher()(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
 
 
-class _Publisher:
+def _publisher() -> type[Publisher]:
+    """Returns what publishes in the form that the environment names."""
+    if store_form() == FILE:
+        return _FilePublisher
+    from eval_pipeline.store.catalog.publisher import CatalogPublisher
+
+    return CatalogPublisher
+
+
+class _FilePublisher(Publisher):
     def __init__(
         self, record: Record, out: Path, track_tables: Sequence[Table], gate: Gate, *, erase: bool = False
     ) -> None:
-        self._record = record
-        self._erase = erase
-        self._gate = gate
-        self._out = out
-        self._new = out.with_name(f"{out.name}.new")
+        super().__init__(record, out, track_tables, gate, erase=erase)
         self._compact = out.with_name(f"{out.name}.new.compact")
-        self._workspace = out.with_name(f"{out.name}.new.migrated")
-        self._track_tables = track_tables
         self._schema = schema_sql(track_tables)
         self._schema_hash = schema_hash(self._schema)
-
-    def run(self, changed: Collection[RecordKey] | None, *, full: bool, lock_seconds: float) -> Published:
-        started = time.monotonic()
-        with locked(self._out.with_name(f"{self._out.name}.lock"), lock_seconds) as lock:
-            try:
-                published = self._publish_settled(lock, changed, full=full)
-            except OSError as error:
-                raise write_error(self._out, error) from error
-        return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
-
-    def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        """Publishes, leaving out partitions that are being written at the same time."""
-        while True:
-            try:
-                return self._publish(lock, changed, full=full)
-            except _MovedError as error:
-                # Every repetition leaves out more partitions, so the loop ends.
-                self._gate.close(error.keys, "was being written while it was published")
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         memo = Memo.load(lock)
         store = store_status(self._out)
         if full or store is None:
             return self._rebuild(lock, "")
-        if memo is not None and memo.form > FORMAT:
-            # If this version rebuilt the store, the newer one would rebuild it again, and so on forever.
-            raise StoreError(
-                f"{self._out} was made by a newer eval-pipeline; publish with that version, or run `eval-pipeline "
-                "publish --full` to rebuild it with this one"
-            )
+        self._refuse_newer(memo, FORMAT)
         if memo is None or memo.store != store:
             return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
         if memo.schema != self._schema_hash:
@@ -182,7 +130,7 @@ class _Publisher:
                 memo.save(lock)
                 return Published(self._out)
             result = self._write(lock, listing, changes, memo, fresh=False)
-        except _UnusableError as error:
+        except UnusableError as error:
             return self._rebuild(lock, f"{self._out.name} was damaged ({error})")
         finally:
             self._clear()
@@ -196,7 +144,7 @@ class _Publisher:
             changes = listing.changes({}, now, self._workspace)
             memo = Memo((0, 0), FORMAT, self._schema_hash, {}).with_known(now)
             result = self._write(lock, listing, changes, memo, fresh=True)
-        except _UnusableError as error:
+        except UnusableError as error:
             raise StoreError(f"cannot publish to {self._out}: {error}") from error
         finally:
             self._clear()
@@ -205,10 +153,16 @@ class _Publisher:
     def _write(self, lock: int, listing: Listing, changes: Sequence[Change], memo: Memo, *, fresh: bool) -> Published:
         """Applies the changes to a copy and renames it over the store; `memo` describes the result."""
         changes = ordered(changes, self._track_tables)
-        rows, target = self._write_aside(changes, fresh=fresh)
+        write = partial(self._write_within, changes, fresh=fresh)
+        rows, target = self._with_memory(_MEMORY_MB, write)
         if moved := listing.moved():
-            raise _MovedError(moved)
+            raise MovedError(moved)
+        had_catalog = catalog_folder(self._out).is_dir()
+        if had_catalog:
+            leaving.before_replacing(self._out)
         self._put_in_place(target)
+        if had_catalog:
+            leaving.after_replacing(self._out)
         status = store_status(self._out)
         if status is not None:
             replace(memo, store=status).save(lock)
@@ -222,25 +176,8 @@ class _Publisher:
             compacted=target == self._compact,
         )
 
-    def _write_aside(self, changes: Sequence[Change], *, fresh: bool) -> tuple[int, Path]:
-        """Writes the changes with as little memory as possible.
-
-        Returns the number of rows added and the file written.
-        """
-        import duckdb
-
-        try:
-            for memory_mb in _MEMORY_MB:
-                try:
-                    return self._write_within(memory_mb, changes, fresh=fresh)
-                except duckdb.Error as error:
-                    if not _lacks_memory(error):
-                        raise
-            return self._write_within(None, changes, fresh=fresh)
-        except duckdb.Error as error:
-            raise self._explained(error) from error
-
-    def _write_within(self, memory_mb: int | None, changes: Sequence[Change], *, fresh: bool) -> tuple[int, Path]:
+    def _write_within(self, changes: Sequence[Change], memory_mb: int | None, *, fresh: bool) -> tuple[int, Path]:
+        """Writes the changes; returns the number of rows added and the file written."""
         self._clear_files()
         if fresh:
             with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
@@ -274,33 +211,6 @@ class _Publisher:
         for path in self._out.parent.glob(f"{self._out.name}.new*"):
             with suppress(OSError):  # the workspace is a folder, which unlink cannot remove
                 path.unlink()
-
-    def _explained(self, error: "duckdb.Error") -> Exception:
-        message = (str(error).splitlines() or [""])[0]
-        if no_room_text(str(error)):
-            return no_room(self._out)
-        if _lacks_memory(error):
-            return StoreError(f"this machine's memory is too small to publish to {self._out} ({message})")
-        return _UnusableError(message)
-
-
-def _lacks_memory(error: "duckdb.Error") -> bool:
-    """Whether the memory limit was reached; during a commit, DuckDB raises a different exception for it."""
-    import duckdb
-
-    return isinstance(error, duckdb.OutOfMemoryException) or "failed to pin block" in str(error)
-
-
-class _UnusableError(Exception):
-    """DuckDB cannot use the store file, which is damaged, or rejects the new rows."""
-
-
-class _MovedError(Exception):
-    """Files of these partitions were written while they were read."""
-
-    def __init__(self, keys: Collection[RecordKey]) -> None:
-        super().__init__(keys)
-        self.keys = keys
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.store.ddl import FORMAT, text
+from eval_pipeline.store.form import catalog_folder
 from eval_pipeline.store.memo import form_of
 
 if TYPE_CHECKING:
@@ -44,10 +45,20 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         # connection is open, a new one would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
+        if catalog_folder(path).is_dir():
+            from eval_pipeline.store.catalog.reading import allow_parts
+
+            reads_parts = allow_parts(connection, path)
+        else:
+            reads_parts = False
         connection.execute("SET enable_external_access = false")
-        # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
-        connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
+        if not reads_parts:
+            # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
+            connection.execute("SET disabled_filesystems = 'LocalFileSystem'")
         connection.execute("SET lock_configuration = true")
+    except StoreError:
+        connection.close()
+        raise
     except duckdb.Error as error:
         connection.close()
         raise _unreadable(path, error) from error
@@ -66,6 +77,10 @@ def run_query(path: Path, sql: str) -> pa.Table:
 
     connection = connect_read_only(path)
     try:
+        if catalog_folder(path).is_dir():
+            from eval_pipeline.store.catalog.reading import refuse_writing
+
+            refuse_writing(connection, sql)
         relation = connection.sql(sql)
         rows = pa.table({}) if relation is None else relation.to_arrow_table()
     except (duckdb.SerializationException, duckdb.IOException) as error:

@@ -1,6 +1,6 @@
 """SQL operations on the unpublished copy of the store that is being updated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import groupby
 from pathlib import Path
@@ -32,7 +32,7 @@ _MANY_ROWS = 100_000
 _FILES_A_STATEMENT = 200
 _ROWS_A_LOOK_UP = 20_000
 """Bounds the memory of one look-up of shared rows in many files; one for each file would scan the store as often."""
-_PLACE = "place of the file"
+PLACE = "place of the file"
 """Column that DuckDB adds when it reads several files; no column of ours has this name."""
 _COMPACT_FROM_BLOCKS = 32
 
@@ -147,12 +147,12 @@ class Snapshot:
             columns += f", map(?::VARCHAR[], ?::BOOLEAN[])[model_version] AS {SIMULATED.name}"
             known += self.execute("SELECT list(model_version), list(simulated) FROM model_versions")[0]
         if RUN_ID in added:
-            columns += f", map(?::VARCHAR[], ?::VARCHAR[])[{quoted(_PLACE)}] AS {RUN_ID.name}"
+            columns += f", map(?::VARCHAR[], ?::VARCHAR[])[{quoted(PLACE)}] AS {RUN_ID.name}"
         for start in range(0, len(files), _FILES_A_STATEMENT):
             some = files[start : start + _FILES_A_STATEMENT]
             places = [str(file.place) for file in some]
             runs = [places, [file.run_id or None for file in some]] if RUN_ID in added else []
-            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false, filename = {text(_PLACE)})"
+            select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false, filename = {text(PLACE)})"
             rows += self._add(select, [*known, *runs, places], table, files)
         return rows
 
@@ -163,17 +163,8 @@ class Snapshot:
             added: int = self.execute(f"INSERT INTO {quoted(table.name)} BY NAME {select}", parameters)[0][0]
         except duckdb.ConversionException as error:
             self.execute("ROLLBACK")
-            raise self._not_json(table, files) or error from error
+            raise not_json(self.execute, table, files) or error from error
         return added
-
-    def _not_json(self, table: Table, files: Sequence[SourceFile]) -> StoreError | None:
-        """Returns an error that names the file and column with invalid JSON, which DuckDB's own error does not name."""
-        for file in files:
-            for column in (column.name for column in table.columns if column.type == "JSON"):
-                bad = f"FROM read_parquet(?, hive_partitioning = false) WHERE NOT json_valid({quoted(column)}) LIMIT 1"
-                if self.execute(f"SELECT 1 {bad}", [str(file.place)]):
-                    return StoreError(f"{file.relative} holds text that is not JSON in {column}; correct what wrote it")
-        return None
 
     def _insert_missing(self, table: Table, files: Sequence[SourceFile]) -> int:
         """Adds rows that are referred to and do not exist yet.
@@ -182,8 +173,8 @@ class Snapshot:
         files have the same row, the first one is taken.
         """
         unique = quoted(table.unique)
-        source = f"read_parquet(?, hive_partitioning = false, filename = {text(_PLACE)}, file_row_number = true)"
-        place = f"{{'file': list_position(?::VARCHAR[], {quoted(_PLACE)}), 'row': file_row_number}}"
+        source = f"read_parquet(?, hive_partitioning = false, filename = {text(PLACE)}, file_row_number = true)"
+        place = f"{{'file': list_position(?::VARCHAR[], {quoted(PLACE)}), 'row': file_row_number}}"
         select = (
             f"SELECT {_columns(table)} FROM {source} WHERE {place} IN ("
             f"SELECT min({place}) FROM {source} AS new "
@@ -256,6 +247,24 @@ def _looked_up_together(files: Sequence[SourceFile]) -> Iterator[Sequence[Source
         some.append(file)
     if some:
         yield some
+
+
+def not_json(
+    execute: Callable[[str, Sequence[object]], Sequence[object]], table: Table, files: Sequence[SourceFile]
+) -> StoreError | None:
+    """Returns an error that names the file and column with invalid JSON, which DuckDB's own error does not name.
+
+    Args:
+        execute: runs a statement with parameters and returns its rows.
+        table: the table that the files were loaded into.
+        files: the files.
+    """
+    for file in files:
+        for column in (column.name for column in table.columns if column.type == "JSON"):
+            bad = f"FROM read_parquet(?, hive_partitioning = false) WHERE NOT json_valid({quoted(column)}) LIMIT 1"
+            if execute(f"SELECT 1 {bad}", [str(file.place)]):
+                return StoreError(f"{file.relative} holds text that is not JSON in {column}; correct what wrote it")
+    return None
 
 
 def _columns(table: Table) -> str:

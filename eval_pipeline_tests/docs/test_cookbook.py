@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -43,9 +44,9 @@ def recipes() -> dict[str, Recipe]:
 RECIPES = recipes()
 
 
-@pytest.fixture(scope="session")
-def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store with two dates of two simulated model versions; made once, whatever the number of test workers."""
+@pytest.fixture(scope="session", params=["file", "catalog"])
+def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of that form, with two dates of two simulated model versions; made once for all test workers."""
     base = tmp_path_factory.getbasetemp()
     shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
     home = shared / "cookbook-home"
@@ -55,17 +56,33 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for day in DATES:
                 evaluate(home, day)
             (home / "done").touch()
+        if request.param == "catalog":
+            home = as_catalog(home)
     return home / "eval.duckdb"
 
 
+def as_catalog(home: Path) -> Path:
+    """Returns a home with the same record, published as a catalog."""
+    other = home.with_name("cookbook-catalog")
+    if not (other / "done").exists():
+        shutil.copytree(home / "record", other / "record")
+        done = call(other, "publish", EVAL_STORE="catalog")
+        assert done.returncode == 0, done.stderr
+        (other / "done").touch()
+    return other
+
+
 def evaluate(home: Path, day: str) -> None:
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "run", "--no-report"]
-    command += ["--suite", "finqa_sample", "--eval-date", day]
-    for name in MODEL_VERSIONS:
-        command += ["--model-version", name]
-    environment = {name: value for name, value in os.environ.items() if name != "EVAL_DATA"} | {"EVAL_HOME": str(home)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    asked = [word for name in MODEL_VERSIONS for word in ("--model-version", name)]
+    done = call(home, "run", "--no-report", "--suite", "finqa_sample", "--eval-date", day, *asked)
     assert done.returncode == 0, done.stderr
+
+
+def call(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", *arguments]
+    kept = {name: value for name, value in os.environ.items() if name not in {"EVAL_DATA", "EVAL_STORE"}}
+    environment = kept | {"EVAL_HOME": str(home)} | variables
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_the_cookbook_has_queries() -> None:

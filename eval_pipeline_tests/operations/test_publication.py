@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.publish import Published
+from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
 from eval_pipeline.workspace import unpublished

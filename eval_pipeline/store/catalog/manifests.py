@@ -1,0 +1,180 @@
+"""Manifests: which parts the store consists of, and which files of the record they were made from; one file a suite.
+
+A manifest is replaced as a whole. Its first line has a digest of the others, of which there is one for each key: the
+key, the files of the record, the parts.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
+from eval_pipeline.store.keys import RecordKey, folder_value
+from eval_pipeline.store.memo import KnownFile, key_line, key_of_line
+
+_OF_MODEL_VERSIONS = "model_versions"
+_ENDING = ".manifest"
+
+
+class DamagedManifestError(StoreError):
+    """A manifest is damaged, or of another schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A Parquet file of the store, with the rows of one table and key.
+
+    Attributes:
+        table: the published table.
+        name: the first 32 hexadecimal digits of the SHA-256 of its bytes.
+        rows: number of rows, at least 1.
+    """
+
+    table: str
+    name: str
+    rows: int
+
+    def path(self, parts: Path) -> Path:
+        """Returns its place below the folder of all parts."""
+        return parts / self.table / f"{self.name}.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """All manifests of a store.
+
+    Attributes:
+        lines: encoded key → its files and its parts, both encoded; only what is needed is decoded.
+    """
+
+    lines: Mapping[bytes, tuple[bytes, bytes]]
+
+    @classmethod
+    def load(cls, folder: Path, schema: str) -> "Manifests":
+        """Reads the manifests of a folder.
+
+        Args:
+            folder: the manifests.
+            schema: hash of the schema that the parts must have.
+
+        Raises:
+            DamagedManifestError: one is damaged, or is of another schema.
+        """
+        lines: dict[bytes, tuple[bytes, bytes]] = {}
+        for path in manifest_files(folder):
+            lines |= _decoded(path, path.read_bytes(), schema)
+        return cls(lines)
+
+    def known(self, keys: Collection[RecordKey] | None = None) -> dict[str, KnownFile]:
+        """Returns the files of the record that the parts were made from, by path, for the given keys or for all."""
+        wanted = self.lines if keys is None else [line for key in keys if (line := key_line(key)) in self.lines]
+        files: dict[str, KnownFile] = {}
+        for line in wanted:
+            key = key_of_line(line)
+            for name, (size, changed, inode, content_hash) in json.loads(self.lines[line][0]).items():
+                files[name] = KnownFile((size, changed, inode), content_hash, key)
+        return files
+
+    def parts_of(self, key: RecordKey) -> dict[str, Part]:
+        """Returns the parts of a key by table."""
+        found = json.loads(self.lines.get(key_line(key), (b"", b"{}"))[1])
+        return {table: Part(table, name, rows) for table, (name, rows) in found.items()}
+
+    def parts(self) -> dict[str, list[Part]]:
+        """Returns all parts by table, in the order of their keys."""
+        found: dict[str, list[Part]] = {}
+        for key in sorted(map(key_of_line, self.lines), key=RecordKey.order):
+            for table, part in self.parts_of(key).items():
+                found.setdefault(table, []).append(part)
+        return found
+
+    def replaced(
+        self,
+        files: Mapping[str, KnownFile],
+        keys: Collection[RecordKey] | None,
+        parts: Mapping[RecordKey, Mapping[str, Part | None]],
+    ) -> "Manifests":
+        """Returns manifests in which these files and parts replace those of the keys.
+
+        Args:
+            files: files of the record by path; the only ones of `keys`.
+            keys: the keys that `files` is about; None: all.
+            parts: by key and table the new parts, None where a table has no rows any more; others stay.
+        """
+        of_key: dict[RecordKey, dict[str, list[int | str]]] = {}
+        for name, file in sorted(files.items()):
+            of_key.setdefault(file.key, {})[name] = [*file.status, file.content_hash]
+        gone = self.lines.keys() if keys is None else {key_line(key) for key in keys}
+        lines = {line: told for line, told in self.lines.items() if line not in gone}
+        for key, found in of_key.items():
+            mine = self.parts_of(key) | dict(parts.get(key, {}))
+            named = {table: [part.name, part.rows] for table, part in sorted(mine.items()) if part is not None}
+            lines[key_line(key)] = (json.dumps(found).encode(), json.dumps(named).encode())
+        return Manifests(lines)
+
+    def texts(self, schema: str) -> dict[str, bytes]:
+        """Returns the contents of the manifests by file name."""
+        bodies: dict[str, list[bytes]] = {}
+        for line in sorted(self.lines):
+            bodies.setdefault(_file_name(key_of_line(line)), []).append(b"\t".join([line, *self.lines[line]]) + b"\n")
+        return {name: _encoded(b"".join(body), schema) for name, body in bodies.items()}
+
+
+def save(folder: Path, texts: Mapping[str, bytes]) -> None:
+    """Makes the manifests of a folder those given; each is replaced durably, and equal ones are left alone."""
+    make_folders(folder)
+    for name, text in texts.items():
+        target = folder / name
+        if target.exists() and target.read_bytes() == text:
+            continue
+        temporary = temporary_path(target)
+        temporary.write_bytes(text)
+        fsync_path(temporary)
+        replace_durably(temporary, target)
+    for path in manifest_files(folder):
+        if path.name not in texts:
+            path.unlink()
+            fsync_path(folder)
+
+
+def manifest_files(folder: Path) -> Iterator[Path]:
+    """Yields the manifests of a folder."""
+    yield from sorted(path for path in folder.glob(f"*{_ENDING}") if not path.name.startswith("."))
+
+
+def digests(texts: Mapping[str, bytes]) -> dict[bytes, bytes]:
+    """Returns a digest of each manifest by its name."""
+    return {name.encode(): hashlib.sha256(text).hexdigest()[:32].encode() for name, text in texts.items()}
+
+
+def _file_name(key: RecordKey) -> str:
+    return f"{_OF_MODEL_VERSIONS if key.suite is None else f'suite={folder_value(key.suite)}'}{_ENDING}"
+
+
+def _encoded(body: bytes, schema: str) -> bytes:
+    head = {"schema": schema, "digest": _digest(schema, body)}
+    return json.dumps(head).encode() + b"\n" + body
+
+
+def _decoded(path: Path, text: bytes, schema: str) -> dict[bytes, tuple[bytes, bytes]]:
+    head, _, body = text.partition(b"\n")
+    try:
+        found: dict[str, Any] = json.loads(head)
+        of_schema, digest = str(found["schema"]), found["digest"]
+        parted = [line.split(b"\t") for line in body.split(b"\n")[:-1]]
+        lines = {key: (files, parts) for key, files, parts in parted}
+    except (ValueError, KeyError, TypeError) as error:
+        raise DamagedManifestError(f"the manifest {path} is damaged") from error
+    if digest != _digest(of_schema, body):
+        raise DamagedManifestError(f"the manifest {path} is damaged")
+    if of_schema != schema:
+        raise DamagedManifestError("the tables have another schema now")
+    return lines
+
+
+def _digest(schema: str, body: bytes) -> str:
+    return hashlib.sha256(schema.encode() + b"\n" + body).hexdigest()

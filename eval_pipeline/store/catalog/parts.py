@@ -1,0 +1,202 @@
+"""Writes and verifies the parts of the store: the rows of one table and key, as they are published."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.changes import Change
+from eval_pipeline.store.ddl import quoted, text
+from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
+from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Column, Table
+from eval_pipeline.store.snapshot import PLACE, not_json
+
+if TYPE_CHECKING:
+    import duckdb
+
+FILES = "meta.files"
+"""The parts with the rows of `meta.files`, which have no table of their own."""
+Facts = Sequence[tuple[object, ...]]
+"""Rows of `meta.files`: table, source, suite, model version, date, path, content hash."""
+
+FILE_COLUMNS = {
+    "table_name": "VARCHAR", "source": "VARCHAR", "suite": "VARCHAR", "model_version": "VARCHAR", "eval_date": "DATE",
+    "path": "VARCHAR", "content_hash": "VARCHAR",
+}  # fmt: skip
+_SHORT_ROWS, _LONG_ROWS = 16_384, 2048
+"""Rows in a row group, of tables with short and with long texts; DuckDB keeps a group in memory."""
+_CHUNK = 1 << 20
+
+
+class PartWriter:
+    """Writes parts into a folder; a part appears whole or not at all.
+
+    Args:
+        connection: DuckDB with one thread, so that equal rows give equal bytes.
+        parts: the folder of all parts.
+    """
+
+    def __init__(self, connection: "duckdb.DuckDBPyConnection", parts: Path) -> None:
+        self._connection = connection
+        self._parts = parts
+        self._simulated: dict[str, bool] = {}
+
+    def write(self, change: Change, described: Part | None, referring: Part | None) -> Part | None:
+        """Writes the rows of a change; returns None if there are none.
+
+        Args:
+            change: what to write.
+            described: the part of `model_versions` with the model version of the rows.
+            referring: for a shared table, the part whose rows refer to its rows.
+
+        Raises:
+            StoreError: a JSON column holds something else, or not every row has arrived.
+        """
+        import duckdb
+
+        shared = change.table.key == "shared"
+        if not change.files or (shared and referring is None):
+            return None
+        if shared and referring is not None:
+            select, values = _referred_to(change, referring.path(self._parts))
+        else:
+            select, values = _published(change, self._is_simulated(described))
+        try:
+            part = self._write(change.table.name, select, values, _group(change.table))
+        except duckdb.ConversionException as error:
+            raise not_json(self._execute, change.table, change.files) or error from error
+        expected = sum(file.rows for file in change.files)
+        if not shared and (part.rows if part else 0) != expected:
+            raise StoreError(f"{change.files[0].relative}: not all of its {expected} rows could be published")
+        return part
+
+    def write_files(self, facts: Facts) -> Part | None:
+        """Writes the rows of `meta.files` of one key."""
+        columns = ", ".join(f"unnest(?::{kind}[]) AS {quoted(name)}" for name, kind in FILE_COLUMNS.items())
+        values = [list(column) for column in zip(*facts, strict=True)]
+        return self._write(FILES, f"SELECT {columns}", values, _SHORT_ROWS) if facts else None
+
+    def _is_simulated(self, described: Part | None) -> bool | None:
+        if described is None:
+            return None
+        if described.name not in self._simulated:
+            place = str(described.path(self._parts))
+            ((found,),) = self._execute("SELECT simulated FROM read_parquet(?)", [place])
+            self._simulated[described.name] = bool(found)
+        return self._simulated[described.name]
+
+    def _write(self, table: str, select: str, values: Sequence[object], group: int) -> Part | None:
+        make_folders(self._parts / table)
+        temporary = temporary_path(self._parts / table / "part.parquet")
+        options = f"FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE {group}, USE_TMP_FILE false"
+        try:
+            ((rows,),) = self._execute(f"COPY ({select}) TO {text(str(temporary))} ({options})", values)
+            return self._in_place(temporary, table, rows) if rows else None
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _in_place(self, temporary: Path, table: str, rows: int) -> Part:
+        if _rows(temporary) != rows:
+            raise StoreError(f"{temporary} was not written completely; publish again")
+        fsync_path(temporary)
+        temporary.chmod(temporary.stat().st_mode & ~0o222)
+        part = Part(table, digest(temporary), rows)
+        target = part.path(self._parts)
+        if not target.exists() or digest(target) != part.name:
+            replace_durably(temporary, target)
+        return part
+
+    def _execute(self, sql: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, list(values)).fetchall()
+
+
+def digest(path: Path) -> str:
+    """Returns the name that a part with these bytes has."""
+    found = hashlib.sha256()
+    with path.open("rb") as file:
+        while data := file.read(_CHUNK):
+            found.update(data)
+    return found.hexdigest()[:32]
+
+
+def wrong(part: Part, parts: Path) -> str:
+    """Returns what is wrong with a part on the disk; empty if nothing is."""
+    path = part.path(parts)
+    try:
+        if digest(path) != part.name:
+            return f"{path} is damaged"
+        return "" if _rows(path) == part.rows else f"{path} has other rows than its manifest says"
+    except FileNotFoundError:
+        return f"{path} is missing"
+    except (OSError, pa.ArrowException) as error:
+        return f"{path} cannot be read ({error})"
+
+
+def _rows(path: Path) -> int:
+    found: int = pq.read_metadata(path).num_rows
+    return found
+
+
+def _published(change: Change, simulated: bool | None) -> tuple[str, list[object]]:
+    """Returns what selects the rows of a table, with the columns that publishing adds."""
+    values: list[object] = []
+    places = [str(file.place) for file in change.files]
+
+    def columns() -> Iterator[str]:
+        for column in change.table.published_columns:
+            if column == SIMULATED and column in change.table.columns_of_publishing:
+                values.append(simulated)
+                yield f"?::BOOLEAN AS {column.name}"
+            elif column == RUN_ID and column in change.table.columns_of_publishing:
+                values.extend([places, [file.run_id or None for file in change.files]])
+                yield f"map(?::VARCHAR[], ?::VARCHAR[])[{quoted(PLACE)}] AS {column.name}"
+            else:
+                yield _typed(column)
+
+    select = ", ".join(columns())
+    return (
+        f"SELECT {select} FROM read_parquet(?, hive_partitioning = false, filename = {text(PLACE)})",
+        [*values, places],
+    )
+
+
+def _referred_to(change: Change, referring: Path) -> tuple[str, list[object]]:
+    """Returns what selects the rows of a shared table that its key refers to, each once."""
+    table, places = change.table, [str(file.place) for file in change.files]
+    columns = ", ".join(map(_typed, table.published_columns))
+    return (
+        f"SELECT {columns} FROM ({once(table, 'read_parquet(?, {options})')}) "
+        f"WHERE {quoted(table.unique)} IN (SELECT {quoted(table.unique)} FROM read_parquet(?))",
+        [places, places, str(referring)],
+    )
+
+
+def once(table: Table, source: str) -> str:
+    """Returns SQL that selects each row of a shared table once, from files in which it may be several times.
+
+    It joins places of rows (file and row number) instead of rows, because rows may be large.
+
+    Args:
+        table: the shared table.
+        source: the table function, with `{options}` where it takes more options.
+    """
+    options = f"hive_partitioning = false, filename = {text(PLACE)}, file_row_number = true"
+    columns = ", ".join(f"p.{quoted(column.name)}" for column in table.published_columns)
+    place, read = f"{{'file': p.{quoted(PLACE)}, 'row': p.file_row_number}}", source.format(options=options)
+    return (
+        f"SELECT {columns} FROM {read} AS p WHERE {place} IN "
+        f"(SELECT min({place}) FROM {read} AS p GROUP BY p.{quoted(table.unique)})"
+    )
+
+
+def _typed(column: Column) -> str:
+    return f"{quoted(column.name)}::{column.type} AS {quoted(column.name)}"
+
+
+def _group(table: Table) -> int:
+    return _LONG_ROWS if any(column.long for column in table.columns) else _SHORT_ROWS

@@ -1,0 +1,126 @@
+"""Removes parts that the store no longer has, but not while a program has a catalog open that reads them.
+
+DuckDB locks a catalog that it has open (by fcntl). A catalog that is replaced therefore stays reachable in `retired/`,
+with a list of the parts that were dropped with it, until nobody has it open. Its readers may also need the parts that
+were dropped later.
+"""
+
+import fcntl
+import json
+import os
+import time
+import weakref
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_pipeline.store.durable import fsync_path, make_folders
+
+if TYPE_CHECKING:
+    import duckdb
+
+_OPENING_S = 60.0
+"""How long a program may take between opening a catalog and locking it."""
+_UNKNOWN_S = 86_400.0
+"""How long a replaced catalog counts as open where its file cannot be kept, so that its locks cannot be seen."""
+_ours: Counter[tuple[int, int]] = Counter()
+"""Device and inode of the catalogs that this process has open, whose locks it cannot see."""
+
+
+def note_open(connection: "duckdb.DuckDBPyConnection", catalog: Path) -> None:
+    """Notes that a connection of this process reads the catalog, until the connection is gone."""
+    status = catalog.stat()
+    place = (status.st_dev, status.st_ino)
+    _ours[place] += 1
+    weakref.finalize(connection, _ours.subtract, [place])
+
+
+def retire(folder: Path, catalog: Path, dropped: Collection[str]) -> None:
+    """Keeps a catalog that is about to be replaced.
+
+    Args:
+        folder: the retired catalogs.
+        catalog: the catalog; it may be missing.
+        dropped: parts that only the catalog and older ones have, as `<table>/<name>`.
+    """
+    make_folders(folder)
+    number = max(_numbers(folder), default=0) + 1
+    _listed(folder, number).write_text(json.dumps(sorted(dropped)))
+    with suppress(OSError):  # no catalog, or a file system without hard links
+        os.link(catalog, _kept(folder, number))
+    fsync_path(_listed(folder, number))
+    fsync_path(folder)
+
+
+def sweep(parts: Path, retired: Path, named: Collection[str], *, erase: bool = False) -> None:
+    """Removes the parts that nobody needs; only for the holder of the publishers' lock.
+
+    Args:
+        parts: the folder of all parts.
+        retired: the retired catalogs.
+        named: what the manifests name, as `<table>/<name>`.
+        erase: remove parts that are not named even if they are being read.
+    """
+    needed = set(named)
+    open_since = False
+    for number in sorted(_numbers(retired)):
+        open_since = not erase and (open_since or _is_open(retired, number))
+        if open_since:
+            needed |= _dropped(retired, number)
+        else:
+            for path in (_kept(retired, number), _listed(retired, number)):
+                path.unlink(missing_ok=True)
+    for place in part_files(parts):
+        if place not in needed:
+            with suppress(FileNotFoundError):
+                (parts / place).with_suffix(".parquet").unlink()
+    for left in parts.glob("*/.*.tmp"):  # of a killed publisher
+        left.unlink()
+
+
+def part_files(parts: Path) -> list[str]:
+    """Returns the parts on the disk, as `<table>/<name>`."""
+    return [f"{path.parent.name}/{path.stem}" for path in parts.glob("*/*.parquet") if not path.name.startswith(".")]
+
+
+def _is_open(folder: Path, number: int) -> bool:
+    kept = _kept(folder, number)
+    age = time.time() - _listed(folder, number).stat().st_ctime
+    try:
+        status = kept.stat()
+    except FileNotFoundError:
+        return age < _UNKNOWN_S
+    # Whoever opens and closes a file loses all locks of its process on it, so one of our own is not looked at.
+    return age < _OPENING_S or _ours[status.st_dev, status.st_ino] > 0 or _is_locked(kept)
+
+
+def _is_locked(path: Path) -> bool:
+    try:
+        with path.open("r+b") as file:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
+
+
+def _numbers(folder: Path) -> Iterator[int]:
+    for path in folder.glob("*.json"):
+        if path.stem.isdecimal():
+            yield int(path.stem)
+
+
+def _dropped(folder: Path, number: int) -> set[str]:
+    try:
+        return set(json.loads(_listed(folder, number).read_text()))
+    except (OSError, ValueError):  # of a publisher that was killed before it had dropped anything
+        return set()
+
+
+def _kept(folder: Path, number: int) -> Path:
+    return folder / f"{number}.duckdb"
+
+
+def _listed(folder: Path, number: int) -> Path:
+    return folder / f"{number}.json"

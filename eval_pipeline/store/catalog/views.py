@@ -1,0 +1,106 @@
+"""The catalog: a DuckDB file whose views read the parts, with the tables, views, macros and comments of the store."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES, once
+from eval_pipeline.store.ddl import commented, quoted, schema_hash, schema_sql, text
+from eval_pipeline.store.engine import engine
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.snapshot import STORAGE_VERSION
+
+if TYPE_CHECKING:
+    import duckdb
+
+_CATALOG_FORMAT = 1
+"""Raise it when the same record would be published as other parts or views."""
+_BLOCK = 16_384
+"""Size of the file's blocks: its pieces are small, and a catalog is written at every publishing."""
+_PARTS = "SELECT parts FROM store.meta.catalog"
+
+
+def catalog_hash(track_tables: Sequence[Table]) -> str:
+    """Returns a hash that changes with the schema, the form of the parts or the publishing rules."""
+    return schema_hash(f"catalog {_CATALOG_FORMAT}\n{schema_sql(track_tables)}")
+
+
+def write_catalog(
+    target: Path,
+    track_tables: Sequence[Table],
+    parts: Mapping[str, Sequence[Part]],
+    folder: Path,
+    memory_mb: int | None = None,
+) -> None:
+    """Writes the catalog over these parts.
+
+    Args:
+        target: the file; replaced if it exists.
+        track_tables: the tables of the tracks.
+        parts: the parts of each table, in the order of their rows.
+        folder: the folder of all parts.
+        memory_mb: memory limit of DuckDB.
+    """
+    target.unlink(missing_ok=True)
+    made = "".join(_meta(parts, folder))
+    sql = schema_sql(track_tables, made, lambda table: _view(table, parts.get(table.name, ()), folder))
+    with engine(target, memory_mb) as connection:
+        options = f"BLOCK_SIZE {_BLOCK}, STORAGE_VERSION {text(STORAGE_VERSION)}"
+        connection.execute(f"ATTACH {text(str(target))} AS store ({options}); USE store")
+        connection.execute(f"PRAGMA disable_optimizer; BEGIN; {sql}; COMMIT; PRAGMA enable_optimizer")
+        connection.execute("INSERT INTO meta.store VALUES (?)", [catalog_hash(track_tables)])
+        connection.execute("INSERT INTO meta.catalog VALUES (?)", [str(folder)])
+        connection.execute("CHECKPOINT; USE memory; DETACH store")
+    give_back_memory()
+
+
+def parts_folder(connection: "duckdb.DuckDBPyConnection") -> Path | None:
+    """Returns the folder of the parts that an attached store reads; None if it is no catalog."""
+    import duckdb
+
+    try:
+        found = connection.execute(_PARTS).fetchone()
+    except duckdb.CatalogException:
+        return None
+    return Path(found[0]) if found else None
+
+
+def _meta(parts: Mapping[str, Sequence[Part]], folder: Path) -> Iterator[str]:
+    yield "CREATE SCHEMA meta; CREATE TABLE meta.store (schema_hash VARCHAR);"
+    yield "CREATE TABLE meta.catalog (parts VARCHAR);"
+    yield f"CREATE VIEW meta.files AS {_rows(FILE_COLUMNS, _files(parts.get(FILES, ()), folder))};"
+
+
+def _view(table: Table, parts: Sequence[Part], folder: Path) -> Iterator[str]:
+    """Yields what creates the view in a table's place."""
+    read = _files(parts, folder)
+    if table.key == "shared" and read:
+        select = once(table, read)
+    else:
+        select = _rows({column.name: column.type for column in table.published_columns}, read)
+    yield f"CREATE VIEW {quoted(table.name)} AS {select};"
+    yield from commented("VIEW", table)
+
+
+def _rows(columns: Mapping[str, str], read: str) -> str:
+    if not read:
+        return f"SELECT {', '.join(f'NULL::{kind} AS {quoted(name)}' for name, kind in columns.items())} WHERE false"
+    # Qualified, since a parameter of a macro hides columns of its name also in the views that it reads.
+    named = ", ".join(f"p.{quoted(name)}" for name in columns)
+    return f"SELECT {named} FROM {read.format(options='hive_partitioning = false')} AS p"
+
+
+def _files(parts: Sequence[Part], folder: Path) -> str:
+    """Returns the table function that reads the parts, with `{options}` for more; empty if there are none.
+
+    The folder is named once and not for each part, which makes large catalogs three times as small.
+    """
+    if not parts:
+        return ""
+    before, after = text(f"{folder / parts[0].table}/").replace("{", "{{").replace("}", "}}"), "'.parquet'"
+    # Parts without key columns may be those of several keys.
+    names = text(" ".join(dict.fromkeys(part.name for part in parts)))
+    places = f"{before} || replace({names}, ' ', {after} || chr(31) || {before}) || {after}"
+    return f"read_parquet(string_split({places}, chr(31)), {{options}})"
