@@ -8,8 +8,9 @@ import argparse
 import asyncio
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 
 from benchmarks import model_calls, reports, sandbox
@@ -32,20 +33,20 @@ class Figure:
     note: str = ""
 
 
-def told(figures: Sequence[Figure]) -> str:
-    """The figures as a Markdown table."""
-    lines = ["| what | today | aim | today / aim | |", "|---|---|---|---|---|"]
-    for figure in figures:
-        aim = f"{figure.aim:g} {figure.unit}"
-        if figure.value is None:
-            cells = [figure.what, "not measured", aim, "", figure.note]
-        else:
-            ratio = figure.value / figure.aim
-            verdict = "reached" if ratio <= 1 else "**missed**"
-            today = f"{figure.value:.3g} {figure.unit}"
-            cells = [figure.what, today, aim, f"{ratio:.2f}", "; ".join(filter(None, [verdict, figure.note]))]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+HEAD = "| what | today | aim | today / aim | |\n|---|---|---|---|---|"
+
+
+def row(figure: Figure) -> str:
+    """The figure as a row of a Markdown table."""
+    aim = f"{figure.aim:g} {figure.unit}"
+    if figure.value is None:
+        cells = [figure.what, "not measured", aim, "", figure.note]
+    else:
+        ratio = figure.value / figure.aim
+        verdict = "reached" if ratio <= 1 else "**missed**"
+        today = f"{figure.value:.3g} {figure.unit}"
+        cells = [figure.what, today, aim, f"{ratio:.2f}", "; ".join(filter(None, [verdict, figure.note]))]
+    return f"| {' | '.join(cells)} |"
 
 
 def whole_runs(repeats: int) -> Iterator[Figure]:
@@ -124,14 +125,24 @@ ELSEWHERE = (
 )
 
 
+def measured(name: str, repeats: int) -> Iterator[Figure]:
+    """The figures of one kind; what fails must not hide the others."""
+    try:
+        yield from MEASURES[name](repeats)
+    except SystemExit as error:
+        yield Figure(name, None, nan, "", f"failed: {' '.join(str(error).split())}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--only", action="append", choices=list(MEASURES), help="repeat it for several (default: all)")
     chosen = parser.parse_args()
     before = fixed_work_s()
-    figures = [figure for name in chosen.only or MEASURES for figure in MEASURES[name](chosen.repeats)]
-    print(told(figures))
+    print(HEAD)
+    for name in chosen.only or MEASURES:
+        for figure in measured(name, chosen.repeats):
+            print(row(figure), flush=True)
     print(f"fixed work on this machine: {before:.2f} CPU s before, {fixed_work_s():.2f} after. {ELSEWHERE}")
 
 

@@ -137,18 +137,37 @@ class StatePostgres:
             session.execute(f"CREATE DATABASE {name} TEMPLATE template0")
         return self.url(name)
 
-    def start(self) -> None:
-        """Starts it, and returns when it answers."""
+    def start(self, *more: str) -> None:
+        """Starts it with more settings, and returns when it answers."""
         quick = (
             "fsync=off full_page_writes=off shared_buffers=16MB max_connections=60 listen_addresses=127.0.0.1".split()
         )
-        told = (*quick, f"port={self.port}", f"unix_socket_directories={self.folder}")
+        told = (*quick, f"port={self.port}", f"unix_socket_directories={self.folder}", *more)
         settings = [word for setting in told for word in ("-c", setting)]
         command = _as_nobody(("postgres", "-D", str(self.folder / "data"), *settings))
         self._serving = _serving(
             command, self.folder / "log", lambda: psycopg.connect(self.url()).close(), signal.SIGINT
         )
         self.process = self._serving.__enter__()
+
+    def restart_with_certificate(self, name: str) -> Path:
+        """Starts it again with TLS, as a server of that name; returns its root certificate."""
+        root, key = self.folder / "root.crt", self.folder / "server.key"
+        made = (
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "2",
+            "-subj",
+            f"/CN={name}",
+            "-addext",
+            f"subjectAltName=DNS:{name}",
+        )
+        _run("openssl", "req", "-x509", *made, "-keyout", str(key), "-out", str(root))
+        self.stop()
+        self.start("ssl=on", f"ssl_cert_file={root}", f"ssl_key_file={key}")
+        return root
 
     def stop(self) -> None:
         """Ends it, with the sessions that are open."""

@@ -2,10 +2,13 @@
 
 from collections.abc import Sequence
 
+PROCESSES = "process/"
+"""How the names of leases of processes begin."""
+
 
 def process_name(process: str) -> str:
     """Returns the name of the lease of a process, which is named by host, process id and start time."""
-    return f"process/{process}"
+    return f"{PROCESSES}{process}"
 
 
 def lock_name(parts: Sequence[str]) -> str:

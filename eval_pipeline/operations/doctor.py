@@ -12,6 +12,7 @@ from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
+from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
@@ -20,6 +21,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
+from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.unpublished import lag
@@ -56,6 +58,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _servers,
         _cluster,
         _keys,
+        _database,
         _journal,
         _record,
         _figures,
@@ -175,6 +178,19 @@ def _keys(_: Workspace) -> Iterator[Finding]:
 
     for name in dict.fromkeys(traits.key_variable for traits in all_traits().values() if traits.key_variable):
         yield Finding(f"key {name}", True, "set" if os.environ.get(name) else "not set")
+
+
+def _database(workspace: Workspace) -> Iterator[Finding]:
+    leases = database_leases()
+    if leases is None:
+        return
+    at_work = [name.removeprefix(PROCESSES) for name in leases.held(PROCESSES)]
+    text = f"{leases.address}: " + (
+        "; ".join(f"process {name} is at work" for name in sorted(at_work)) or "nobody is at work"
+    )
+    if workspace.home.journal.exists():
+        text += f"; {workspace.home.journal} is not read beside it"
+    yield Finding("database", True, text)
 
 
 def _journal(workspace: Workspace) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
+import psycopg
 import pytest
 
 from eval_pipeline.database.leases import LEASE_S
@@ -35,12 +36,14 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> None:
 class Host:
     """A run on a host of its own."""
 
+    MODULE = "eval_pipeline_tests.database.host"
+
     def __init__(self, name: str, lab: Lab) -> None:
         self.log = lab.home.root.parent / f"{name}.log"
         with self.log.open("ab") as log:
             place = (str(lab.home.root), str(lab.home.data))
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "eval_pipeline_tests.database.host", name, *place],
+                [sys.executable, "-m", self.MODULE, name, *place],
                 cwd=ROOT, env=os.environ | lab.environment, stdout=log, stderr=log,
             )  # fmt: skip
 
@@ -158,3 +161,44 @@ def test_twenty_hosts_are_killed(database_url: str, tmp_path: Path) -> None:
 def test_the_database_is_killed_twenty_times(database_url: str, state_server: StatePostgres, tmp_path: Path) -> None:
     for seed in range(5):
         kill_postgres(tmp_path / str(seed), state_server, kills=4, seed=seed)
+
+
+class CommandLine(Host):
+    """`eval-pipeline run` on a host of its own, with Dagster."""
+
+    MODULE = "eval_pipeline_tests.database.command_line"
+
+
+@pytest.mark.soak
+def test_the_command_line_outlives_restarts_of_the_database(
+    database_url: str, state_server: StatePostgres, tmp_path: Path
+) -> None:
+    rng = Random(7)
+    with two_homes(tmp_path) as (server, a, _):
+        host = CommandLine("host-a", a)
+        for moment in (8, 30, 55, QUESTIONS):
+            until(lambda moment=moment: len(server.log) >= moment or host.process.poll() is not None, host)
+            state_server.kill()
+            time.sleep(2 * rng.random())
+            state_server.start()
+        assert host.wait() == 0, host.said()
+        assert charged(server) == dict.fromkeys(charged(server), 1)
+        assert len(charged(server)) == QUESTIONS
+        assert STATE_PASSWORD not in host.said()
+
+
+@pytest.mark.soak
+def test_a_run_of_a_host_that_was_killed_is_marked_as_failed_by_another(database_url: str, tmp_path: Path) -> None:
+    with two_homes(tmp_path) as (server, a, b):
+        first = CommandLine("host-a", a)
+        until(lambda: len(server.log) >= 8, first)
+        first.send(signal.SIGKILL)
+        first.wait()
+        time.sleep(1.5 * LEASE)
+        second = CommandLine("host-b", b)
+        assert second.wait() == 0, second.said()
+        assert charged(server).total() - len(charged(server)) <= CONCURRENCY * 4
+        assert len(charged(server)) == QUESTIONS
+    with psycopg.connect(database_url) as connection:
+        found = connection.execute("SELECT status, count(*) FROM runs GROUP BY 1 ORDER BY 1").fetchall()
+    assert found == [("FAILURE", 1), ("SUCCESS", 1)]

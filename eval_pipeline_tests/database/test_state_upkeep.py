@@ -1,12 +1,16 @@
 """What `doctor`, `prune` and `remove` do to a journal and judgements in the database."""
 
 import asyncio
+import os
+import shutil
+import socket
 import time
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 import pytest
+from sqlalchemy import create_engine, text
 
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.journal.codec import Asker, encode_response
@@ -14,7 +18,9 @@ from eval_pipeline.asking.journal.opening import checked_journal, open_journal, 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.database.address import DATABASE_URL, database_address
+from eval_pipeline.database.leases import open_leases
+from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.judge.cache import LIFE_S, JudgementCache, forget_expired, purge_judgements
 from eval_pipeline.judge.judgement import Judgement
 from eval_pipeline.operations import doctor
@@ -80,6 +86,22 @@ def test_doctor_and_scrub_tell_of_damage_and_repair_keeps_what_is_whole(database
     assert not any(STATE_PASSWORD in one.text for one in (found, mended, batches))
 
 
+def test_doctor_tells_who_is_at_work(database_url: str, lab: Lab) -> None:
+    def told() -> str:
+        (found,) = doctor._database(Workspace(lab.home))
+        assert found.fine and STATE_PASSWORD not in found.text
+        return found.text
+
+    assert told().endswith(": nobody is at work")
+    leases = open_leases()
+    assert leases is not None
+    leases.process()
+    lab.home.root.mkdir(exist_ok=True)
+    lab.home.journal.touch()
+    assert f"process {socket.gethostname()} {os.getpid()} " in told()
+    assert f"{lab.home.journal} is not read beside it" in told()
+
+
 def test_prune_removes_what_is_unused_and_old(database_url: str) -> None:
     filled()
 
@@ -143,6 +165,35 @@ def test_a_server_that_refuses_is_told_in_one_sentence_without_its_password(
     assert told.value.__cause__ is None
     (found,) = findings(lab)
     assert not found.fine and "wr0ng" not in found.text
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_beyond_this_machine_the_certificate_decides(
+    database_url: str, state_server: StatePostgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = state_server.restart_with_certificate("pg.example.org")
+    kept = tmp_path / "root.crt"
+    kept.write_bytes(root.read_bytes())
+
+    def called(name: str) -> str:
+        place = database_url.replace("127.0.0.1", name)
+        return f"{place}?hostaddr=127.0.0.1&sslmode=verify-full&sslrootcert={kept}"
+
+    try:
+        monkeypatch.setenv(DATABASE_URL, called("pg.example.org"))
+        filled(3)
+        assert checked_journal(NOWHERE) == (3, 0, "")
+        address = database_address()
+        assert address is not None
+        with create_engine(dagster_url(address)).connect() as connection:
+            assert connection.execute(text("SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()")).scalar()
+        monkeypatch.setenv(DATABASE_URL, called("other.example.org"))
+        with pytest.raises(StoreError, match=r"does not match host name") as told:
+            open_journal(NOWHERE)
+        assert STATE_PASSWORD not in str(told.value)
+    finally:
+        state_server.stop()
+        state_server.start()
 
 
 def test_tables_of_a_newer_version_are_refused(database_url: str) -> None:
