@@ -124,27 +124,30 @@ class Simulation:
             yield self.clock.timeout(seconds)
 
     def _compared(self, turns: int) -> Steps:
-        """All shards of an evaluation; as many at a time as there are workers."""
+        """All shards of an evaluation; as many at a time as there are workers, and second copies of the late ones."""
         work = turns * self.night.costs.comparing
         count = max(1, round(work / self.site.shard_s))
         shards = Shards(Ledger(count), work / count, self.clock.event())
         for _ in range(min(count, self.site.workers)):
             self.clock.process(self._lane(shards))
-        yield shards.whole  # not for the slower copies of what is done
+        while not shards.whole.triggered:
+            yield shards.whole | self.clock.timeout(shards.seconds / 2)
+            while len(shards.ledger.since) == count and (late := shards.ledger.next(self.clock.now)) is not None:
+                self.clock.process(self._shard(shards, late))
         yield from self._working(count * self.site.shard_overhead_s / 10)
 
     def _lane(self, shards: Shards) -> Steps:
-        """Hands one shard after the other to the workers until all are done, second copies of the late ones too."""
-        while not shards.ledger.finished:
-            task = shards.ledger.next(self.clock.now)
-            if task is None:
-                yield shards.whole | self.clock.timeout(shards.seconds / 2)
-                continue
-            self.outcome.shards += 1
-            slow = self.site.straggling_times if self.random.random() < self.site.straggling else 1.0
-            yield from self._done(shards.seconds * slow + self.site.shard_overhead_s)
-            shards.ledger.ended(task, self.clock.now)
-        if not shards.whole.triggered:
+        """Hands one shard after the other to the workers."""
+        while (task := shards.ledger.next(self.clock.now)) is not None:
+            yield from self._shard(shards, task)
+
+    def _shard(self, shards: Shards, task: int) -> Steps:
+        """One copy of a shard; the stage ends with the first copy of the last one."""
+        self.outcome.shards += 1
+        slow = self.site.straggling_times if self.random.random() < self.site.straggling else 1.0
+        yield from self._done(shards.seconds * slow + self.site.shard_overhead_s)
+        shards.ledger.ended(task, self.clock.now)
+        if shards.ledger.finished and not shards.whole.triggered:
             shards.whole.succeed()
 
     def _done(self, seconds: float, *, first: bool = False) -> Steps:

@@ -1,6 +1,5 @@
 """Leaving: what a removal takes, what it leaves, and that after a purge no byte of a response is found anywhere."""
 
-import hashlib
 import json
 import pkgutil
 import shutil
@@ -47,18 +46,7 @@ def places_of(home: Path, marker: str) -> list[str]:
 def _holds(path: Path, marker: str) -> bool:
     data = path.read_bytes()
     wide = (marker.encode(), marker.encode("utf-16-le"))
-    return any(text in data for text in wide) or _says(path, data, marker)
-
-
-def _says(path: Path, data: bytes, marker: str) -> bool:
-    """Looks once into files with the same bytes, as most are copies; a database of SQLite may have more beside it."""
-    key = hashlib.sha256(data).digest(), marker
-    if key not in _looked_into or data[:15] == b"SQLite format 3":
-        _looked_into[key] = any(marker in text for text in _texts(path, data))
-    return _looked_into[key]
-
-
-_looked_into: dict[tuple[bytes, str], bool] = {}
+    return any(text in data for text in wide) or any(marker in text for text in _texts(path, data))
 
 
 def _texts(path: Path, data: bytes) -> Iterator[str]:
