@@ -15,6 +15,7 @@ from eval_pipeline_tests.store.crashing import DIED
 from eval_pipeline_tests.store.samples import TRACKS, contents, filled, key_of, put_partition, put_suite
 
 
+@pytest.mark.soak
 def test_a_publisher_may_die_at_any_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVAL_STORE", "catalog")
     monkeypatch.setattr(sweeping, "_OPENING_S", 0.0)
