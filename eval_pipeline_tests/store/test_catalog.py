@@ -372,7 +372,9 @@ def test_queries_change_nothing_and_read_nothing_else(small: Path, sql: str) -> 
 def test_queries_may_explain_and_have_tables_of_their_own(small: Path) -> None:
     assert run_query(small, "EXPLAIN ANALYZE SELECT 1").num_rows == 1
     assert run_query(small, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
-    assert run_query(small, "SELECT 'COPY' AS \"copy\", 1 AS query -- COPY").to_pylist() == [{"copy": "COPY", "query": 1}]
+    assert run_query(small, "SELECT 'COPY' AS \"copy\", 1 AS query -- COPY").to_pylist() == [
+        {"copy": "COPY", "query": 1}
+    ]
     assert run_query(small, "PIVOT (SELECT 'a' AS a, 2 AS b) ON a USING sum(b)").num_rows == 1
     assert run_query(small, "DESCRIBE suites").num_rows == run_query(small, "SUMMARIZE suites").num_rows
 
