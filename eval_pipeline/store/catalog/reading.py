@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     import duckdb
 
 _READING = frozenset({
-    "ALTER", "ANALYZE", "CALL", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN", "INSERT", "MERGE_INTO", "MULTI", "SELECT",
-    "SET", "TRANSACTION", "UPDATE", "VACUUM",
+    "ALTER", "ANALYZE", "CALL", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN", "INSERT", "MERGE_INTO", "MULTI",
+    "SELECT", "SET", "TRANSACTION", "UPDATE", "VACUUM",
 })  # fmt: skip
 """Statements that reach no file but the parts; the others could write into their folder.
 
