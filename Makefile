@@ -10,8 +10,7 @@ DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev post
 # One worker more than cores, as some tests wait for children; two more for services, for which most of them wait.
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + $(1))) $(BIN)/python -m pytest
 TESTS = $(call PYTEST,1) -m "not soak and not services"
-# The longest first, so that nothing waits for it in the end.
-TESTS_OF_SERVICES = $(call PYTEST,2) -m "services and not soak" eval_pipeline_tests/browser/test_ui.py eval_pipeline_tests
+TESTS_OF_SERVICES = $(call PYTEST,2) -m "services and not soak"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-services check format dev bench soak debian clean

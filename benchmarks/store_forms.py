@@ -65,7 +65,7 @@ def publish(home: Path, form: str) -> tuple[int, float, int]:
         [sys.executable, "-c", PUBLISH, str(home)],
         env=os.environ | {"EVAL_STORE": form}, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    written, seconds, memory = done.stdout.split()
+    written, seconds, memory = done.stdout.splitlines()[-1].split()[-3:]
     return int(written), float(seconds), int(memory)
 
 

@@ -74,7 +74,8 @@ sys.addaudithook(_hear)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skips tests whose services are not installed, but on CI."""
+    """Skips tests whose services are not installed, but on CI. The longest come first: nothing waits for them then."""
+    items.sort(key=lambda item: not any(mark.kwargs.get("longest") for mark in item.iter_markers(MARK)))
     for item in items:
         missing = [name for name in _marked(item) if (needed := SERVICES[name].program) and program(needed) is None]
         if missing and not os.environ.get("CI"):

@@ -58,7 +58,7 @@ CHECKS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path})
   assetChecksOrError { ... on AssetChecks { checks { name partitionStatuses { ... on
   AssetCheckDefaultPartitionStatuses { succeededPartitions failedPartitions } } } } } } } }"""
 
-pytestmark = pytest.mark.services("browser", "ui")
+pytestmark = pytest.mark.services("browser", "ui", longest=True)
 
 
 @pytest.fixture

@@ -99,6 +99,14 @@ def test_alone_they_run_without_an_import_of_other_files(tmp_path: Path) -> None
     assert list(found) == ["test_marked"]
 
 
+def test_the_longest_come_first(tmp_path: Path) -> None:
+    (tmp_path / "test_z.py").write_text(
+        "import pytest\n@pytest.mark.services('dask', longest=True)\ndef test_long():\n    pass\n"
+    )
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    assert list(outcomes(tmp_path, "-m", "services", PATH=path)) == ["test_long", "test_marked"]
+
+
 def test_the_mark_may_be_that_of_a_fixture(tmp_path: Path) -> None:
     (tmp_path / "sub").mkdir()
     (tmp_path / "sub" / "conftest.py").write_text(PARAMETERS)

@@ -63,6 +63,8 @@ def _pairs(values: Floats, clusters: Integers) -> float:
 
 def _freedom(deviations: Floats, clusters: Integers) -> float:
     """By how much the squares of the asked clusters vary (Satterthwaite 1946), at most their number."""
+    if not len(deviations):
+        return 1.0
     _, codes = np.unique(clusters, return_inverse=True)
     squares = np.bincount(codes, deviations) ** 2
     noise = float(len(squares) * squares.var())

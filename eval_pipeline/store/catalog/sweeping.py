@@ -47,9 +47,9 @@ def retire(folder: Path, catalog: Path, dropped: Collection[str]) -> None:
     """
     make_folders(folder)
     number = max(_numbers(folder), default=0) + 1
-    _listed(folder, number).write_text(json.dumps(sorted(dropped)))
     with suppress(OSError):  # no catalog, or a file system without hard links
         os.link(catalog, _kept(folder, number))
+    _listed(folder, number).write_text(json.dumps(sorted(dropped)))
     fsync_path(_listed(folder, number))
     fsync_path(folder)
 
@@ -87,7 +87,10 @@ def part_files(parts: Path) -> list[str]:
 
 def _is_open(folder: Path, number: int) -> bool:
     kept = _kept(folder, number)
-    age = time.time() - _listed(folder, number).stat().st_ctime
+    try:
+        age = time.time() - _listed(folder, number).stat().st_ctime
+    except FileNotFoundError:  # its publisher was killed before it had dropped anything
+        return False
     try:
         status = kept.stat()
     except FileNotFoundError:
@@ -106,15 +109,13 @@ def _is_locked(path: Path) -> bool:
 
 
 def _numbers(folder: Path) -> Iterator[int]:
-    for path in folder.glob("*.json"):
-        if path.stem.isdecimal():
-            yield int(path.stem)
+    yield from {int(path.stem) for path in folder.glob("*.*") if path.stem.isdecimal()}
 
 
 def _dropped(folder: Path, number: int) -> set[str]:
     try:
         return set(json.loads(_listed(folder, number).read_text()))
-    except (OSError, ValueError):  # of a publisher that was killed before it had dropped anything
+    except (OSError, ValueError):  # as above
         return set()
 
 
