@@ -49,6 +49,7 @@ MACROS = (
     "explain_turn('finqa/c0#0', 'alpha')",
 )
 NEXT = dt.date(2026, 1, 6)
+COPYING = "COPY (SELECT 1) TO '{part}'"
 
 
 @pytest.fixture(autouse=True)
@@ -333,6 +334,22 @@ def test_another_form_is_made_anew_and_leaves_nothing(
         "EXPLAIN (ANALYZE) COPY (SELECT 1) TO '{part}'",
         "PREPARE p AS COPY (SELECT 1) TO '{part}'; EXECUTE p",
         "SELECT 1; COPY (SELECT 1) TO '{store}'",
+        "EXPLAIN (ANALYZE /*) SELECT 1 --*/) COPY (SELECT 1) TO '{part}'",
+        "/* EXPLAIN (*/ EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}' -- */ SELECT 1",
+        "WITH x AS (COPY (SELECT 1) TO '{part}') FROM x",
+        "WITH x AS (copy/**/(SELECT 1) TO '{store}') SELECT 1",
+        "WITH x AS (COPY (SELECT 1) TO '{part}') PIVOT metrics ON name USING count(*)",
+        "CREATE TEMP TABLE t AS WITH x AS (COPY (SELECT 1) TO '{part}') FROM x",
+        "FROM json_execute_serialized_sql(json_serialize_sql($$WITH x AS (COPY (SELECT 1) TO '{part}') FROM x$$))",
+        "FROM json_execute_serialized_sql('{hidden}')",
+        "EXPLAIN ANALYZE FROM json_execute_serialized_sql('{hidden}')",
+        "PRAGMA json_execute_serialized_sql('{hidden}')",
+        """CALL main . "JSON_execute_serialized_sql" /**/ ('{hidden}')""",
+        "PIVOT (FROM json_execute_serialized_sql('{hidden}')) ON Count USING sum(Count)",
+        "FROM query('FROM json_execute_serialized_' || 'sql(''{hidden_twice}'')')",
+        """CREATE TEMP MACRO m(x) AS TABLE FROM "query"(x); FROM m('SELECT 1')""",
+        "IMPORT DATABASE '{folder}'",
+        "UPDATE EXTENSIONS",
         "EXPORT DATABASE '{folder}'",
         "ATTACH '{folder}/other.duckdb'",
         "SELECT * FROM read_text('/etc/passwd')",
@@ -344,14 +361,22 @@ def test_another_form_is_made_anew_and_leaves_nothing(
 def test_queries_change_nothing_and_read_nothing_else(small: Path, sql: str) -> None:
     part = next((small.parent / "catalog" / "parts").glob("*/*.parquet"))
     before = {path: path.read_bytes() for path in files_of(small)}
+    hidden = run_query(small, f"SELECT json_serialize_sql($$WITH x AS ({COPYING.format(part=part)}) FROM x$$) AS made")
+    made = hidden["made"][0].as_py().replace("'", "''")
+    places = {"part": part, "folder": part.parent, "store": small}
     with pytest.raises(UsageError):
-        run_query(small, sql.format(part=part, folder=part.parent, store=small))
+        run_query(small, sql.format(**places, hidden=made, hidden_twice=made.replace("'", "''")))
     assert {path: path.read_bytes() for path in files_of(small)} == before
 
 
 def test_queries_may_explain_and_have_tables_of_their_own(small: Path) -> None:
     assert run_query(small, "EXPLAIN ANALYZE SELECT 1").num_rows == 1
     assert run_query(small, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
+    assert run_query(small, "SELECT 'COPY' AS \"copy\", 1 AS query -- COPY").to_pylist() == [
+        {"copy": "COPY", "query": 1}
+    ]
+    assert run_query(small, "PIVOT (SELECT 'a' AS a, 2 AS b) ON a USING sum(b)").num_rows == 1
+    assert run_query(small, "DESCRIBE suites").num_rows == run_query(small, "SUMMARIZE suites").num_rows
 
 
 def files_of(out: Path) -> list[Path]:

@@ -1,6 +1,6 @@
 """What readers of a catalog are allowed: its parts, for reading."""
 
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,16 @@ from eval_pipeline.store.form import catalog_folder
 if TYPE_CHECKING:
     import duckdb
 
-_WRITING = frozenset({"ATTACH", "COPY", "COPY_DATABASE", "EXECUTE", "EXPORT", "PREPARE"})
-"""Statements that could write into the folder of the parts, which DuckDB lets readers reach without distinction."""
-_EXPLAIN = re.compile(r"\s*EXPLAIN\b(\s*ANALYZE\b)?(\s*\([^)]*\))?", re.IGNORECASE)
+_READING = frozenset({
+    "ALTER", "ANALYZE", "CALL", "CREATE", "DELETE", "DETACH", "DROP", "EXPLAIN", "INSERT", "MERGE_INTO", "MULTI",
+    "SELECT", "SET", "TRANSACTION", "UPDATE", "VACUUM",
+})  # fmt: skip
+"""Statements that reach no file but the parts; the others could write into their folder.
+
+DuckDB lets readers reach the folder without distinction. The store itself is attached for reading only.
+"""
+_FROM_TEXT = frozenset({"json_execute_serialized_sql", "query"})
+"""Functions that run SQL which their arguments hide."""
 
 
 def allow_parts(connection: "duckdb.DuckDBPyConnection", store: Path) -> bool:
@@ -40,7 +47,30 @@ def allow_parts(connection: "duckdb.DuckDBPyConnection", store: Path) -> bool:
 def refuse_writing(connection: "duckdb.DuckDBPyConnection", sql: str) -> None:
     """Raises UsageError for statements that could change parts; duckdb.Error for what is not SQL."""
     for statement in connection.extract_statements(sql):
-        if statement.type.name == "EXPLAIN":
-            refuse_writing(connection, _EXPLAIN.sub("", statement.query, count=1))
-        elif statement.type.name in _WRITING:
-            raise UsageError(f"{statement.type.name} is not possible here: the store is only read")
+        try:
+            kind = statement.type.name
+        except ValueError:  # DuckDB has statements whose type its Python package does not know
+            kind = "this statement"
+        if kind not in _READING:
+            raise _refusal(kind)
+    # COPY may also be in a WITH clause, or behind EXPLAIN ANALYZE.
+    words = list(_words(sql))
+    for word, following in zip(words, [*words[1:], ""], strict=True):
+        name = word.strip('"').lower()
+        if word.lower() == "copy" or (name in _FROM_TEXT and following.startswith("(")):
+            raise _refusal(name if name in _FROM_TEXT else "COPY")
+
+
+def _refusal(what: str) -> UsageError:
+    return UsageError(f"{what} is not possible here: the store is only read")
+
+
+def _words(sql: str) -> Iterator[str]:
+    """Yields the words and signs of a query, without comments and texts; names in quotes keep them."""
+    import duckdb
+
+    found, data = duckdb.tokenize(sql), sql.encode()
+    ends = [place for place, _ in found[1:]] + [len(data)]
+    for (start, kind), end in zip(found, ends, strict=True):
+        if kind not in (duckdb.token_type.comment, duckdb.token_type.string_const):
+            yield data[start:end].decode(errors="replace").strip()
