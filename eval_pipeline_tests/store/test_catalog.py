@@ -257,10 +257,12 @@ def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path, m
     fresh = out.parent / "fresh" / "eval.duckdb"
     publish(record, fresh, TRACKS)
     assert parts_of(out) == parts_of(fresh)
+    another = connect_read_only(out)
     monkeypatch.setenv("EVAL_STORE", "file")
     publish(record, out, TRACKS, erase=True)
     assert not (out.parent / "catalog").exists()
     reader.close()
+    another.close()
 
 
 @pytest.fixture(scope="module")
