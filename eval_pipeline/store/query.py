@@ -88,7 +88,7 @@ def run_query(path: Path, sql: str) -> pa.Table:
         raise _unreadable(path, error) from error
     except (duckdb.Error, UnicodeDecodeError, OverflowError) as error:
         if not isinstance(error, duckdb.ParserException):
-            _look_at_parts(path, error)
+            tell_damage(path, error)
         not_found = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
         raise UsageError(_first_line(error) + (_of_earlier_version(path) if not_found else "")) from error
     finally:
@@ -104,7 +104,7 @@ def _unreadable(path: Path, error: Exception) -> StoreError:
     return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` rebuilds it")
 
 
-def _look_at_parts(path: Path, error: Exception) -> None:
+def tell_damage(path: Path, error: Exception) -> None:
     """Raises a StoreError if a part is damaged: DuckDB's message may then be any, and like one about the query."""
     if catalog_folder(path).is_dir():
         from eval_pipeline.store.catalog.reading import damaged_part

@@ -21,6 +21,7 @@ from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS, all_tables
+from eval_pipeline.view.published import Published
 from eval_pipeline_tests.store.samples import (
     TRACKS,
     ask,
@@ -316,6 +317,8 @@ def test_a_query_that_reads_a_damaged_part_says_so(
         place.write_bytes(data)
         with pytest.raises(StoreError, match=rf"{place.name} is damaged; `eval-pipeline publish --full` makes it anew"):
             run_query(out, "FROM turn_results")
+        with pytest.raises(StoreError, match=rf"{place.name} is damaged"), Published(out).look() as look:
+            look.rows("FROM turn_results")
     place.write_bytes(sound)
     with pytest.raises(UsageError, match="nothing_like_it"):
         run_query(out, "SELECT nothing_like_it FROM turn_results")
