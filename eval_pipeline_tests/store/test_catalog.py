@@ -13,8 +13,8 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.catalog import checking, sweeping
 from eval_pipeline.store.catalog import parts as writing
-from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.checking import catalog_problems
 from eval_pipeline.store.catalog.manifests import Part
 from eval_pipeline.store.publish import publish, publish_full
@@ -210,6 +210,28 @@ def test_an_open_reader_keeps_its_state_and_its_parts(record: Record, out: Path)
     assert parts_of(out) == parts_of(fresh)
 
 
+def test_readers_of_one_process_do_not_lose_each_other(record: Record, out: Path) -> None:
+    filled(record)
+    publish(record, out, TRACKS)
+    script = (
+        "import sys; from pathlib import Path; from eval_pipeline.store.query import connect_read_only as connect\n"
+        "path = Path(sys.argv[1]); c = connect(path); connect(path).close(); print('open', flush=True); input()\n"
+        "print(c.execute('SELECT sum(value) FROM metrics').fetchone()[0])"
+    )
+    plain = duckdb.connect(str(out), read_only=True)
+    command = [sys.executable, "-c", script, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as theirs:
+        assert theirs.stdout is not None
+        assert theirs.stdout.readline() == b"open\n"
+        put_partition(record, key_of("beta"), value=0.5)
+        publish(record, out, TRACKS)
+        assert plain.execute("SELECT sum(value) FROM metrics").fetchone() == (6.0,)
+        plain.close()
+        put_partition(record, key_of("beta"), value=0.25)
+        publish(record, out, TRACKS)
+        assert theirs.communicate(b"\n")[0] == b"6.0\n"
+
+
 def test_a_reader_that_is_just_opening_is_waited_for(
     record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -226,7 +248,7 @@ def test_a_reader_that_is_just_opening_is_waited_for(
     assert not before <= parts_of(out)
 
 
-def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path) -> None:
+def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(record)
     publish(record, out, TRACKS)
     reader = connect_read_only(out)
@@ -235,15 +257,30 @@ def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path) -
     fresh = out.parent / "fresh" / "eval.duckdb"
     publish(record, fresh, TRACKS)
     assert parts_of(out) == parts_of(fresh)
+    another = connect_read_only(out)
+    monkeypatch.setenv("EVAL_STORE", "file")
+    publish(record, out, TRACKS, erase=True)
+    assert not (out.parent / "catalog").exists()
     reader.close()
+    another.close()
+
+
+@pytest.fixture(scope="module")
+def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, dict[str, list[tuple[Any, ...]]]]:
+    """A store that each test damages and mends, and its rows."""
+    home = tmp_path_factory.mktemp("mended")
+    record, out = Record(home / "record"), home / "eval.duckdb"
+    filled(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_STORE", "catalog")
+        publish(record, out, TRACKS)
+    return record, out, everything(out)
 
 
 @pytest.mark.parametrize("what", ["catalog", "manifest", "memo", "part"])
-def test_damage_is_told_and_mended(record: Record, out: Path, what: str) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_damage_is_told_and_mended(mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], what: str) -> None:
+    record, out, before = mended
     assert not list(catalog_problems(out, TRACKS))
-    before = everything(out)
     folder = out.parent / "catalog"
     place = {
         "catalog": out,
@@ -266,6 +303,66 @@ def test_damage_is_told_and_mended(record: Record, out: Path, what: str) -> None
     (publish_full if what == "part" else publish)(record, out, TRACKS)
     assert not list(catalog_problems(out, TRACKS))
     assert everything(out) == before
+
+
+def test_a_query_that_reads_a_damaged_part_says_so(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+) -> None:
+    _, out, _ = mended
+    place = next((out.parent / "catalog" / "parts" / "turn_results").glob("*.parquet"))
+    sound = place.read_bytes()
+    place.chmod(0o644)
+    for data in (sound[:100] + bytes(20) + sound[120:], sound[:-100] + b"\xff" * 92 + sound[-8:]):
+        place.write_bytes(data)
+        with pytest.raises(StoreError, match=rf"{place.name} is damaged; `eval-pipeline publish --full` makes it anew"):
+            run_query(out, "FROM turn_results")
+    place.write_bytes(sound)
+    with pytest.raises(UsageError, match="nothing_like_it"):
+        run_query(out, "SELECT nothing_like_it FROM turn_results")
+
+
+def test_a_publisher_at_work_is_not_taken_for_damage(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, out, before = mended
+    read = checking.wrong
+    others = iter([0.5])
+
+    def wrong(part: Part, parts: Path) -> str:
+        for value in others:
+            put_partition(record, key_of("beta"), value=value)
+            publish(record, out, TRACKS)
+        return read(part, parts)
+
+    monkeypatch.setattr(checking, "wrong", wrong)
+    assert list(catalog_problems(out, TRACKS)) == []
+    assert ask(out, "SELECT DISTINCT value FROM metrics WHERE model_version = 'beta'") == [(0.5,)]
+    put_partition(record, key_of("beta"))
+    publish(record, out, TRACKS)
+    assert everything(out) == before
+
+
+def test_lost_parts_are_told_and_made_again(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+) -> None:
+    record, out, before = mended
+    shutil.rmtree(out.parent / "catalog")
+    with pytest.raises(StoreError, match=r"catalog/parts, which .* reads, is missing; `eval-pipeline publish --full`"):
+        connect_read_only(out)
+    publish(record, out, TRACKS)
+    assert everything(out) == before
+
+
+def test_a_home_may_be_named_by_a_link(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], tmp_path: Path
+) -> None:
+    _, out, before = mended
+    link = tmp_path / "link"
+    link.symlink_to(out.parent)
+    assert everything(link / out.name) == before
+    still = out.stat()
+    assert publish(Record(link / "record"), link / out.name, TRACKS).tables == ()
+    assert out.stat() == still
 
 
 def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(record: Record, out: Path) -> None:
