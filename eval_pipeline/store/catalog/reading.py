@@ -1,11 +1,13 @@
 """What readers of a catalog are allowed: its parts, for reading."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.store.catalog.sweeping import note_open
+from eval_pipeline.store.catalog.parts import digest
+from eval_pipeline.store.catalog.sweeping import hold_open, part_files
 from eval_pipeline.store.catalog.views import parts_folder
 from eval_pipeline.store.ddl import text
 from eval_pipeline.store.form import catalog_folder
@@ -25,23 +27,30 @@ _FROM_TEXT = frozenset({"json_execute_serialized_sql", "query"})
 """Functions that run SQL which their arguments hide."""
 
 
-def allow_parts(connection: "duckdb.DuckDBPyConnection", store: Path) -> bool:
-    """Allows a connection to read the parts of an attached store, and notes that it does.
-
-    Returns:
-        False if the store is one file without parts.
+def allow_parts(connection: "duckdb.DuckDBPyConnection", store: Path) -> None:
+    """Allows a connection to read the parts of an attached catalog, and locks that.
 
     Raises:
-        StoreError: the store was moved without being published again.
+        StoreError: the store was moved without being published again, or its parts are lost.
     """
-    parts = parts_folder(connection)
-    if parts is None:
-        return False
-    if parts != catalog_folder(store) / "parts":
+    parts, here = parts_folder(connection), catalog_folder(store) / "parts"
+    if not here.is_dir():
+        raise StoreError(f"{here}, which {store} reads, is missing; `eval-pipeline publish --full` makes it anew")
+    if not (parts.exists() and parts.samefile(here)):
         raise StoreError(f"{store} was moved and still reads {parts}; run `eval-pipeline publish`")
-    note_open(connection, store)
+    hold_open(connection, store)
     connection.execute(f"SET allowed_directories = [{text(str(parts))}]")
-    return True
+
+
+def damaged_part(store: Path) -> Path | None:
+    """Returns a part on the disk whose bytes are not those that it is named by; None if there is none."""
+    folder = catalog_folder(store) / "parts"
+    for place in part_files(folder):
+        path = (folder / place).with_suffix(".parquet")
+        with suppress(OSError):  # removed meanwhile
+            if digest(path) != path.stem:
+                return path
+    return None
 
 
 def refuse_writing(connection: "duckdb.DuckDBPyConnection", sql: str) -> None:
