@@ -11,6 +11,7 @@ import dagster as dg
 import psycopg
 import pytest
 from dagster._core.storage.tags import PARTITION_NAME_TAG
+from dagster_postgres.utils import DagsterPostgresException
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
@@ -20,6 +21,7 @@ from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.sensors import retired
+from eval_pipeline.defs.running import postgres_storage
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.removing import forget
@@ -155,6 +157,23 @@ def test_a_restart_of_the_database_is_waited_for(instance: dg.DagsterInstance, s
         for entry in instance.all_logs(run_id)
         if entry.dagster_event
     )
+
+
+def test_a_database_that_stays_away_is_waited_for_once(
+    instance: dg.DagsterInstance, state_server: StatePostgres, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_storage, "PATIENCE_S", 4.0)
+    run = dg.DagsterRun("job", str(uuid4()), status=STARTED)
+    instance.add_run(run)
+    state_server.kill()
+    began = time.monotonic()
+    try:
+        with pytest.raises(DagsterPostgresException, match="too many retries"):
+            instance.report_engine_event("lost", run)
+        assert 4 <= time.monotonic() - began < 20, "Dagster tries six times itself"
+    finally:
+        state_server.start()
+    instance.report_engine_event("back", run)
 
 
 @pytest.mark.parametrize(

@@ -51,12 +51,13 @@ class PostgresStorage(DagsterStorage, ConfigurableClass):
             self._run_storage = PostgresRunStorage(url)
             self._event_log_storage = PostgresEventLogStorage(url)
             self._schedule_storage = PostgresScheduleStorage(url)
+        patience = Patience()
         storages: tuple[Any, ...] = (self._run_storage, self._event_log_storage, self._schedule_storage)
         for storage in storages:
             storage._engine.dispose()
-            storage._engine = _engine(url)
+            storage._engine = _engine(url, patience)
         log: Any = self._event_log_storage
-        log.store_event = _again(log.store_event)
+        log.store_event = _again(log.store_event, patience)
         super().__init__()  # type: ignore[no-untyped-call]
 
     @property
@@ -116,28 +117,43 @@ def dagster_url(address: DatabaseAddress) -> str:
     return url.set(query=query).render_as_string(hide_password=False)
 
 
-def _engine(url: str) -> Engine:
+def _engine(url: str, patience: "Patience") -> Engine:
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", pool_size=1, max_overflow=20, pool_recycle=3600, pool_pre_ping=True
     )
-    event.listen(engine, "do_connect", _patiently)
+    event.listen(engine, "do_connect", patience.connect)
     return engine
 
 
-def _patiently(dialect: Any, _: object, arguments: Any, named: Any) -> Any:
-    """Connects; waits for a server that is away for a while."""
-    give_up, pause = time.monotonic() + PATIENCE_S, _FIRST_PAUSE_S
-    while True:
-        try:
-            return dialect.connect(*arguments, **named)
-        except dialect.loaded_dbapi.OperationalError as error:
-            if not any(said in str(error) for said in _AWAY) or time.monotonic() > give_up:
-                raise
-        time.sleep(pause)
-        pause = min(pause * 1.6, _LONGEST_PAUSE_S)
+class Patience:
+    """Waits for a server that is away, once: who has waited in vain does not wait anew for each of many statements.
+
+    Attributes:
+        ended: whether the last wait was in vain.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+
+    def connect(self, dialect: Any, _: object, arguments: Any, named: Any) -> Any:
+        """Connects, for SQLAlchemy's event `do_connect`."""
+        give_up, pause = time.monotonic() + PATIENCE_S, _FIRST_PAUSE_S
+        while True:
+            try:
+                connection = dialect.connect(*arguments, **named)
+            except dialect.loaded_dbapi.OperationalError as error:
+                away = any(said in str(error) for said in _AWAY)
+                if not away or self.ended or time.monotonic() > give_up:
+                    self.ended = away
+                    raise
+            else:
+                self.ended = False
+                return connection
+            time.sleep(pause)
+            pause = min(pause * 1.6, _LONGEST_PAUSE_S)
 
 
-def _again(store: Callable[[EventLogEntry], None]) -> Callable[[EventLogEntry], None]:
+def _again(store: Callable[[EventLogEntry], None], patience: Patience) -> Callable[[EventLogEntry], None]:
     """Returns a function that stores an event again if the connection broke meanwhile; it may then be there twice."""
 
     def store_event(entry: EventLogEntry) -> None:
@@ -145,7 +161,7 @@ def _again(store: Callable[[EventLogEntry], None]) -> Callable[[EventLogEntry], 
             try:
                 return store(entry)
             except DBAPIError as error:
-                if not (error.connection_invalidated or isinstance(error, OperationalError)):
+                if patience.ended or not (error.connection_invalidated or isinstance(error, OperationalError)):
                     raise
             time.sleep(_LONGEST_PAUSE_S / _TRIES)
         return store(entry)
