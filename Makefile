@@ -5,7 +5,7 @@ BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
 # servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
-DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core
+DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
 # One worker more than cores, as some tests wait for children; two more for services, for which most of them wait.
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + $(1))) $(BIN)/python -m pytest
@@ -72,7 +72,7 @@ soak: setup  ## Run the long campaigns (simulations, kills).
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \
-	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc && command -v mariadbd && \
+	  ! { command -v soffice && command -v chromium && command -v bwrap && command -v cc && command -v mariadbd && command -v openssl && \
 	    ls /usr/lib/postgresql/*/bin/initdb; } >/dev/null 2>&1; then \
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \

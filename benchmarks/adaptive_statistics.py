@@ -136,7 +136,7 @@ def cells() -> Iterator[Cell]:
     for part in (0.2, 0.3, 0.5):
         yield _comparisons(f"equal-within-{part:.0%}", 0.0, 2000, part)
         yield _comparisons(f"3-points-worse-within-{part:.0%}", -0.03, 2000, part)
-    for cases, of_cluster in ((240, 1), (240, 4), (240, 8), (400, 20)):
+    for cases, of_cluster in ((240, 1), (240, 4), (240, 8), (400, 20), (120, 10), (120, 20)):
         yield _clustered(cases, of_cluster, "equal", 0.0, 4000)
     yield _clustered(240, 8, "taken-as-independent", 0.0, 1000, known=False)
     yield _clustered(240, 4, "better", 1.5, 1000)

@@ -12,6 +12,9 @@ def prune(
         int, typer.Option(min=1, help="How many of the newest dates to keep per suite and model version.")
     ] = 90,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    only_home: Annotated[
+        bool, typer.Option("--only-home", help="No other home uses the database; its responses are pruned, too.")
+    ] = False,
 ) -> None:
     """Removes old dates from record, reports and store, and journalled responses that are no longer used."""
     from eval_pipeline.cli.sweeping import sweep
@@ -22,7 +25,7 @@ def prune(
     workspace = open_workspace()
     sweep(workspace.home)  # so that runs whose process has ended do not count as active
     with ProgressBars() as progress:
-        done = prune_home(workspace, keep, dry_run=dry_run, progress=progress)
+        done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
     judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
     for partition in done.partitions:
         typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
@@ -35,4 +38,4 @@ def prune(
     for partition in done.in_use:
         note(f"{partition.suite} · {partition.model_version} · {partition.eval_date} is left: a run is at it")
     if done.responses is None:
-        note("the journal is left as it is: a run is asking models; prune again when it has ended")
+        note(f"the journal is left as it is: {done.left}")

@@ -13,6 +13,8 @@ DATABASE_URL = "EVAL_DATABASE_URL"
 _EXPECTED = "expected postgresql://user@127.0.0.1:5432/database"
 _ELSEWHERE = ("PGHOSTADDR", "PGSERVICE")
 """Variables by which libpq would connect to another server than the URL names."""
+_SERVERS = ("host", "hostaddr")
+"""Parameters that name the server."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,22 +69,27 @@ def _parsed(url: str) -> tuple[SplitResult, Mapping[str, str]]:
         parts = urlsplit(url)
         _ = parts.port
         pairs = parse_qsl(parts.query, strict_parsing=bool(parts.query), keep_blank_values=True)
+        # libpq knows no fragments: what follows # could name another server.
+        malformed = "#" in url
     except ValueError:
-        raise UsageError(f"{DATABASE_URL} is malformed; {_EXPECTED} (with % and @ in a password as %25, %40)") from None
+        malformed = True
+    if malformed:
+        raise UsageError(f"{DATABASE_URL} is malformed; {_EXPECTED} (with %, @ and # in a password as %25, %40, %23)")
     params = dict(pairs)
     if len(params) < len(pairs):
         raise UsageError(f"{DATABASE_URL} has a parameter twice; {_EXPECTED}")
     hosts = list(_hosts(parts, params))
     if parts.scheme != "postgresql" or not parts.path.strip("/") or not hosts:
         raise UsageError(f"{DATABASE_URL} has to name a server and a database; {_EXPECTED}")
-    if any("," in host for host in hosts) or "service" in params:
+    # An empty host would have libpq take that of PGHOST.
+    if any("," in host for host in hosts) or "service" in params or "" in (params.get(name) for name in _SERVERS):
         raise UsageError(f"{DATABASE_URL} has to name one server itself, without lists and services; {_EXPECTED}")
     return parts, params
 
 
 def _hosts(parts: SplitResult, params: Mapping[str, str]) -> Iterator[str]:
     """Yields every host that the URL names: libpq takes `hostaddr` before `host`."""
-    for host in (parts.hostname, params.get("host"), params.get("hostaddr")):
+    for host in (parts.hostname, *(params.get(name) for name in _SERVERS)):
         if host:
             yield unquote(host)
 

@@ -20,8 +20,13 @@ PATIENCE_S = 120.0
 """How long work waits for a database that was there before: it may be restarted, or recover after a crash."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 2.0
 _CONNECT_S = 10
+IDLE_S = 20
+"""After that time without a word in the midst of a transaction, the server ends it: its locks would stop everybody."""
 _STARTING, _DEADLOCK, _SERIALIZATION = "57P03", "40P01", "40001"
-_SHUT_DOWN = frozenset({"57P01", "57P02", _STARTING})
+_KEEPALIVE, _UNANSWERED_MS = (10, 5, 3), 25_000
+"""TCP: seconds of silence before and between questions, their number, and when unanswered data ends a connection."""
+_IDLE = "25P03"
+_SHUT_DOWN = frozenset({"57P01", "57P02", _STARTING, _IDLE})
 _FULL, _NO_PERMISSION, _READ_ONLY = "53100", "42501", "25006"
 _log = logging.getLogger(__name__)
 _reached = set[tuple[int, str]]()
@@ -119,6 +124,12 @@ def connect(address: DatabaseAddress) -> "psycopg.Connection":
     try:
         # What is acknowledged is on the server's disk, whatever its default is.
         connection.execute("SET synchronous_commit = on")
+        # A host that vanishes or stops, with locks, is noticed by the server soon, too.
+        connection.execute(
+            f"SET tcp_keepalives_idle = {_KEEPALIVE[0]}; SET tcp_keepalives_interval = {_KEEPALIVE[1]}; "
+            f"SET tcp_keepalives_count = {_KEEPALIVE[2]}; SET tcp_user_timeout = {_UNANSWERED_MS}; "
+            f"SET idle_in_transaction_session_timeout = '{IDLE_S}s'"
+        )
         prepare(connection)
     except BaseException:
         connection.close()
@@ -130,10 +141,10 @@ def settings() -> dict[str, Any]:
     """Returns libpq's settings: a network that is gone is noticed within half a minute, and nothing replaces TLS."""
     return {
         "connect_timeout": _CONNECT_S,
-        "keepalives_idle": 10,
-        "keepalives_interval": 5,
-        "keepalives_count": 3,
-        "tcp_user_timeout": 25_000,
+        "keepalives_idle": _KEEPALIVE[0],
+        "keepalives_interval": _KEEPALIVE[1],
+        "keepalives_count": _KEEPALIVE[2],
+        "tcp_user_timeout": _UNANSWERED_MS,
         "gssencmode": "disable",
         "application_name": "eval-pipeline",
     }

@@ -14,6 +14,7 @@ from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import lock_name
 from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
@@ -45,7 +46,8 @@ class Pruned:
         in_use: old evaluations that were kept because a run works on them.
         comparison_reports: folders of removed comparison reports.
         night_pages: removed pages of old nights of which no evaluation is left.
-        responses: number of removed journal entries; None if the journal was left alone because a run is asking models.
+        responses: number of removed journal entries; None if the journal was left alone.
+        left: why it was.
     """
 
     partitions: tuple[Partition, ...]
@@ -53,10 +55,17 @@ class Pruned:
     comparison_reports: tuple[Path, ...]
     night_pages: tuple[Path, ...]
     responses: int | None
+    left: str = ""
 
 
 def prune(
-    workspace: Workspace, keep: int, *, dry_run: bool, progress: Progress = SILENT, now: float | None = None
+    workspace: Workspace,
+    keep: int,
+    *,
+    dry_run: bool,
+    only_home: bool = False,
+    progress: Progress = SILENT,
+    now: float | None = None,
 ) -> Pruned:
     """Keeps the newest dates of each suite and model version, and the newest full evaluation if it is older.
 
@@ -66,6 +75,7 @@ def prune(
         workspace: the workspace.
         keep: number of dates to keep, at least 1.
         dry_run: only report what would be removed.
+        only_home: no other home uses the database. Otherwise its responses are left, since another home may need them.
         progress: receives the progress.
         now: Unix time in seconds; for tests.
 
@@ -95,8 +105,9 @@ def prune(
         _tell_others(workspace, removed, progress)
     with busy(progress, "pruning the journal"):
         before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
-        responses = None if somebody_asks(workspace) else _prune_journal(workspace, gone, before, dry_run=dry_run)
-    return Pruned(tuple(removed), tuple(in_use), tuple(reports), tuple(pages), responses)
+        reason = _why_left(workspace, only_home=only_home)
+        responses = None if reason else _prune_journal(workspace, gone, before, dry_run=dry_run)
+    return Pruned(tuple(removed), tuple(in_use), tuple(reports), tuple(pages), responses, reason)
 
 
 def partition_tables() -> list[Table]:
@@ -199,6 +210,16 @@ def somebody_asks(workspace: Workspace, ours: Collection[Partition] = ()) -> boo
         except StoreError:
             return True
     return False
+
+
+def _why_left(workspace: Workspace, *, only_home: bool) -> str:
+    """Returns why the journal must not be pruned; empty if it may be."""
+    if (address := database_address()) is not None and not only_home:
+        return (
+            f"other homes may use the responses in {address}, which this one cannot see; if there is no other, prune "
+            "with --only-home"
+        )
+    return "a run is asking models; prune again when it has ended" if somebody_asks(workspace) else ""
 
 
 def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *, dry_run: bool) -> int:

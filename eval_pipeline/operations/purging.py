@@ -2,7 +2,8 @@
 
 One rule applies everywhere: a response is removed if no remaining evaluation contains it, and if it belongs to the
 model version or nobody knows to whom. So nothing needs to be known about removed evaluations, and a second call
-completes the first.
+completes the first. In a database, which other homes may share, what belongs to nobody here may belong to them: only
+what the model version itself has asked for is removed.
 """
 
 import hashlib
@@ -15,6 +16,7 @@ from eval_pipeline.asking.journal.codec import Asker
 from eval_pipeline.asking.journal.opening import purged_journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Response
+from eval_pipeline.database.address import database_address
 from eval_pipeline.judge import Judgement, purge_judgements
 from eval_pipeline.operations.pruning import partition_tables
 from eval_pipeline.reports.paths import safe_name
@@ -97,6 +99,7 @@ class _Stays:
 
     def __init__(self, workspace: Workspace, gone: frozenset[RecordKey]) -> None:
         self._record, self._gone = workspace.record, gone
+        self._shared = database_address() is not None
         # `runs` alone is not enough: files set aside by a repair were not removed on purpose, and their answers are
         # still needed.
         found = {key for table in partition_tables() for key in self._record.partitions(table)} - gone
@@ -106,9 +109,11 @@ class _Stays:
     def is_free(self, asker: Asker | None, removal: Removal) -> bool:
         """Whether an unused response may be removed: no other model version that still exists has asked for it."""
         if asker is None:
-            return True
+            return not self._shared
         if asker.model_version == removal.model_version and (not asker.suite or removal.covers(asker.suite)):
             return True
+        if self._shared:
+            return False
         # It was first asked for by a model version that is gone, and then used by the one being removed.
         known = (
             (asker.suite, asker.model_version) in self._places if asker.suite else asker.model_version in self._names

@@ -22,7 +22,7 @@ _ROUNDING: Final = 1e-15
 
 
 @lru_cache(maxsize=4096)
-def t_critical(df: int, alpha: float = 1.0 - CONFIDENCE) -> float:
+def t_critical(df: float, alpha: float = 1.0 - CONFIDENCE) -> float:
     """Two-sided critical value of Student's t.
 
     Uses Newton's method upwards from the normal distribution's value, or from 0. The p-value is convex for t > 0, so no
@@ -47,7 +47,7 @@ def t_critical(df: int, alpha: float = 1.0 - CONFIDENCE) -> float:
     return t
 
 
-def t_p_value(statistic: float, df: int) -> float:
+def t_p_value(statistic: float, df: float) -> float:
     """Two-sided p-value of a t statistic.
 
     Args:
@@ -77,7 +77,7 @@ def logistic(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.exp(-np.logaddexp(0.0, -x)), dtype=np.float64)
 
 
-def _t_density(t: float, df: int) -> float:
+def _t_density(t: float, df: float) -> float:
     """Density of Student's t."""
     log_scale = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - math.log(df * math.pi) / 2
     return math.exp(log_scale - (df + 1) / 2 * math.log1p(t * t / df))

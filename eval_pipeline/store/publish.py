@@ -162,7 +162,7 @@ class _FilePublisher(Publisher):
             leaving.before_replacing(self._out)
         self._put_in_place(target)
         if had_catalog:
-            leaving.after_replacing(self._out)
+            leaving.after_replacing(self._out, erase=self._erase)
         status = store_status(self._out)
         if status is not None:
             replace(memo, store=status).save(lock)

@@ -14,6 +14,8 @@ from eval_pipeline.store.memo import form_of
 if TYPE_CHECKING:
     import duckdb
 
+_OF_CATALOG = "FROM duckdb_tables() WHERE database_name = 'store' AND schema_name = 'meta' AND table_name = 'catalog'"
+
 
 def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = None) -> "duckdb.DuckDBPyConnection":
     """Returns a connection to the store as it is now; later publishing does not change what it sees.
@@ -45,12 +47,11 @@ def connect_read_only(path: Path, settings: Mapping[str, str | int] | None = Non
         # connection is open, a new one would show the file from before the last publishing.
         connection.execute(f"ATTACH {text(str(path))} AS store (READ_ONLY)")
         connection.execute("USE store")
-        if catalog_folder(path).is_dir():
+        reads_parts = connection.execute(_OF_CATALOG).fetchone() is not None
+        if reads_parts:
             from eval_pipeline.store.catalog.reading import allow_parts
 
-            reads_parts = allow_parts(connection, path)
-        else:
-            reads_parts = False
+            allow_parts(connection, path)
         connection.execute("SET enable_external_access = false")
         if not reads_parts:
             # Neither of the two settings above is enough: both allow `COPY … TO '<the store>'`, which would empty it.
@@ -85,7 +86,9 @@ def run_query(path: Path, sql: str) -> pa.Table:
         rows = pa.table({}) if relation is None else relation.to_arrow_table()
     except (duckdb.SerializationException, duckdb.IOException) as error:
         raise _unreadable(path, error) from error
-    except duckdb.Error as error:
+    except (duckdb.Error, UnicodeDecodeError, OverflowError) as error:
+        if not isinstance(error, duckdb.ParserException):
+            tell_damage(path, error)
         not_found = isinstance(error, duckdb.BinderException | duckdb.CatalogException)
         raise UsageError(_first_line(error) + (_of_earlier_version(path) if not_found else "")) from error
     finally:
@@ -99,6 +102,15 @@ def _unreadable(path: Path, error: Exception) -> StoreError:
     if "set lock" in what or "already attached" in what:
         return StoreError(f"another program has {path} open for writing; close it there, or publish again")
     return StoreError(f"cannot read {path} ({what}); `eval-pipeline publish --full` rebuilds it")
+
+
+def tell_damage(path: Path, error: Exception) -> None:
+    """Raises a StoreError if a part is damaged: DuckDB's message may then be any, and like one about the query."""
+    if catalog_folder(path).is_dir():
+        from eval_pipeline.store.catalog.reading import damaged_part
+
+        if damaged := damaged_part(path):
+            raise StoreError(f"{damaged} is damaged; `eval-pipeline publish --full` makes it anew") from error
 
 
 def _of_earlier_version(path: Path) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.ddl import quoted
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.query import connect_read_only, tell_damage
 
 if TYPE_CHECKING:
     import duckdb
@@ -36,6 +36,7 @@ class _State:
     """
 
     def __init__(self, path: Path, status: tuple[int, ...] | None) -> None:
+        self.path = path
         self.status = status
         self.connection = connect_read_only(path, SETTINGS)
         self.lock = threading.Lock()
@@ -55,9 +56,10 @@ class Look:
 
     def rows(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> list[Row]:
         """Returns the rows of a query; `values` are its parameters. JSON columns are returned as text."""
-        found = self._execute(sql, values)
-        names = [column[0] for column in found.description]
-        return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
+        with _told(self._state.path):
+            found = self._execute(sql, values)
+            names = [column[0] for column in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found.fetchall()]
 
     def row(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> Row | None:
         """Returns the first row of a query, or None if there is none."""
@@ -65,7 +67,7 @@ class Look:
 
     def table(self, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> "pa.Table":
         """Returns the rows of a query as Arrow, with JSON columns as text."""
-        with _told():
+        with _told(self._state.path):
             found = self._cursor.sql(sql, params=values or None).to_arrow_table()
         return found.cast(_plain(found.schema))
 
@@ -109,7 +111,7 @@ class Look:
         self._cursor.close()
 
     def _execute(self, sql: str, values: Mapping[str, Any] | Sequence[Any]) -> "duckdb.DuckDBPyConnection":
-        with _told():
+        with _told(self._state.path):
             return self._cursor.execute(sql, values) if values else self._cursor.execute(sql)
 
 
@@ -192,7 +194,7 @@ class Published:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told(store: Path) -> Iterator[None]:
     """Turns DuckDB's errors into sentences."""
     import duckdb
 
@@ -201,12 +203,16 @@ def _told() -> Iterator[None]:
     except (duckdb.SerializationException, duckdb.IOException) as error:
         raise StoreError(f"the store cannot be read ({error}); `eval-pipeline publish --full` rebuilds it") from error
     except (duckdb.CatalogException, duckdb.BinderException) as error:
+        tell_damage(store, error)
         raise StoreError(
             "the store was made by another version of eval-pipeline, or lacks the tables of a package; "
             "`eval-pipeline publish --full` rebuilds it"
         ) from error
     except duckdb.OutOfMemoryException as error:
         raise StoreError("this request takes more memory than the workbench may use; use a narrower filter") from error
+    except (duckdb.Error, UnicodeDecodeError, OverflowError) as error:
+        tell_damage(store, error)
+        raise
 
 
 def _plain(schema: "pa.Schema") -> "pa.Schema":

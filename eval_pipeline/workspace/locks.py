@@ -1,4 +1,4 @@
-"""Locks by which runs take turns: files below the home's `locks/`, or leases of the database if there is one."""
+"""Locks by which runs take turns: files below the home's `locks/`, and leases of the database if there is one."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -45,11 +45,14 @@ def held(root: Path, parts: Sequence[str], seconds: float) -> Iterator["Lease | 
         with locked(lock_path(root, parts), seconds):
             yield None
         return
-    lease = _taken(leases, lock_name(parts), seconds)
-    try:
-        yield lease
-    finally:
-        leases.release(lease)
+    give_up = time.monotonic() + seconds
+    # The file, too: a run of this home that was started without the database knows nothing of leases.
+    with locked(lock_path(root, parts), seconds):
+        lease = _taken(leases, lock_name(parts), give_up)
+        try:
+            yield lease
+        finally:
+            leases.release(lease)
 
 
 def lock_path(root: Path, parts: Sequence[str]) -> Path:
@@ -63,8 +66,8 @@ def process_permits() -> Permits | None:
     return None if leases is None else Permits(leases.process())
 
 
-def _taken(leases: "Leases", name: str, seconds: float) -> "Lease":
-    give_up, pause = time.monotonic() + seconds, _FIRST_PAUSE_S
+def _taken(leases: "Leases", name: str, give_up: float) -> "Lease":
+    pause = _FIRST_PAUSE_S
     while (lease := leases.take(name)) is None:
         if time.monotonic() + pause > give_up:
             raise LockedError(f"another process has the lease of {name}; wait for it to finish, or end it")

@@ -1,5 +1,7 @@
 """A decision that may ask only part of the suite: its schedule, and what it says at the end."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -84,11 +86,25 @@ def test_after_looks_the_whole_suite_decides_less_often_than_a_comparison_that_n
     assert draw.stopped == "every case was asked: undecided against a"
 
 
-@pytest.mark.parametrize(("clusters", "verdict"), [(0, "worse"), (4, "undecided")])
+@pytest.mark.parametrize(("clusters", "verdict"), [(0, "worse"), (8, "undecided")])
 def test_cases_of_a_cluster_do_not_decide_as_if_they_were_independent(clusters: int, verdict: str) -> None:
-    """All 40 broken turns are of one of four clusters."""
+    """All 40 broken turns are of two of eight clusters."""
     a, b = "1" * 400, "0111" * 40 + "1" * 240
     assert drawn(a, b, AGAINST, clusters).looks[-1].verdict == verdict
+
+
+@pytest.mark.parametrize(("number", "verdict"), [(2, "undecided"), (5, "undecided"), (6, "worse")])
+def test_what_all_have_in_common_may_be_chance_if_they_are_few(number: int, verdict: str) -> None:
+    """By the sign test: five of five are not rarer than 5% (2 / 2^5), six of six are, whether cases or clusters."""
+    assert drawn("1" * number, "0" * number, AGAINST).looks[-1].verdict == verdict
+    b = ("0" * number + "1" * number) * 10
+    assert drawn("1" * len(b), b, AGAINST, number).looks[-1].verdict == verdict
+
+
+def test_a_comparison_of_which_all_cases_are_alike_is_told_without_a_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert drawn("1" * 40, "1" * 40, AGAINST).stopped == "every case was asked: undecided against a"
 
 
 def test_looks_of_a_comparison_spend_the_error_by_the_schedule() -> None:

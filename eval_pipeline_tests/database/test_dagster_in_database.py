@@ -8,13 +8,21 @@ from pathlib import Path
 from uuid import uuid4
 
 import dagster as dg
+import psycopg
 import pytest
+from dagster._core.storage.tags import PARTITION_NAME_TAG
+from psycopg.conninfo import conninfo_to_dict
+from sqlalchemy import make_url
+from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 
 from eval_pipeline.database.address import DATABASE_URL, database_address
 from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.automation.sensors import retired
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
+from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding
@@ -97,6 +105,33 @@ def test_a_run_of_another_host_is_swept_when_its_lease_has_ended_and_gives_back_
     assert [row["status"] for row in run_rows(small.workspace(), partition)] == ["failed"]
 
 
+def test_a_purge_removes_a_model_versions_runs_and_their_bytes(
+    instance: dg.DagsterInstance, small: Lab, database_url: str
+) -> None:
+    def files() -> list[str]:
+        with psycopg.connect(database_url) as connection:
+            query = "SELECT pg_relation_filepath(name) FROM unnest('{runs,run_tags,event_logs}'::text[]) name"
+            return [path for (path,) in connection.execute(query)]
+
+    for name in ("puppet", "another"):
+        instance.add_run(dg.DagsterRun("job", str(uuid4()), tags={PARTITION_NAME_TAG: name}))
+    instance.add_dynamic_partitions(DIMENSION, ["puppet", "another"])
+    before = files()
+    assert forget(small.home, "puppet", partition=True, history=True, dry_run=True) == 1
+    assert forget(small.home, "puppet", partition=True, history=True, dry_run=False) == 1
+    assert [run.tags[PARTITION_NAME_TAG] for run in instance.get_runs()] == ["another"]
+    assert instance.get_dynamic_partitions(DIMENSION) == ["another"]
+    assert not {*before} & {*files()}, "the tables are written anew"
+
+
+def test_partitions_that_other_homes_may_have_stay(instance: dg.DagsterInstance, small: Lab) -> None:
+    instance.add_dynamic_partitions(DIMENSION, ["theirs", "puppet"])
+    small.evaluate()
+    assert retired(instance, small.workspace()) == []
+    small.versions({"name": "next", "provider": "puppet"})
+    assert retired(instance, small.workspace()) == ["puppet"]
+
+
 def test_the_users_settings_are_kept_beside_the_storage(database_url: str, small: Lab) -> None:
     small.home.dagster.mkdir(parents=True)
     (small.home.dagster / "dagster.yaml").write_text(
@@ -122,10 +157,22 @@ def test_a_restart_of_the_database_is_waited_for(instance: dg.DagsterInstance, s
     )
 
 
-def test_the_address_is_dagsters_with_the_same_refusals(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(DATABASE_URL, "postgresql://me:a%25b@127.0.0.1:5/evals?sslmode=disable&application_name=mine")
+@pytest.mark.parametrize(
+    ("rest", "expected"),
+    [
+        ("me:a%25b@127.0.0.1:5/evals?sslmode=disable&application_name=mine", "127.0.0.1 5 evals me a%b disable mine"),
+        ("me@%2Frun%2Fpg:5/evals?application_name=a%20b", "/run/pg 5 evals me - - a b"),
+        ("/evals?host=/run/pg&port=5&user=me&password=a+b%40c", "/run/pg 5 evals me a+b@c - eval-pipeline"),
+        ("me@[::1]:5/my%20evals", "::1 5 my evals me - - eval-pipeline"),
+    ],
+)
+def test_dagster_connects_where_we_do(rest: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(DATABASE_URL, f"postgresql://{rest}")
     address = database_address()
     assert address is not None
-    url = dagster_url(address)
-    assert url.startswith("postgresql+psycopg2://me:a%25b@127.0.0.1:5/evals?")
-    assert "application_name=mine" in url and "gssencmode=disable" in url and "sslmode=disable" in url
+    _, used = PGDialect_psycopg2().create_connect_args(make_url(dagster_url(address)))
+    names = ("host", "port", "dbname", "user", "password", "sslmode", "application_name")
+    assert " ".join(str(used.get(name, "-")) for name in names) == expected
+    ours = conninfo_to_dict(address.url)
+    assert {name: used.get(name) for name in names[:-1]} == {name: ours.get(name) for name in names[:-1]}
+    assert used["gssencmode"] == "disable" and used["tcp_user_timeout"] == "25000"

@@ -71,6 +71,10 @@ def test_with_verification_another_machine_is_accepted(tmp_path: Path, monkeypat
     ("rest", "told"),
     [
         ("me:s3cr%zz@127.0.0.1:port/evals", "is malformed"),
+        ("me:s3cret@127.0.0.1/evals#x?host=db.example.org", "is malformed"),
+        ("me:s3cret@127.0.0.1/evals?application_name=a#&host=db.example.org", "is malformed"),
+        ("me:s3cret@127.0.0.1/evals?host=", "one server"),
+        ("me:s3cret@127.0.0.1/evals?hostaddr=", "one server"),
         ("me:s3cret@127.0.0.1/", "has to name a server and a database"),
         ("me:s3cret@/evals", "has to name a server and a database"),
         ("me:s3cret@127.0.0.1,10.0.0.1/evals", "one server"),

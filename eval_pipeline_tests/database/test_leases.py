@@ -1,8 +1,11 @@
 """Leases: one holder at a time, whoever is gone is outlived, and who comes back late cannot pay."""
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,17 +13,21 @@ import psycopg
 import pytest
 
 from eval_pipeline.asking.batches.intents import BatchIntents
+from eval_pipeline.asking.batches.postgres import PostgresBatchTable
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.permits import Permits
-from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.errors import LockedError, StoreError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.database import leases as module
-from eval_pipeline.database.address import DatabaseAddress
+from eval_pipeline.database import session
+from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress
 from eval_pipeline.database.leases import LEASE_S, Leases, LostLeaseError, open_leases
+from eval_pipeline.database.session import Session
 from eval_pipeline.providers import registry
 from eval_pipeline.workspace import workers
+from eval_pipeline.workspace.locks import held
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
 from eval_pipeline_tests.support import DAY, Lab
 
@@ -233,3 +240,59 @@ def test_a_time_that_is_none_is_refused(text: str, database_url: str, monkeypatc
 
 def test_a_worker_has_no_address_of_a_database(database_url: str, lab: Lab) -> None:
     assert "EVAL_DATABASE_URL" in workers.told(str(lab.home.root), str(lab.home.data))["keys"]
+
+
+def test_runs_of_one_home_take_turns_with_and_without_the_database(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = ("runs", "suite=small", "asking")
+    with held(tmp_path, place, 0) as lease:
+        assert lease is not None
+        with monkeypatch.context() as without:
+            without.delenv(DATABASE_URL)
+            with pytest.raises(LockedError), held(tmp_path, place, 0):
+                pass
+    monkeypatch.delenv(DATABASE_URL)
+    with held(tmp_path, place, 0) as lease:
+        assert lease is None
+        monkeypatch.setenv(DATABASE_URL, database_url)
+        with pytest.raises(LockedError), held(tmp_path, place, 0):
+            pass
+
+
+def test_a_holder_that_stops_within_a_transaction_does_not_stop_the_others(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "IDLE_S", 1)
+    address = DatabaseAddress(database_url, "the test's")
+    locks, times = threading.Event(), list[int]()
+    awake = threading.Event()
+
+    def work(connection: "psycopg.Connection") -> int:
+        times.append(1)
+        with connection.transaction():
+            connection.execute("LOCK TABLE eval_pipeline.batches IN EXCLUSIVE MODE")
+            locks.set()
+            if len(times) == 1:
+                assert awake.wait(20)
+            return connection.execute("SELECT 1").rowcount
+
+    with closing(Session(address)) as stopped, closing(Session(address)) as other, ThreadPoolExecutor(1) as thread:
+        done = thread.submit(stopped.run, work)
+        try:
+            assert locks.wait(10)
+            began = time.monotonic()
+            PostgresBatchTable(other).write(lambda rows: rows.all())
+            assert time.monotonic() - began < 10
+        finally:
+            awake.set()
+        assert done.result(20) == 1
+    assert len(times) == 2, "the work of the one that stopped was undone, and is done again"
+
+
+def test_the_server_notices_soon_that_a_host_has_vanished(database_url: str) -> None:
+    with closing(Session(DatabaseAddress(database_url, "the test's"))) as opened:
+        query = "SELECT name, setting::int FROM pg_settings WHERE name LIKE 'tcp%'"
+        found = dict(opened.run(lambda connection: connection.execute(query).fetchall()))
+    silent = found["tcp_keepalives_idle"] + found["tcp_keepalives_count"] * found["tcp_keepalives_interval"]
+    assert 0 < silent < 60 and 0 < found["tcp_user_timeout"] < 60_000

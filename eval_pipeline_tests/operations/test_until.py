@@ -214,6 +214,15 @@ def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: 
     )
     assert (p_value, verdict == "undecided") == (pytest.approx(2 / 64), False)
 
+    # The looks were at other answers of the baseline than those that are on record by now.
+    place = Partition("small", "puppet", DAY)
+    assert baseline_verdict(drawn.workspace(), place, "third") is None
+    answers("third", 20.0)
+    drawn.evaluate(version="third", epoch="again")
+    told = baseline_verdict(drawn.workspace(), place, "third")
+    assert told is not None
+    assert "worse than third" in told
+
 
 ABILITIES = {"good": 1.2, "bad": -2.0, "worst": -6.0}
 

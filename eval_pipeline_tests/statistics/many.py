@@ -142,7 +142,7 @@ class Many:
         mine = np.where(self._asked, squares, 0.0)
         total, noise = mine.sum(1), (mine**2).sum(1) - mine.sum(1) ** 2 / self.asked
         with np.errstate(divide="ignore"):
-            freedom = np.where(noise > 1e-12, np.minimum(2.0 * total**2 / noise, self.asked), self.asked)
+            freedom = np.where(noise > 1e-12, np.minimum(2.0 * total**2 / noise, self.asked - 1), self.asked - 1)
         return spread, np.maximum(freedom, 1.0)
 
     def _predict(self) -> None:

@@ -75,15 +75,17 @@ def test_the_spread_of_clusters_that_are_not_asked_by_hand() -> None:
     assert found.variance == pytest.approx(2 / 1 * (4 * 0.25 + 0.3 * 4 * 0.25) / 16)
     alone = suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.arange(4), 4)
     assert alone.variance == pytest.approx(4 / 3 * 4 * 0.25 / 16)
-    assert suite_spread(nothing, nothing, np.full(4, 0.25), asked, np.zeros(4, dtype=np.int64), 4).variance == 1.0
+    both = suite_spread(np.array([1.0, 1.0, -1.0, -1.0]), nothing, np.full(4, 0.25), ~asked, np.array([0, 0, 1, 1]), 4)
+    assert both.freedom == 1, "of two clusters that differ, as always, by the same from their mean"
 
 
 def test_students_t_by_a_series() -> None:
     """Against the exact t distribution."""
-    for freedom in (3, 10, 30, 300):
-        for z in (1.96, 2.5758):
+    for freedom in (1, 2, 3.99, 4, 10, 30, 300):
+        for z in (1.96, 2.5758, 3.2):
             exact = t_critical(freedom, 2 * (1 - NormalDist().cdf(z)))
-            assert student(z, freedom) == pytest.approx(exact, rel=0.01)
+            assert student(z, freedom) == pytest.approx(exact, rel=0.015)
+    assert student(0.0, 1.0) == 0.0
 
 
 def test_strong_models_need_more_turns_for_the_same_confidence() -> None:
@@ -116,6 +118,28 @@ def test_cases_of_a_cluster_are_not_independent() -> None:
     unknown = clustered_decisions(units, 0.0, range(60), known=False)
     assert (unknown[:, 0] != 0).mean() > 0.15
     assert (clustered_decisions(units, 0.0, range(60))[:, 0] != 0).mean() <= 0.05 + 2.5 * np.sqrt(0.05 * 0.95 / 60)
+
+
+@pytest.mark.parametrize(("clusters", "known"), [(29, False), (30, True)])
+def test_of_few_clusters_it_is_not_known_how_looks_correlate(clusters: int, known: bool) -> None:
+    """By hand for Bonferroni: the second of two looks may err with half of 5%."""
+    units, rng = clustered(clusters * 2, 2), np.random.default_rng(3)
+    a, b = (rng.random(units.turns) < 0.7).astype(float), (rng.random(units.turns) < 0.7).astype(float)
+    comparison = Comparison(units, None, a, seed=1)
+    for size in (30, clusters * 2 - 30):
+        batch = comparison.draw(size)
+        comparison.observe(batch, answers(units, batch, b))
+    found, single = comparison.estimate(0.95, 2, 2), comparison.estimate(0.975)
+    assert (found.high - found.low < 0.999 * (single.high - single.low)) == known
+    assert (found.high - found.low == pytest.approx(single.high - single.low)) != known
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("of_cluster", [10, 20])
+def test_few_clusters_2000_times(of_cluster: int) -> None:
+    found = (clustered_decisions(clustered(120, of_cluster), 0.0, range(2000))[:, 0] != 0).mean()
+    print(f"{120 // of_cluster} clusters: equal models called different in {found:.4f}")
+    assert found <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / 2000)
 
 
 @pytest.mark.soak

@@ -13,14 +13,15 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.store.catalog import checking, sweeping
 from eval_pipeline.store.catalog import parts as writing
-from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.checking import catalog_problems
 from eval_pipeline.store.catalog.manifests import Part
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS, all_tables
+from eval_pipeline.view.published import Published
 from eval_pipeline_tests.store.samples import (
     TRACKS,
     ask,
@@ -49,6 +50,7 @@ MACROS = (
     "explain_turn('finqa/c0#0', 'alpha')",
 )
 NEXT = dt.date(2026, 1, 6)
+COPYING = "COPY (SELECT 1) TO '{part}'"
 
 
 @pytest.fixture(autouse=True)
@@ -209,6 +211,28 @@ def test_an_open_reader_keeps_its_state_and_its_parts(record: Record, out: Path)
     assert parts_of(out) == parts_of(fresh)
 
 
+def test_readers_of_one_process_do_not_lose_each_other(record: Record, out: Path) -> None:
+    filled(record)
+    publish(record, out, TRACKS)
+    script = (
+        "import sys; from pathlib import Path; from eval_pipeline.store.query import connect_read_only as connect\n"
+        "path = Path(sys.argv[1]); c = connect(path); connect(path).close(); print('open', flush=True); input()\n"
+        "print(c.execute('SELECT sum(value) FROM metrics').fetchone()[0])"
+    )
+    plain = duckdb.connect(str(out), read_only=True)
+    command = [sys.executable, "-c", script, str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as theirs:
+        assert theirs.stdout is not None
+        assert theirs.stdout.readline() == b"open\n"
+        put_partition(record, key_of("beta"), value=0.5)
+        publish(record, out, TRACKS)
+        assert plain.execute("SELECT sum(value) FROM metrics").fetchone() == (6.0,)
+        plain.close()
+        put_partition(record, key_of("beta"), value=0.25)
+        publish(record, out, TRACKS)
+        assert theirs.communicate(b"\n")[0] == b"6.0\n"
+
+
 def test_a_reader_that_is_just_opening_is_waited_for(
     record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -225,7 +249,7 @@ def test_a_reader_that_is_just_opening_is_waited_for(
     assert not before <= parts_of(out)
 
 
-def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path) -> None:
+def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     filled(record)
     publish(record, out, TRACKS)
     reader = connect_read_only(out)
@@ -234,15 +258,30 @@ def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path) -
     fresh = out.parent / "fresh" / "eval.duckdb"
     publish(record, fresh, TRACKS)
     assert parts_of(out) == parts_of(fresh)
+    another = connect_read_only(out)
+    monkeypatch.setenv("EVAL_STORE", "file")
+    publish(record, out, TRACKS, erase=True)
+    assert not (out.parent / "catalog").exists()
     reader.close()
+    another.close()
+
+
+@pytest.fixture(scope="module")
+def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, dict[str, list[tuple[Any, ...]]]]:
+    """A store that each test damages and mends, and its rows."""
+    home = tmp_path_factory.mktemp("mended")
+    record, out = Record(home / "record"), home / "eval.duckdb"
+    filled(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_STORE", "catalog")
+        publish(record, out, TRACKS)
+    return record, out, everything(out)
 
 
 @pytest.mark.parametrize("what", ["catalog", "manifest", "memo", "part"])
-def test_damage_is_told_and_mended(record: Record, out: Path, what: str) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_damage_is_told_and_mended(mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], what: str) -> None:
+    record, out, before = mended
     assert not list(catalog_problems(out, TRACKS))
-    before = everything(out)
     folder = out.parent / "catalog"
     place = {
         "catalog": out,
@@ -265,6 +304,68 @@ def test_damage_is_told_and_mended(record: Record, out: Path, what: str) -> None
     (publish_full if what == "part" else publish)(record, out, TRACKS)
     assert not list(catalog_problems(out, TRACKS))
     assert everything(out) == before
+
+
+def test_a_query_that_reads_a_damaged_part_says_so(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+) -> None:
+    _, out, _ = mended
+    place = next((out.parent / "catalog" / "parts" / "turn_results").glob("*.parquet"))
+    sound = place.read_bytes()
+    place.chmod(0o644)
+    for data in (sound[:100] + bytes(20) + sound[120:], sound[:-100] + b"\xff" * 92 + sound[-8:]):
+        place.write_bytes(data)
+        with pytest.raises(StoreError, match=rf"{place.name} is damaged; `eval-pipeline publish --full` makes it anew"):
+            run_query(out, "FROM turn_results")
+        with pytest.raises(StoreError, match=rf"{place.name} is damaged"), Published(out).look() as look:
+            look.rows("FROM turn_results")
+    place.write_bytes(sound)
+    with pytest.raises(UsageError, match="nothing_like_it"):
+        run_query(out, "SELECT nothing_like_it FROM turn_results")
+
+
+def test_a_publisher_at_work_is_not_taken_for_damage(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record, out, before = mended
+    read = checking.wrong
+    others = iter([0.5])
+
+    def wrong(part: Part, parts: Path) -> str:
+        for value in others:
+            put_partition(record, key_of("beta"), value=value)
+            publish(record, out, TRACKS)
+        return read(part, parts)
+
+    monkeypatch.setattr(checking, "wrong", wrong)
+    assert list(catalog_problems(out, TRACKS)) == []
+    assert ask(out, "SELECT DISTINCT value FROM metrics WHERE model_version = 'beta'") == [(0.5,)]
+    put_partition(record, key_of("beta"))
+    publish(record, out, TRACKS)
+    assert everything(out) == before
+
+
+def test_lost_parts_are_told_and_made_again(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+) -> None:
+    record, out, before = mended
+    shutil.rmtree(out.parent / "catalog")
+    with pytest.raises(StoreError, match=r"catalog/parts, which .* reads, is missing; `eval-pipeline publish --full`"):
+        connect_read_only(out)
+    publish(record, out, TRACKS)
+    assert everything(out) == before
+
+
+def test_a_home_may_be_named_by_a_link(
+    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], tmp_path: Path
+) -> None:
+    _, out, before = mended
+    link = tmp_path / "link"
+    link.symlink_to(out.parent)
+    assert everything(link / out.name) == before
+    still = out.stat()
+    assert publish(Record(link / "record"), link / out.name, TRACKS).tables == ()
+    assert out.stat() == still
 
 
 def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(record: Record, out: Path) -> None:
@@ -333,6 +434,22 @@ def test_another_form_is_made_anew_and_leaves_nothing(
         "EXPLAIN (ANALYZE) COPY (SELECT 1) TO '{part}'",
         "PREPARE p AS COPY (SELECT 1) TO '{part}'; EXECUTE p",
         "SELECT 1; COPY (SELECT 1) TO '{store}'",
+        "EXPLAIN (ANALYZE /*) SELECT 1 --*/) COPY (SELECT 1) TO '{part}'",
+        "/* EXPLAIN (*/ EXPLAIN ANALYZE COPY (SELECT 1) TO '{part}' -- */ SELECT 1",
+        "WITH x AS (COPY (SELECT 1) TO '{part}') FROM x",
+        "WITH x AS (copy/**/(SELECT 1) TO '{store}') SELECT 1",
+        "WITH x AS (COPY (SELECT 1) TO '{part}') PIVOT metrics ON name USING count(*)",
+        "CREATE TEMP TABLE t AS WITH x AS (COPY (SELECT 1) TO '{part}') FROM x",
+        "FROM json_execute_serialized_sql(json_serialize_sql($$WITH x AS (COPY (SELECT 1) TO '{part}') FROM x$$))",
+        "FROM json_execute_serialized_sql('{hidden}')",
+        "EXPLAIN ANALYZE FROM json_execute_serialized_sql('{hidden}')",
+        "PRAGMA json_execute_serialized_sql('{hidden}')",
+        """CALL main . "JSON_execute_serialized_sql" /**/ ('{hidden}')""",
+        "PIVOT (FROM json_execute_serialized_sql('{hidden}')) ON Count USING sum(Count)",
+        "FROM query('FROM json_execute_serialized_' || 'sql(''{hidden_twice}'')')",
+        """CREATE TEMP MACRO m(x) AS TABLE FROM "query"(x); FROM m('SELECT 1')""",
+        "IMPORT DATABASE '{folder}'",
+        "UPDATE EXTENSIONS",
         "EXPORT DATABASE '{folder}'",
         "ATTACH '{folder}/other.duckdb'",
         "SELECT * FROM read_text('/etc/passwd')",
@@ -344,14 +461,22 @@ def test_another_form_is_made_anew_and_leaves_nothing(
 def test_queries_change_nothing_and_read_nothing_else(small: Path, sql: str) -> None:
     part = next((small.parent / "catalog" / "parts").glob("*/*.parquet"))
     before = {path: path.read_bytes() for path in files_of(small)}
+    hidden = run_query(small, f"SELECT json_serialize_sql($$WITH x AS ({COPYING.format(part=part)}) FROM x$$) AS made")
+    made = hidden["made"][0].as_py().replace("'", "''")
+    places = {"part": part, "folder": part.parent, "store": small}
     with pytest.raises(UsageError):
-        run_query(small, sql.format(part=part, folder=part.parent, store=small))
+        run_query(small, sql.format(**places, hidden=made, hidden_twice=made.replace("'", "''")))
     assert {path: path.read_bytes() for path in files_of(small)} == before
 
 
 def test_queries_may_explain_and_have_tables_of_their_own(small: Path) -> None:
     assert run_query(small, "EXPLAIN ANALYZE SELECT 1").num_rows == 1
     assert run_query(small, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
+    assert run_query(small, "SELECT 'COPY' AS \"copy\", 1 AS query -- COPY").to_pylist() == [
+        {"copy": "COPY", "query": 1}
+    ]
+    assert run_query(small, "PIVOT (SELECT 'a' AS a, 2 AS b) ON a USING sum(b)").num_rows == 1
+    assert run_query(small, "DESCRIBE suites").num_rows == run_query(small, "SUMMARIZE suites").num_rows
 
 
 def files_of(out: Path) -> list[Path]:

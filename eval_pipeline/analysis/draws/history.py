@@ -26,7 +26,7 @@ def candidates_of(
         evaluations: the earlier evaluations whose outcomes form the history.
         cases: cases of the suite; by default read from the record.
     """
-    outcomes = [_outcomes(inputs.record, partition) for partition in evaluations]
+    outcomes = [outcomes_of(inputs.record, partition) for partition in evaluations]
     found = []
     excluded = {turn for turn in inputs.gold.actions if inputs.gold.is_excluded(turn)} if cases is None else set[str]()
     for case in inputs.cases if cases is None else cases:
@@ -57,7 +57,7 @@ def baseline_of(inputs: Inputs, model_version: str) -> Partition:
         )
     newest = max(own, key=lambda place: place.eval_date)
     generated, cases = inputs.record.header(GENERATIONS, RecordKey.of(newest)), inputs.header(CASES)
-    known = _outcomes(inputs.record, newest)
+    known = outcomes_of(inputs.record, newest)
     turns = [turn for candidate in candidates_of(inputs, ()) for turn in candidate.turns]
     same = generated and cases and generated.made_from.get(CASES.name) == cases.content_hash
     if not same or any(turn not in known for turn in turns):
@@ -83,7 +83,7 @@ def _full(inputs: Inputs) -> Iterator[Partition]:
             yield Partition(inputs.suite, key.model_version, key.eval_date)
 
 
-def _outcomes(record: Record, partition: Partition) -> dict[str, str]:
+def outcomes_of(record: Record, partition: Partition) -> dict[str, str]:
     """Returns the outcome of each scored turn in its first sample."""
     table = record.read(TURN_RESULTS, RecordKey.of(partition), ["turn_id", "sample", "correct"])
     rows = zip(*(table[name].to_pylist() for name in ("turn_id", "sample", "correct")), strict=True)

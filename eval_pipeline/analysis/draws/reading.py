@@ -1,5 +1,6 @@
 """Reads the draw of an evaluation with the answers that the record has."""
 
+from eval_pipeline.analysis.draws.history import outcomes_of
 from eval_pipeline.analysis.draws.looks import Answers, Draw, Look
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -46,7 +47,7 @@ def look_at_all(inputs: Inputs, baseline: Partition) -> Look | None:
     The looks before are part of its 5%, so that it decides less often than a comparison that never looked before.
 
     Returns:
-        None unless all cases were drawn, to be compared with this evaluation, and their answers are still those.
+        None unless all cases were drawn, to be compared with this evaluation, and the verdicts on both are still those.
     """
     design = read_design(inputs.record, inputs.place)
     if design is None or design.baseline is None or design.left:
@@ -54,7 +55,13 @@ def look_at_all(inputs: Inputs, baseline: Partition) -> Look | None:
     answers = answers_of(inputs)
     if design.evaluations[design.baseline] != f"{baseline.model_version} {baseline.eval_date}":
         return None
-    if answers.missing(design):
+    now, column = outcomes_of(inputs.record, baseline), design.baseline
+    looked_at = {
+        turn: told[column]
+        for candidate in design.candidates
+        for turn, told in zip(candidate.turns, candidate.history, strict=True)
+    }
+    if answers.missing(design) or any(now.get(turn) != told for turn, told in looked_at.items()):
         return None
     try:
         return Draw(design, answers, clusters_of(inputs)).looks[-1]

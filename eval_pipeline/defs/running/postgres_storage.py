@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable
 from contextlib import closing
 from typing import Any
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 from dagster import EventLogEntry
 from dagster._core.storage.base_storage import DagsterStorage
@@ -18,7 +17,7 @@ from dagster._core.storage.runs import RunStorage
 from dagster._core.storage.schedules import ScheduleStorage
 from dagster._core.storage.sql import create_engine
 from dagster._serdes import ConfigurableClass, ConfigurableClassData
-from sqlalchemy import Engine, event
+from sqlalchemy import URL, Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from eval_pipeline.core.errors import UsageError
@@ -108,9 +107,13 @@ class PostgresStorage(DagsterStorage, ConfigurableClass):
 
 def dagster_url(address: DatabaseAddress) -> str:
     """Returns the address as SQLAlchemy takes it; Dagster's statements need psycopg 2."""
-    parts = urlsplit(address.url)
-    query = {name: str(value) for name, value in settings().items()} | dict(parse_qsl(parts.query))
-    return parts._replace(scheme="postgresql+psycopg2", query=urlencode(query, quote_via=quote)).geturl()
+    from psycopg.conninfo import conninfo_to_dict
+
+    # As libpq reads it: SQLAlchemy reads sockets, escapes and empty parts otherwise, and would go elsewhere.
+    found = {name: str(value) for name, value in {**settings(), **conninfo_to_dict(address.url)}.items()}
+    query = {name: value for name, value in found.items() if name not in {"user", "password", "dbname"}}
+    url = URL.create("postgresql+psycopg2", found.get("user"), found.get("password"), database=found["dbname"])
+    return url.set(query=query).render_as_string(hide_password=False)
 
 
 def _engine(url: str) -> Engine:

@@ -10,12 +10,16 @@ from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
+from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 
+_DELETED_FROM = ("runs", "run_tags", "event_logs", "asset_event_tags", "dynamic_partitions")
+"""Dagster's tables from which rows are deleted."""
+
 
 def forget(home: Home, model_version: str, *, partition: bool, history: bool, dry_run: bool) -> int:
-    """Removes a model version from Dagster's files and returns the number of its runs; can be repeated after a crash.
+    """Removes a model version from Dagster's files or tables; returns the number of its runs. Can be repeated.
 
     Args:
         home: the home; nothing is done if nothing was ever run in it.
@@ -27,7 +31,8 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
     Raises:
         StoreError: one of the files is in use.
     """
-    if not any(home.dagster.rglob("*.db")):
+    address = database_address()
+    if address is None and not any(home.dagster.rglob("*.db")):
         return 0
     with open_instance(home) as instance:
         runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_NAME_TAG: model_version})) if history else []
@@ -39,7 +44,21 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
             instance.delete_dynamic_partition(DIMENSION, model_version)
     for path in _databases(home) if history else ():
         _write_anew(path)
+    if address is not None and history:
+        _rewrite(address)
     return len(runs)
+
+
+def _rewrite(address: DatabaseAddress) -> None:
+    """Makes Postgres rewrite Dagster's tables without deleted data. Raises StoreError."""
+    from eval_pipeline.database.session import Session
+    from eval_pipeline.database.upkeep import execute
+
+    query = "SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename = ANY(%s)"
+    with closing(Session(address)) as session:
+        there = session.run(lambda connection: connection.execute(query, (list(_DELETED_FROM),)).fetchall())
+        for (table,) in there:
+            execute(session, f"VACUUM FULL public.{table}")
 
 
 def _databases(home: Home) -> Iterator[Path]:

@@ -17,6 +17,8 @@ from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
 _WATCH_S = 0.05
 _SETTINGS = (
     "SET enable_external_access = false",
+    # The setting above still allows `COPY … TO '<the open database>'`, also in a WITH clause of a SELECT.
+    "SET disabled_filesystems = 'LocalFileSystem'",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
     "SET allow_community_extensions = false",

@@ -23,7 +23,7 @@ import numpy as np
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
 from eval_pipeline.statistics.adaptive.evidence import Evidence, Seen
 from eval_pipeline.statistics.adaptive.factors import expit
-from eval_pipeline.statistics.adaptive.spread import Spread, suite_spread
+from eval_pipeline.statistics.adaptive.spread import FEWEST_CLUSTERS, UNKNOWN, Spread, suite_spread
 from eval_pipeline.statistics.adaptive.units import Floats, Integers, Units
 
 _NOISE: Final = 0.3
@@ -35,6 +35,10 @@ _WITHIN: Final = 0.2
 _SURE: Final = 0.01
 """No outcome is held for more certain than this."""
 _THETAS: Final = 64
+_MANY_CLUSTERS: Final = 30
+"""With fewer, comparisons of equal models err in more than 5% if the correlation of looks is used."""
+_LEAST: Final = 1e-300
+"""Taken for a variance of 0, where all is asked and all differ alike."""
 
 
 @dataclass(frozen=True)
@@ -170,8 +174,12 @@ class Engine:
         return self._suite.turns * spread / (spread + variance)
 
     def spread(self) -> Spread:
-        """Variance of the share (or difference) of a suite, regarded as a sample of clusters of such units."""
-        return self._spread_over(self._suite.codes)
+        """Variance of the share (or difference) of a suite, regarded as a sample of clusters of such units.
+
+        Too few clusters, which may differ alike by chance, say nothing about it.
+        """
+        few = self._suite.codes.max() + 1 < FEWEST_CLUSTERS
+        return UNKNOWN if few else self._spread_over(self._suite.codes)
 
     def _spread_over(self, clusters: Integers) -> Spread:
         mean = (np.where(self._asked, self._sums, self._expected) - self._known).sum() / self._suite.turns
@@ -188,13 +196,18 @@ class Engine:
         return float(self._known.sum() / self._suite.turns)
 
     def precisions(self, look: int) -> tuple[float, ...]:
-        """Inverse variances after each batch, with the suite's own; empty if looks were not taken after each batch."""
-        if look != len(self._seen.batches):
+        """Inverse variances after each batch, with the suite's own.
+
+        Empty if looks were not taken after each batch, or clusters are so few that the variances say little about how
+        looks correlate.
+        """
+        if look != len(self._seen.batches) or self._suite.codes.max() + 1 < _MANY_CLUSTERS:
             return ()
         done = self._seen.variances()
         if not self.left:
             done[-1] = 0.0
-        return tuple(np.maximum.accumulate(1.0 / (done * self._seen.dispersion() + self.spread().variance)).tolist())
+        total = np.maximum(done * self._seen.dispersion() + self.spread().variance, _LEAST)
+        return tuple(np.maximum.accumulate(1.0 / total).tolist())
 
     # How it is done
 

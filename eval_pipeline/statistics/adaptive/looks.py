@@ -23,6 +23,7 @@ from typing import Final
 
 import numpy as np
 
+from eval_pipeline.statistics._special import t_critical
 from eval_pipeline.statistics.adaptive.units import Floats
 
 _GRID: Final = 161
@@ -31,6 +32,8 @@ _SPENT: Final = ((0.0, 0.1, 0.2, 0.35, 0.5, 0.7, 1.0), (0.0, 0.03, 0.12, 0.28, 0
 """Share of the suite, and of the error that a comparison has spent by then."""
 _PRECISE: Final = 1e-6
 _STEPS: Final = 60
+_FEW: Final = 4.0
+"""Degrees of freedom below which the expansion of Student's t is too far off."""
 _STEP: Final = 200
 """Ratios of information are rounded down to so many steps, which makes boundaries wider and lets them be kept."""
 
@@ -86,12 +89,15 @@ def critical(
 def student(z: float, freedom: float) -> float:
     """Student's t that is exceeded as seldom as the normal ``z``, for a variance that is estimated itself.
 
-    By the expansion of Fisher and Cornish (Abramowitz and Stegun 26.7.5), to 1% from three degrees of freedom on.
+    By the expansion of Fisher and Cornish (Abramowitz and Stegun 26.7.5), where it is right to 2%; with fewer degrees
+    of freedom it would be too small, and the exact one is computed, which takes longer.
 
     Args:
         z: From 0.
-        freedom: Degrees of freedom, above 0.
+        freedom: Degrees of freedom, at least 1.
     """
+    if freedom < _FEW:
+        return t_critical(freedom, 2.0 * NormalDist().cdf(-z)) if z > 0.0 else 0.0
     square = z * z
     terms = (
         (square + 1.0) / 4.0,

@@ -18,8 +18,8 @@ _ALIKE: Final = 0.3
 """Correlation of two residuals of a cluster, before pairs are asked."""
 _PAIRS: Final = 10.0
 """It counts as if so many pairs had shown it."""
-_UNKNOWN: Final = 1.0
-"""Variance if there is one cluster: the interval then has all differences."""
+FEWEST_CLUSTERS: Final = 6
+"""With fewer, even a change of all in one direction is not rarer than 5% (as in `paired`)."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,10 @@ class Spread:
 
     variance: float
     freedom: float
+
+
+UNKNOWN: Final = Spread(1.0, 1.0)
+"""With it, an interval has all differences."""
 
 
 def suite_spread(
@@ -41,12 +45,10 @@ def suite_spread(
         residuals: Shape (units,), of each unit's sum from what is expected; any value where it is not asked.
         variances: Shape (units,), expected squares of the residuals.
         asked: Shape (units,).
-        clusters: Shape (units,), codes from 0.
+        clusters: Shape (units,), codes from 0; at least two.
         turns: Number of turns of the suite.
     """
     number = int(clusters.max()) + 1
-    if number == 1:
-        return Spread(_UNKNOWN, 1.0)
     errors = np.sqrt(variances)
     seen = _pairs(np.where(asked, errors, 0.0), clusters)
     assumed = _PAIRS * float(variances.mean())
@@ -62,10 +64,10 @@ def _pairs(values: Floats, clusters: Integers) -> float:
 
 
 def _freedom(deviations: Floats, clusters: Integers) -> float:
-    """By how much the squares of the asked clusters vary (Satterthwaite 1946), at most their number."""
+    """By how much the squares of the asked clusters vary (Satterthwaite 1946), at most one less than their number."""
     if not len(deviations):
         return 1.0
     _, codes = np.unique(clusters, return_inverse=True)
     squares = np.bincount(codes, deviations) ** 2
-    noise = float(len(squares) * squares.var())
-    return max(1.0, min(2.0 * float(squares.sum()) ** 2 / noise, len(squares)) if noise > 0.0 else float(len(squares)))
+    noise, most = float(len(squares) * squares.var()), len(squares) - 1.0
+    return max(1.0, min(2.0 * float(squares.sum()) ** 2 / noise, most) if noise > 0.0 else most)

@@ -1,6 +1,7 @@
 """Compares a catalog with its manifests and its parts, for `doctor` and the scrub."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
@@ -28,10 +29,20 @@ def catalog_problems(
         track_tables: the tables of the tracks.
         before: called with the size of each part before it is read.
     """
+    while True:
+        manifests = _texts(store)
+        found = list(_problems(store, track_tables, before))
+        # A publisher that has replaced manifests meanwhile may also have removed parts that the old ones name.
+        if not found or _texts(store) == manifests:
+            yield from found
+            return
+
+
+def _problems(store: Path, track_tables: Sequence[Table], before: Callable[[int], None]) -> Iterator[str]:
     folder, schema = catalog_folder(store), catalog_hash(track_tables)
     try:
         state = Manifests.load(folder / "manifests", schema)
-    except StoreError as error:
+    except (StoreError, FileNotFoundError) as error:
         yield str(error)
         return
     memo = published_memo(store)
@@ -42,3 +53,11 @@ def catalog_problems(
         before(path.stat().st_size if path.exists() else 0)
         if problem := wrong(part, folder / "parts"):
             yield problem
+
+
+def _texts(store: Path) -> dict[Path, bytes]:
+    found = {}
+    for path in manifest_files(catalog_folder(store) / "manifests"):
+        with suppress(FileNotFoundError):
+            found[path] = path.read_bytes()
+    return found

@@ -15,12 +15,12 @@ def before_replacing(store: Path) -> None:
         retire(folder / "retired", store, part_files(folder / "parts"))
 
 
-def after_replacing(store: Path) -> None:
-    """Removes manifests, parts that nobody reads, and folders that become empty."""
+def after_replacing(store: Path, *, erase: bool) -> None:
+    """Removes manifests, parts that nobody reads (with `erase`, all), and folders that become empty."""
     folder = catalog_folder(store)
     for path in manifest_files(folder / "manifests"):
         path.unlink()
-    sweep(folder / "parts", folder / "retired", ())
+    sweep(folder / "parts", folder / "retired", (), erase=erase)
     with suppress(OSError):  # a part is still being read: the next publishing tries again
         for place in [*folder.glob("parts/*"), *folder.glob("*"), folder]:
             place.rmdir()

@@ -127,6 +127,8 @@ class Manifests:
 def save(folder: Path, texts: Mapping[str, bytes]) -> None:
     """Makes the manifests of a folder those given; each is replaced durably, and equal ones are left alone."""
     make_folders(folder)
+    for left in folder.glob(".*.tmp"):  # of a killed publisher
+        left.unlink()
     for name, text in texts.items():
         target = folder / name
         if target.exists() and target.read_bytes() == text:

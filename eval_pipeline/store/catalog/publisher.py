@@ -36,7 +36,7 @@ class CatalogPublisher(Publisher):
         self, record: Record, out: Path, track_tables: Sequence[Table], gate: Gate, *, erase: bool = False
     ) -> None:
         super().__init__(record, out, track_tables, gate, erase=erase)
-        folder = catalog_folder(out)
+        folder = catalog_folder(out).resolve()  # one place, by whichever link the home is named
         self._parts, self._manifests, self._retired = folder / "parts", folder / "manifests", folder / "retired"
         self._hash = catalog_hash(track_tables)
 
@@ -139,7 +139,7 @@ class CatalogPublisher(Publisher):
 
 def memo_of(state: Manifests, store: Path, schema: str) -> Memo:
     """Returns what the lock file says if this state is published, and the store has not been moved since."""
-    lines = {_PLACE: str(catalog_folder(store)).encode(), **manifests.digests(state.texts(schema))}
+    lines = {_PLACE: str(catalog_folder(store).resolve()).encode(), **manifests.digests(state.texts(schema))}
     return Memo(store_status(store) or (0, 0), FORMAT, schema, lines)
 
 

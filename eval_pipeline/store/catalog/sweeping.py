@@ -3,6 +3,9 @@
 DuckDB locks a catalog that it has open (by fcntl). A catalog that is replaced therefore stays reachable in `retired/`,
 with a list of the parts that were dropped with it, until nobody has it open. Its readers may also need the parts that
 were dropped later.
+
+A process loses its fcntl locks on a file as soon as it closes one of several connections to it. Our readers therefore
+hold a lock by flock as well, and what the publisher's own process has open is looked up.
 """
 
 import fcntl
@@ -10,7 +13,6 @@ import json
 import os
 import time
 import weakref
-from collections import Counter
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -25,16 +27,15 @@ _OPENING_S = 60.0
 """How long a program may take between opening a catalog and locking it."""
 _UNKNOWN_S = 86_400.0
 """How long a replaced catalog counts as open where its file cannot be kept, so that its locks cannot be seen."""
-_ours: Counter[tuple[int, int]] = Counter()
-"""Device and inode of the catalogs that this process has open, whose locks it cannot see."""
+_OPEN_FILES = Path("/dev/fd")
 
 
-def note_open(connection: "duckdb.DuckDBPyConnection", catalog: Path) -> None:
-    """Notes that a connection of this process reads the catalog, until the connection is gone."""
-    status = catalog.stat()
-    place = (status.st_dev, status.st_ino)
-    _ours[place] += 1
-    weakref.finalize(connection, _ours.subtract, [place])
+def hold_open(connection: "duckdb.DuckDBPyConnection", catalog: Path) -> None:
+    """Locks the catalog for a connection that reads it, until the connection is gone."""
+    handle = os.open(catalog, os.O_RDONLY | os.O_CLOEXEC)
+    weakref.finalize(connection, os.close, handle)
+    with suppress(OSError):  # a file system without flock: what DuckDB locks is all there is
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
 
 
 def retire(folder: Path, catalog: Path, dropped: Collection[str]) -> None:
@@ -95,14 +96,23 @@ def _is_open(folder: Path, number: int) -> bool:
         status = kept.stat()
     except FileNotFoundError:
         return age < _UNKNOWN_S
-    # Whoever opens and closes a file loses all locks of its process on it, so one of our own is not looked at.
-    return age < _OPENING_S or _ours[status.st_dev, status.st_ino] > 0 or _is_locked(kept)
+    # Whoever opens and closes a file loses all fcntl locks of its process on it, so one of our own is not opened.
+    return age < _OPENING_S or _is_open_here(status) or _is_locked(kept)
+
+
+def _is_open_here(status: os.stat_result) -> bool:
+    for name in os.listdir(_OPEN_FILES):
+        with suppress(OSError):  # closed meanwhile, like the one of the listing
+            if os.path.samestat(os.fstat(int(name)), status):
+                return True
+    return False
 
 
 def _is_locked(path: Path) -> bool:
     try:
         with path.open("r+b") as file:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True
     return False

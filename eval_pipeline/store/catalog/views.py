@@ -56,15 +56,10 @@ def write_catalog(
     give_back_memory()
 
 
-def parts_folder(connection: "duckdb.DuckDBPyConnection") -> Path | None:
-    """Returns the folder of the parts that an attached store reads; None if it is no catalog."""
-    import duckdb
-
-    try:
-        found = connection.execute(_PARTS).fetchone()
-    except duckdb.CatalogException:
-        return None
-    return Path(found[0]) if found else None
+def parts_folder(connection: "duckdb.DuckDBPyConnection") -> Path:
+    """Returns the folder of the parts that an attached catalog reads."""
+    ((found,),) = connection.execute(_PARTS).fetchall()
+    return Path(found)
 
 
 def _meta(parts: Mapping[str, Sequence[Part]], folder: Path) -> Iterator[str]:

@@ -58,6 +58,20 @@ def test_a_query_gives_its_rows_or_the_class_of_its_error(runner, databases, eng
     assert hashlib.sha256(databases[engine].read_bytes()).digest() == before
 
 
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_select_cannot_overwrite_the_database_that_it_reads(runner, databases, hidden):
+    place = databases["duckdb"]
+    before = place.read_bytes()
+    sql = f"WITH w AS (COPY (SELECT 1) TO '{place}' (FORMAT csv, USE_TMP_FILE false)) SELECT * FROM w"
+    if hidden:
+        (made,) = duckdb.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchone() or ()
+        sql = f"FROM json_execute_serialized_sql('{made.replace(chr(39), 2 * chr(39))}')"
+    found = runner.run_now(place, sql)
+    assert isinstance(found, Failed)
+    assert place.read_bytes() == before
+    assert isinstance(runner.run_now(place, "SELECT x FROM t"), SqlRows)
+
+
 def test_a_killed_query_does_not_disturb_the_next(runner, databases):
     killed = runner.run_now(databases["sqlite"], "SELECT printf('%.*c', 2000000000, 'x')")
     assert isinstance(killed, Failed)

@@ -18,6 +18,7 @@ from eval_pipeline.tracks.pandas_code.robust import running as running_module
 from eval_pipeline.tracks.pandas_code.robust import variants as variants_module
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined, mutants_on_variants, variants_of
+from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab, built_once, surroundings
@@ -186,6 +187,25 @@ def test_mutants_that_take_too_long_are_run_apart_from_what_decides(
     monkeypatch.setattr(examined_module, "sandbox", lambda layer: Mock(run=run))
     assert (determined(gold), mutants_on_variants(gold)) == together
     assert len(failures) == 1
+
+
+def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, monkeypatch: pytest.MonkeyPatch) -> None:
+    gold = _case(tables, PER_AREA.replace("sum", "min"), ["orders", "shops"]).turns[0].gold
+    assert gold.code is not None
+    wrong, box = gold.code.replace("min", "max"), running_module.sandbox(None)
+    failed = SnippetFailed(ErrorClass.OTHER, "the sandbox has ended", "", 0.0, box.tier)
+    with monkeypatch.context() as now:
+        now.setattr(examined_module, "sandbox", lambda layer: Mock(run=Mock(return_value=failed)))
+        assert sum(determined(gold)) < len(determined(gold))
+        assert {result for one in mutants_on_variants(gold) for result in one.results} == {None}
+        little = behaviour_of(gold, wrong)
+    variants_module.once.cache_clear()  # as in the next run
+    mutants_on_variants.cache_clear()
+    found = behaviour_of(gold, wrong)
+    assert little is not None
+    assert found is not None
+    assert len(little.results) < len(found.results) == len(variants_of(gold)) == sum(determined(gold))
+    assert explained(gold, found).kinds == ("aggregation",)
 
 
 def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:

@@ -56,7 +56,9 @@ def behaviour_of(gold: PandasGold, code: str) -> Behaviour | None:
     place = find_home().expected / kept_at(gold, "behaviour", code)
     if (text := read_sealed(place)) is not None:
         told = parse_json(text)
-        return Behaviour(tuple(told["results"]), tuple(told["right"]), told["counterexample"])
+        kept = Behaviour(tuple(told["results"]), tuple(told["right"]), told["counterexample"])
+        if not kept.results or len(kept.results) == sum(determined(gold)):
+            return kept  # else the sandbox could not find out, at that time, on which variants results are determined
     found = _run(gold, candidates, code)
     told = {"results": found.results, "right": found.right, "counterexample": found.counterexample}
     write_sealed(place, json_text(told))

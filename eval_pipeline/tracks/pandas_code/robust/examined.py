@@ -94,22 +94,30 @@ def _examined(gold: PandasGold) -> tuple[list[bool], list[_Results]]:
     if not known_candidates(gold):
         return [], [[] for _ in turn_mutants(gold)]
     codes = [mutant.code for mutant in turn_mutants(gold)]
-    found, columns = once(str(find_home().expected / kept_at(gold, "examined", codes)), _examine, gold)
-    return found, columns
+    found = once(str(find_home().expected / kept_at(gold, "examined", codes)), _examine, gold)
+    if not found:
+        known = known_candidates(gold)
+        return [bool(one["determined"]) for one in known], [[None] * len(known) for _ in codes]
+    decides, columns = found
+    return decides, columns
 
 
-def _examine(gold: PandasGold) -> list[Json]:
+def _examine(gold: PandasGold) -> list[Json] | None:
     """Does both in one process of the sandbox, as starting it and making the variants costs more than most code.
 
     Where a mutant takes too long, or uses too much, the mutants are run apart, a few at a time.
+
+    Returns:
+        Both; None if the sandbox could not find it out, which is no fault of the code and not kept.
     """
     codes = [mutant.code for mutant in turn_mutants(gold)]
     both = _run(gold, codes, None)
     if both is not None:
         return [*both]
     alone = _run(gold, [], OWN_CODE_S)
-    decides = [bool(one["determined"]) for one in known_candidates(gold)] if alone is None else alone[0]
-    return [decides, results_of(gold, codes, [one.tables for one in _candidates(gold)])]
+    if alone is None:
+        return None
+    return [alone[0], results_of(gold, codes, [one.tables for one in _candidates(gold)])]
 
 
 def _run(gold: PandasGold, mutants: Sequence[str], wall_s: float | None) -> tuple[list[bool], list[_Results]] | None:
