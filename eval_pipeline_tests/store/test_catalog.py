@@ -42,6 +42,13 @@ UNION ALL SELECT schema_name, view_name FROM duckdb_views() WHERE database_name 
 COLUMNS = """
 SELECT schema_name, table_name, column_name, data_type, comment FROM duckdb_columns() WHERE database_name = 'store'
 """
+DEFINED = {
+    "meta.files": "FROM meta.files",
+    "views": "SELECT schema_name, view_name, sql FROM duckdb_views() WHERE database_name = 'store' AND NOT internal "
+    "AND NOT contains(sql, 'read_parquet')",
+    "macros": "SELECT function_name, parameters, macro_definition FROM duckdb_functions() "
+    "WHERE database_name = 'store'",
+}
 MACROS = (
     "leaderboard('finqa')",
     "leaderboard_details('finqa')",
@@ -50,6 +57,7 @@ MACROS = (
     "explain_turn('finqa/c0#0', 'alpha')",
 )
 NEXT = dt.date(2026, 1, 6)
+State = dict[str, list[tuple[Any, ...]]]
 COPYING = "COPY (SELECT 1) TO '{part}'"
 
 
@@ -81,8 +89,25 @@ def everything(store: Path) -> dict[str, list[tuple[Any, ...]]]:
         return {name: sorted(connection.execute(f"FROM {name}").fetchall(), key=repr) for name in [*names, *MACROS]}
 
 
+def state(store: Path) -> State:
+    """All rows of all tables, and the definitions of everything else, which decide what that has."""
+    return contents(store) | {name: sorted(ask(store, sql), key=repr) for name, sql in DEFINED.items()}
+
+
 def parts_of(out: Path) -> set[str]:
     return set(sweeping.part_files(out.parent / "catalog" / "parts"))
+
+
+@pytest.fixture(scope="module")
+def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, State]:
+    """A store that each test leaves as it was, though it may damage it meanwhile; and its contents."""
+    home = tmp_path_factory.mktemp("mended")
+    record, out = Record(home / "record"), home / "eval.duckdb"
+    filled(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_STORE", "catalog")
+        publish(record, out, TRACKS)
+    return record, out, state(out)
 
 
 def test_it_has_the_rows_columns_and_comments_of_the_store_of_one_file(
@@ -95,13 +120,14 @@ def test_it_has_the_rows_columns_and_comments_of_the_store_of_one_file(
     monkeypatch.delenv("EVAL_STORE")
     assert publish(record, other, TRACKS).rows == done.rows - 4, "prompts that two have are there once a key"
     assert everything(out) == everything(other)
+    assert state(out) == state(other)
+    assert [len(state(out)[name]) >= least for name, least in {"views": 10, "macros": 5}.items()] == [True, True]
     assert {row for row in ask(out, COLUMNS) if row[:2] != ("meta", "catalog")} == set(ask(other, COLUMNS))
     assert contents(out, in_order=True)["turn_results"] == contents(other, in_order=True)["turn_results"]
 
 
-def test_any_duckdb_reads_it(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_any_duckdb_reads_it(mended: tuple[Record, Path, State]) -> None:
+    _, out, _ = mended
     with duckdb.connect(str(out), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM turn_results").fetchone() == (6,)
         assert len(connection.execute("FROM leaderboard('finqa')").fetchall()) == 2
@@ -154,21 +180,21 @@ def test_parts_are_named_by_their_content_and_verified(
         assert writing.digest(path) == name
         assert path.stat().st_mode & 0o222 == 0
     put_partition(record, key_of("gamma"))
-    before = everything(out)
+    before = state(out)
     monkeypatch.setattr(writing, "_rows", lambda path: 1)
     with pytest.raises(StoreError, match="was not written completely"):
         publish(record, out, TRACKS)
-    assert everything(out) == before
+    assert state(out) == before
 
 
 def test_text_that_is_no_json_is_named(record: Record, out: Path) -> None:
     filled(record)
     publish(record, out, TRACKS)
-    before = everything(out)
+    before = state(out)
     put(record, METRICS, key_of("alpha"), details=["{no"])
     with pytest.raises(StoreError, match=r"metrics/.*alpha.* holds text that is not JSON in details"):
         publish(record, out, TRACKS)
-    assert everything(out) == before
+    assert state(out) == before
 
 
 def test_an_open_reader_keeps_its_state_and_its_parts(record: Record, out: Path) -> None:
@@ -220,17 +246,17 @@ def test_readers_of_one_process_do_not_lose_each_other(record: Record, out: Path
         "print(c.execute('SELECT sum(value) FROM metrics').fetchone()[0])"
     )
     plain = duckdb.connect(str(out), read_only=True)
+    put_partition(record, key_of("beta"), value=0.5)
+    publish(record, out, TRACKS)
+    assert plain.execute("SELECT sum(value) FROM metrics").fetchone() == (6.0,)
+    plain.close()
     command = [sys.executable, "-c", script, str(out)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as theirs:
         assert theirs.stdout is not None
         assert theirs.stdout.readline() == b"open\n"
-        put_partition(record, key_of("beta"), value=0.5)
-        publish(record, out, TRACKS)
-        assert plain.execute("SELECT sum(value) FROM metrics").fetchone() == (6.0,)
-        plain.close()
         put_partition(record, key_of("beta"), value=0.25)
         publish(record, out, TRACKS)
-        assert theirs.communicate(b"\n")[0] == b"6.0\n"
+        assert theirs.communicate(b"\n")[0] == b"4.5\n"
 
 
 def test_a_reader_that_is_just_opening_is_waited_for(
@@ -266,20 +292,8 @@ def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path, m
     another.close()
 
 
-@pytest.fixture(scope="module")
-def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, dict[str, list[tuple[Any, ...]]]]:
-    """A store that each test damages and mends, and its rows."""
-    home = tmp_path_factory.mktemp("mended")
-    record, out = Record(home / "record"), home / "eval.duckdb"
-    filled(record)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVAL_STORE", "catalog")
-        publish(record, out, TRACKS)
-    return record, out, everything(out)
-
-
 @pytest.mark.parametrize("what", ["catalog", "manifest", "memo", "part"])
-def test_damage_is_told_and_mended(mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], what: str) -> None:
+def test_damage_is_told_and_mended(mended: tuple[Record, Path, State], what: str) -> None:
     record, out, before = mended
     assert not list(catalog_problems(out, TRACKS))
     folder = out.parent / "catalog"
@@ -301,13 +315,15 @@ def test_damage_is_told_and_mended(mended: tuple[Record, Path, dict[str, list[tu
     }
     assert [what, bool(told)] == [what, what != "memo"]
     assert all(re.search(expected[what], sentence) for sentence in told)
+    (folder / "manifests" / ".of a killed publisher.tmp").touch()
     (publish_full if what == "part" else publish)(record, out, TRACKS)
     assert not list(catalog_problems(out, TRACKS))
-    assert everything(out) == before
+    assert not list(folder.glob("manifests/.*"))
+    assert state(out) == before
 
 
 def test_a_query_that_reads_a_damaged_part_says_so(
-    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+    mended: tuple[Record, Path, State],
 ) -> None:
     _, out, _ = mended
     place = next((out.parent / "catalog" / "parts" / "turn_results").glob("*.parquet"))
@@ -325,7 +341,7 @@ def test_a_query_that_reads_a_damaged_part_says_so(
 
 
 def test_a_publisher_at_work_is_not_taken_for_damage(
-    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], monkeypatch: pytest.MonkeyPatch
+    mended: tuple[Record, Path, State], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record, out, before = mended
     read = checking.wrong
@@ -342,48 +358,46 @@ def test_a_publisher_at_work_is_not_taken_for_damage(
     assert ask(out, "SELECT DISTINCT value FROM metrics WHERE model_version = 'beta'") == [(0.5,)]
     put_partition(record, key_of("beta"))
     publish(record, out, TRACKS)
-    assert everything(out) == before
+    assert state(out) == before
 
 
 def test_lost_parts_are_told_and_made_again(
-    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]],
+    mended: tuple[Record, Path, State],
 ) -> None:
     record, out, before = mended
     shutil.rmtree(out.parent / "catalog")
     with pytest.raises(StoreError, match=r"catalog/parts, which .* reads, is missing; `eval-pipeline publish --full`"):
         connect_read_only(out)
     publish(record, out, TRACKS)
-    assert everything(out) == before
+    assert state(out) == before
 
 
-def test_a_home_may_be_named_by_a_link(
-    mended: tuple[Record, Path, dict[str, list[tuple[Any, ...]]]], tmp_path: Path
-) -> None:
+def test_a_home_may_be_named_by_a_link(mended: tuple[Record, Path, State], tmp_path: Path) -> None:
     _, out, before = mended
     link = tmp_path / "link"
     link.symlink_to(out.parent)
-    assert everything(link / out.name) == before
+    assert state(link / out.name) == before
     still = out.stat()
     assert publish(Record(link / "record"), link / out.name, TRACKS).tables == ()
     assert out.stat() == still
 
 
-def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
-    before = everything(out)
+def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(
+    mended: tuple[Record, Path, State],
+) -> None:
+    record, out, before = mended
     next((out.parent / "catalog" / "parts" / "suites").glob("*.parquet")).unlink()
     assert "is missing" in next(catalog_problems(out, TRACKS))
     with pytest.raises(StoreError, match="publish --full"):
         run_query(out, "FROM suites")
     publish_full(record, out, TRACKS)
-    assert everything(out) == before
+    assert state(out) == before
 
 
 def test_a_moved_home_says_so_until_it_is_published(record: Record, out: Path, tmp_path: Path) -> None:
     filled(record)
     publish(record, out, TRACKS)
-    before = everything(out)
+    before = state(out)
     there = tmp_path / "there"
     there.mkdir()
     for name in ("record", "catalog", "eval.duckdb", "eval.duckdb.lock"):
@@ -392,7 +406,7 @@ def test_a_moved_home_says_so_until_it_is_published(record: Record, out: Path, t
         connect_read_only(there / "eval.duckdb")
     done = publish(Record(there / "record"), there / "eval.duckdb", TRACKS)
     assert (done.full, done.tables) == (False, ()), "the parts stay as they are"
-    assert everything(there / "eval.duckdb") == before
+    assert state(there / "eval.duckdb") == before
 
 
 def test_another_form_is_made_anew_and_leaves_nothing(
@@ -400,7 +414,7 @@ def test_another_form_is_made_anew_and_leaves_nothing(
 ) -> None:
     filled(record)
     publish(record, out, TRACKS)
-    before = everything(out)
+    before = state(out)
     monkeypatch.setenv("EVAL_STORE", "file")
     script = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print('open', flush=True); input()"
     command = [sys.executable, "-c", script, str(out)]
@@ -411,7 +425,7 @@ def test_another_form_is_made_anew_and_leaves_nothing(
         assert done.full
         assert "EVAL_STORE" in done.note or "schema" in done.note
         assert parts_of(out), "somebody reads them"
-        assert everything(out) == before
+        assert state(out) == before
         reader.communicate(b"\n")
     put_partition(record, key_of("beta"), value=0.5)
     publish(record, out, TRACKS)
@@ -419,7 +433,7 @@ def test_another_form_is_made_anew_and_leaves_nothing(
     put_partition(record, key_of("beta"))
     monkeypatch.setenv("EVAL_STORE", "catalog")
     assert publish(record, out, TRACKS).full
-    assert everything(out) == before
+    assert state(out) == before
     monkeypatch.setenv("EVAL_STORE", "ducklake")
     with pytest.raises(UsageError, match=r"EVAL_STORE=ducklake: expected file .* or catalog"):
         publish(record, out, TRACKS)
@@ -483,9 +497,8 @@ def files_of(out: Path) -> list[Path]:
     return [path for path in [out, *(out.parent / "catalog").rglob("*")] if path.is_file()]
 
 
-def test_every_table_has_its_part(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_every_table_has_its_part(mended: tuple[Record, Path, State]) -> None:
+    _, out, _ = mended
     assert {place.split("/")[0] for place in parts_of(out)} == {
         *(table.name for table in all_tables(TRACKS)),
         "meta.files",
