@@ -30,11 +30,15 @@ LEASE_S = "EVAL_LEASE_SECONDS"
 _DEFAULT_S, _LEAST_S = 60.0, 1.0
 _RENEWALS = 4
 """How often a lease is renewed in its time."""
+_AGAIN_S = 1.0
+"""After that time, a renewal that failed is tried again, so that a holder is back before others believe it gone."""
 _log = logging.getLogger(__name__)
 
 # After its start, the database waits for one lease's time before it believes that a lease has expired: while it was
-# away, nobody could renew. The same number guards two takings of one name, of which only one can succeed.
-_EXPIRED = "l.expires_at <= clock_timestamp() AND pg_postmaster_start_time() + %(life)s::interval <= clock_timestamp()"
+# away, nobody could renew. So does a process that was cut off from it: others may have been as well. The same number
+# guards two takings of one name, of which only one can succeed.
+_EXPIRED = """%(calm)s AND l.expires_at <= clock_timestamp()
+AND pg_postmaster_start_time() + %(life)s::interval <= clock_timestamp()"""
 _TAKE = f"""
 INSERT INTO eval_pipeline.leases AS l (name, owner, fence, expires_at)
 VALUES (%(name)s, %(owner)s, nextval('eval_pipeline.fences'), clock_timestamp() + %(life)s::interval)
@@ -122,10 +126,8 @@ class Leases:
         owner = f"{socket.gethostname()} {mark()} {_machine()} {uuid.uuid4().hex}"
         self._free_of_dead(name)
         began = time.monotonic()
-        row = self._session.run(
-            lambda connection: connection.execute(_TAKE, {"name": name, "owner": owner, "life": self._life}).fetchone()
-        )
-        if row is None:
+        row = self._first(_TAKE, name, owner=owner)
+        if not isinstance(row, tuple):
             return None
         lease = Lease(name, row[0], began + self.life_s, self)
         with self._turn:
@@ -180,8 +182,8 @@ class Leases:
     def held(self, prefix: str) -> list[str]:
         """Returns the names of the leases that somebody holds and that begin so. Raises StoreError."""
         query = f"SELECT name FROM eval_pipeline.leases l WHERE starts_with(name, %(name)s) AND NOT ({_EXPIRED})"
-        values = {"name": prefix, "life": self._life}
-        return [row[0] for row in self._session.run(lambda connection: connection.execute(query, values).fetchall())]
+        rows = self._session.run(lambda connection: connection.execute(query, self._values(prefix)).fetchall())
+        return [row[0] for row in rows]
 
     def end_expired(self, name: str) -> bool:
         """Ends a lease if it has expired, so that its holder can never renew it; returns whether nobody holds it now.
@@ -203,9 +205,13 @@ class Leases:
     def _life(self) -> str:
         return f"{self.life_s} seconds"
 
-    def _first(self, query: str, name: str) -> object:
-        values = {"name": name, "life": self._life}
-        return self._session.run(lambda connection: connection.execute(query, values).fetchone())
+    def _values(self, name: str) -> dict[str, object]:
+        calm = time.monotonic() - max(self._session.broke_at, self._renewing.broke_at) > self.life_s
+        return {"name": name, "life": self._life, "calm": calm}
+
+    def _first(self, query: str, name: str, **more: str) -> object:
+        # The values are looked at in each try, since one may have failed before.
+        return self._session.run(lambda connection: connection.execute(query, self._values(name) | more).fetchone())
 
     def _free_of_dead(self, name: str) -> None:
         """Frees a lease at once whose holder was a process of this machine and is gone."""
@@ -219,13 +225,16 @@ class Leases:
 
     def _keep(self) -> None:
         """Renews the leases until the process ends."""
-        while not self._ended.wait(self.life_s / _RENEWALS):
+        pause = usual = self.life_s / _RENEWALS
+        while not self._ended.wait(pause):
+            pause = usual
             with self._turn:
                 held = dict(self._held)
             if held:
                 try:
                     self._renew(held)
-                except Exception as error:  # the database is away: the next round tries again
+                except Exception as error:  # the database is away: the next round tries again, soon
+                    pause = min(usual, _AGAIN_S)
                     _log.info("leases could not be renewed (%s)", error)
 
     def _renew(self, held: dict[int, Lease]) -> None:

@@ -5,6 +5,7 @@ import os
 import threading
 import time
 from collections.abc import Callable
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.core.errors import EvalError, MissingExtraError, StoreError
@@ -34,7 +35,11 @@ _reached = set[tuple[int, str]]()
 
 
 class Session:
-    """One connection, made when it is first needed and again after it broke. It may be shared by threads."""
+    """One connection, made when it is first needed and again after it broke. It may be shared by threads.
+
+    Attributes:
+        broke_at: when work last failed, on this process's monotonic clock in seconds.
+    """
 
     def __init__(self, address: DatabaseAddress, *, patience_s: float | None = None) -> None:
         """Does not connect yet.
@@ -45,6 +50,7 @@ class Session:
         """
         self.address = address
         self._patience_s = patience_s
+        self.broke_at = -inf
         self._connection: psycopg.Connection | None = None
         self._turn = threading.Lock()
 
@@ -65,6 +71,7 @@ class Session:
                 with self._turn:
                     return work(self._connected())
             except errors as error:
+                self.broke_at = time.monotonic()
                 if not self._passes(error) or time.monotonic() + pause > give_up:
                     raise self._store_error(error) from None  # the cause may quote the password
                 if not told and pause > 1.0:

@@ -242,6 +242,43 @@ def test_a_worker_has_no_address_of_a_database(database_url: str, lab: Lab) -> N
     assert "EVAL_DATABASE_URL" in workers.told(str(lab.home.root), str(lab.home.data))["keys"]
 
 
+def test_who_was_cut_off_from_the_database_lets_others_renew_first(database_url: str, host: Host) -> None:
+    holder, other = host(), host()
+    lease = holder.take("place")
+    assert lease is not None and other.take("place") is None
+    time.sleep(LIFE_S + 0.2)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    began = time.monotonic()
+    assert other.take("place") is None
+    assert other.is_held("place") and other.held("pla") == ["place"] and not other.end_expired("place")
+    lease.reserve(1, 1, 0.0)
+    assert when_free(other, "place").fence > lease.fence
+    assert time.monotonic() - began > LIFE_S
+
+
+def test_a_renewal_that_failed_is_tried_again_soon(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_AGAIN_S", 0.01)
+    leases, tries, renewed = Leases(DatabaseAddress(database_url, "the test's"), 8.0), list[float](), threading.Event()
+
+    def renew(_: object) -> None:
+        tries.append(time.monotonic())
+        if len(tries) < 3:
+            raise StoreError("away")
+        renewed.set()
+
+    monkeypatch.setattr(leases, "_renew", renew)
+    try:
+        assert leases.take("place") is not None
+        assert renewed.wait(20)
+        assert tries[2] - tries[0] < 2
+    finally:
+        leases.close()
+
+
 def test_runs_of_one_home_take_turns_with_and_without_the_database(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
