@@ -22,6 +22,7 @@ LIMITS = (
     "deaths_per_hour",
     "straggling",
     "kept_bytes",
+    "shard_s",
 )
 
 
