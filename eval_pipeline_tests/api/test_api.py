@@ -43,7 +43,7 @@ def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: p
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     place: dict[str, Any] = {"home": ready.home.root, "data": ready.home.data}
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of what a script starts with `&`; the test's fixture puts it back
+    found_so = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as of what a script starts with `&`
     before = state()
     found = ep.run("small", ["good", "bad"], eval_date="2026-03-01", canary=False, **place)
     assert found.ok, found.problems
@@ -60,7 +60,7 @@ def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: p
     assert set(turns["model_version"]) == {"good"}
     assert exact.schema.field("correct").type == "bool"
     assert state() == before
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, found_so)
 
 
 def test_a_run_in_a_notebook_has_an_event_loop_around_it(ready: Lab) -> None:
