@@ -214,7 +214,7 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
     files = list(_files(workspace))
     whole = [one for one in files if (one[0].name, one[1]) not in wrong]
     old = sum(header is not None and not header.sealed for header in itertools.starmap(workspace.record.header, whole))
-    text = "; ".join([f"{len(files)} files below {workspace.home.record}", *wrong.values()])
+    text = "; ".join([f"{len(files)} files below {workspace.home.place}/record", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
 
@@ -225,8 +225,9 @@ def unreadable_files(
     """Yields the damaged files of the record and those of a newer version; `before` receives the size of each file."""
     for source, key in _files(workspace):
         try:
-            before(workspace.record.path(source, key).stat().st_size)
-            workspace.record.verify(source, key)
+            status = workspace.record.status(source, key)
+            before(status[0] if status else 0)
+            workspace.record.examine(source, key)
         except EvalError as error:
             yield source, key, error
 

@@ -92,6 +92,10 @@ class Manifests:
                 found.setdefault(table, []).append(part)
         return found
 
+    def places(self) -> set[str]:
+        """Returns all parts as `<table>/<name>`."""
+        return {f"{part.table}/{part.name}" for parts in self.parts().values() for part in parts}
+
     def replaced(
         self,
         files: Mapping[str, KnownFile],
@@ -141,6 +145,11 @@ def save(folder: Path, texts: Mapping[str, bytes]) -> None:
         if path.name not in texts:
             path.unlink()
             fsync_path(folder)
+
+
+def empty_manifest(schema: str) -> bytes:
+    """Returns a manifest that names nothing."""
+    return _encoded(b"", schema)
 
 
 def manifest_files(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,36 @@
+"""The published store of a home in a bucket: publishers of all hosts take turns, readers fetch what is new."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.store.opening import open_record
+from eval_pipeline.workspace.locks import held
+from eval_pipeline.workspace.track_tables import further_tables
+
+_LOCK_S = 600.0
+
+
+@contextmanager
+def publishing_in_turn(home: Home) -> Iterator[None]:
+    """Keeps publishers of other hosts apart, if the home is in a bucket; else the store's own lock is enough."""
+    if home.bucket is None:
+        yield
+        return
+    with held(home.root, ("publishing",), _LOCK_S):
+        yield
+
+
+def fresh_store(home: Home) -> Path:
+    """Returns the store; of a home in a bucket, with what has been published since it was last fetched.
+
+    Raises:
+        StoreError: the bucket cannot be used, or an object of the store is missing or damaged.
+    """
+    if home.bucket is not None:
+        from eval_pipeline.store.listing import Gate
+        from eval_pipeline.store.mirrored.publisher import MirroredPublisher
+
+        MirroredPublisher(open_record(home), home.store, further_tables(), Gate()).refresh(_LOCK_S)
+    return home.store
