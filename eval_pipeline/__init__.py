@@ -173,4 +173,9 @@ def load(
     """
     from eval_pipeline.store.loading import load as loaded
 
+    if home is None:
+        from eval_pipeline.core.home import find_home
+        from eval_pipeline.workspace.bucket_store import fresh_store
+
+        home = fresh_store(find_home())
     return loaded(what, model_version, home=home)

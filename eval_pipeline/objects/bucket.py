@@ -152,7 +152,9 @@ class Bucket:
         try:
             yield
         except OSError as error:
-            raise StoreError(f"cannot write a file of {self.address}: {error.strerror or error}") from error
+            if error.errno is None:  # obstore's, of a bucket that does not exist
+                raise self._explained(error) from None
+            raise StoreError(f"cannot write a file of {self.address}: {error.strerror}") from error
         except Exception as error:
             if type(error).__module__.partition(".")[0] != "obstore":
                 raise

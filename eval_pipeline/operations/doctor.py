@@ -21,6 +21,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
+from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
@@ -250,11 +251,13 @@ def _figures(workspace: Workspace) -> Iterator[Finding]:
 
 def _store(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.store
-    if not path.exists():
+    if not path.exists() and workspace.home.bucket is None:
         yield Finding("store", True, f"{path}: does not exist yet; `eval-pipeline run` creates it")
         return
     problem = store_problem(workspace)
-    yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+    yield Finding(
+        "store", not problem, problem or str(workspace.home.bucket or path), "run `eval-pipeline publish --full`"
+    )
     if behind := lag(workspace.home):
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
@@ -266,14 +269,25 @@ def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _
         workspace: the workspace.
         before: receives the size of each part of a catalog before it is read.
     """
-    if is_catalog(workspace.home.store):
-        problems = list(catalog_problems(workspace.home.store, further_tables(), before))
-        if problems:
-            more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
-            return "; ".join(problems[:_MOST_PROBLEMS]) + more
+    if problems := list(bucket_problems(workspace.home, before)):
+        return _few(problems)
+    try:
+        if not fresh_store(workspace.home).exists():
+            return ""
+    except EvalError as error:
+        return str(error)
+    if is_catalog(workspace.home.store) and (
+        problems := list(catalog_problems(workspace.home.store, further_tables(), before))
+    ):
+        return _few(problems)
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:
         return str(error)
     path = workspace.home.store
     return "" if is_as_published(path) else f"{path} was changed since it was published, by another program"
+
+
+def _few(problems: Sequence[str]) -> str:
+    more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+    return "; ".join(problems[:_MOST_PROBLEMS]) + more

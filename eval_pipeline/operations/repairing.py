@@ -163,7 +163,7 @@ def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:
 
 
 def _store(workspace: Workspace) -> Iterator[Finding]:
-    if workspace.home.store.exists() and (problem := store_problem(workspace)):
+    if problem := store_problem(workspace):
         publish_all(workspace, gate(workspace), full=True)
         yield Finding("store", True, f"{problem}; it is built anew from the record")
 

@@ -19,7 +19,7 @@ from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, replace_durably
 from eval_pipeline.store.engine import engine
-from eval_pipeline.store.form import FILE, catalog_folder, store_form
+from eval_pipeline.store.form import FILE, store_form
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
@@ -161,7 +161,7 @@ class _FilePublisher(Publisher):
         rows, target = self._with_memory(_MEMORY_MB, write)
         if moved := listing.moved():
             raise MovedError(moved)
-        had_catalog = catalog_folder(self._out).is_dir()
+        had_catalog = leaving.was_catalog(self._out)
         if had_catalog:
             leaving.before_replacing(self._out)
         self._put_in_place(target)

@@ -25,14 +25,15 @@ class BucketServer:
 
     Attributes:
         log: method and path of each request.
-        before: called with each request before it is answered; may block it.
-        failing: whether every request is answered with 503.
+        before: called with each request before it is answered; it may wait. If it returns true, the request has been
+            cut off and nothing happens.
+        failing: the status with which every request is answered, if any.
     """
 
     def __init__(self) -> None:
         self.log: list[Request] = []
-        self.before: Callable[[Request], None] = lambda request: None
-        self.failing = False
+        self.before: Callable[[Request], object] = lambda request: None
+        self.failing = ""
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -46,11 +47,11 @@ class BucketServer:
         request = (environ["REQUEST_METHOD"], environ["PATH_INFO"])
         if "HTTP_AUTHORIZATION" in environ:
             self.log.append(request)
-        if self.failing:
+        failing = self.failing or ("500 Cut Off" if self.before(request) else "")
+        if failing:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
-            start_response("503 Service Unavailable", [("Content-Length", "0")])
+            start_response(failing, [("Content-Length", "0")])
             return [b""]
-        self.before(request)
         found: Iterable[bytes] = self._app(environ, start_response)
         return found
 

@@ -28,7 +28,7 @@ def address(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[B
     server.client.create_bucket(Bucket=found.bucket)
     server.log.clear()
     yield found
-    server.failing, server.before = False, lambda request: None
+    server.failing, server.before = "", lambda request: None
 
 
 @pytest.fixture

@@ -38,9 +38,14 @@ class Part:
     name: str
     rows: int
 
+    @property
+    def place(self) -> str:
+        """Its table and name: `<table>/<name>`."""
+        return f"{self.table}/{self.name}"
+
     def path(self, parts: Path) -> Path:
         """Returns its place below the folder of all parts."""
-        return parts / self.table / f"{self.name}.parquet"
+        return parts / f"{self.place}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +99,7 @@ class Manifests:
 
     def places(self) -> set[str]:
         """Returns all parts as `<table>/<name>`."""
-        return {f"{part.table}/{part.name}" for parts in self.parts().values() for part in parts}
+        return {part.place for parts in self.parts().values() for part in parts}
 
     def replaced(
         self,

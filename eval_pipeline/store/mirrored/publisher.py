@@ -1,9 +1,10 @@
 """Publishes a catalog whose parts and manifests are objects; each host has copies of them, and a catalog over these."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.objects.bucket import Bucket, ConflictError
@@ -29,6 +30,9 @@ class MirroredPublisher(CatalogPublisher):
     The lock keeps publishers of this host apart. Those of other hosts meet at the manifests.
     """
 
+    _there = Manifests({})
+    """Whose parts the bucket is known to have."""
+
     def refresh(self, lock_seconds: float) -> None:
         """Makes this host's catalog that of the bucket's manifests.
 
@@ -46,6 +50,27 @@ class MirroredPublisher(CatalogPublisher):
                     state = self._pull()  # parts go when newer manifests do not name them
                     if self._etags == before:
                         raise
+
+    def problems(self, before: Callable[[int], None]) -> Iterator[str]:
+        """Yields a sentence for each manifest and part in the bucket that is not as it was published.
+
+        Args:
+            before: called with the size of each part before it is fetched.
+        """
+        try:
+            state = self._pull(anew=True)
+        except DamagedManifestError as error:
+            yield str(error)
+            return
+        for part in _all_parts(state):
+            name = self._mirror.name(part.path(self._parts))
+            there = self._bucket.look(name)
+            before(there.size if there else 0)
+            try:
+                with TemporaryDirectory(dir=self._manifests.parent) as folder:
+                    self._fetch(part, Path(folder) / "part.parquet")
+            except DamagedPartError as error:
+                yield str(error)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         for _ in range(_TRIES):
@@ -66,11 +91,13 @@ class MirroredPublisher(CatalogPublisher):
             if full:
                 state = Manifests({})
             self._fetch_parts(state)
+            self._there = state
             is_current = not full and memo == memo_of(state, self._out, self._hash)
             published = self._update(lock, state, changed if is_current else None, is_current=is_current)
             return replace(published, full=full)
         except (DamagedManifestError, DamagedPartError, UnusableError) as error:
             note = f"the catalog of {self._bucket.address} was damaged ({error})"
+            self._there = Manifests({})
         try:
             return replace(self._update(lock, Manifests({}), None, is_current=False), full=True, note=note)
         except UnusableError as error:
@@ -85,19 +112,24 @@ class MirroredPublisher(CatalogPublisher):
     def _mirror(self) -> Mirror:
         return Mirror(self._manifests.parent, self._bucket)
 
-    def _pull(self) -> Manifests:
+    def _pull(self, *, anew: bool = False) -> Manifests:
         """Makes the copies of the manifests those of the bucket, and remembers which they are."""
         self._etags: dict[str, str] = {}
         make_folders(self._manifests)
         for found in self._bucket.list(self._mirror.name(self._manifests)):
             path = self._mirror.path(found.name)
-            now = found if self._mirror.holds(path, found) else self._mirror.update(path)
+            current = not anew and self._mirror.holds(path, found)
+            now = found if current else self._mirror.update(path, anew=True)
             if now is not None:
                 self._etags[path.name] = now.etag
         for path in self._manifests.glob("[!.]*"):
             if path.name not in self._etags:
                 self._mirror.drop(path)
-        return Manifests.load(self._manifests, self._hash)
+        try:
+            return Manifests.load(self._manifests, self._hash)
+        except DamagedManifestError as error:
+            there = f"{self._bucket.address}/{self._mirror.name(self._manifests)}"
+            raise DamagedManifestError(str(error).replace(str(self._manifests), there)) from error
 
     def _fetch_parts(self, state: Manifests) -> None:
         """Fetches the parts that this host has no copies of. Raises DamagedPartError."""
@@ -108,7 +140,7 @@ class MirroredPublisher(CatalogPublisher):
 
     def _fetch(self, part: Part, target: Path) -> None:
         make_folders(target.parent)
-        temporary, name = temporary_path(target), self._mirror.name(target)
+        temporary, name = temporary_path(target), self._mirror.name(part.path(self._parts))
         try:
             if self._bucket.fetch(name, temporary) is None:
                 raise DamagedPartError(f"{self._bucket.address}/{name} is missing")
@@ -130,22 +162,16 @@ class MirroredPublisher(CatalogPublisher):
         self._sweep(after)
 
     def _upload(self, after: Manifests) -> None:
-        """Uploads the parts that the manifests in the bucket do not name yet."""
-        known = {part.name for part in _all_parts(self._named())}
+        """Uploads the parts that the bucket is not known to have."""
+        known = self._there.places()
         for part in _all_parts(after):
-            if part.name in known:
+            if part.place in known:
                 continue
             path = part.path(self._parts)
             name, data = self._mirror.name(path), path.read_bytes()
             there = self._bucket.look(name)
             # One that is there is written again: it may be damaged, or about to be swept.
             self._bucket.put(name, data, None if there is None else there.etag)
-
-    def _named(self) -> Manifests:
-        try:
-            return Manifests.load(self._manifests, self._hash)
-        except DamagedManifestError:
-            return Manifests({})
 
     def _put_manifest(self, name: str, text: bytes) -> None:
         path = self._manifests / name
