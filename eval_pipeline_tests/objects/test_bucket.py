@@ -10,6 +10,7 @@ from eval_pipeline.objects import bucket as port
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 
+pytestmark = pytest.mark.services("bucket")
 ENV = {"EVAL_DATABASE_URL": "postgresql://a@127.0.0.1/b"}
 
 

@@ -16,7 +16,7 @@ from eval_pipeline_tests.remote import RUN, answers, charged, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import Lab
 
-pytestmark = pytest.mark.services("postgres")
+pytestmark = pytest.mark.services("postgres", "bucket")
 
 
 @pytest.fixture

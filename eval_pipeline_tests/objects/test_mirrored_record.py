@@ -16,6 +16,7 @@ from eval_pipeline_tests.fakes.bucket_server import BucketServer
 from eval_pipeline_tests.objects.stores import Host
 from eval_pipeline_tests.store.samples import RECORD_TABLES, filled, key_of, put, rows
 
+pytestmark = pytest.mark.services("bucket")
 Hosts = tuple[Host, Host]
 
 

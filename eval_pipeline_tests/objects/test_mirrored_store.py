@@ -27,6 +27,7 @@ from eval_pipeline_tests.store.samples import (
 )
 from eval_pipeline_tests.support import ROOT
 
+pytestmark = pytest.mark.services("bucket")
 Hosts = tuple[Host, Host]
 
 
