@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part, empty_manifest
@@ -34,22 +34,35 @@ class MirroredPublisher(CatalogPublisher):
     """Whose parts the bucket is known to have."""
 
     def refresh(self, lock_seconds: float) -> None:
-        """Makes this host's catalog that of the bucket's manifests.
+        """Makes this host's catalog that of the bucket's manifests; while it is being published, the old one stays.
+
+        Args:
+            lock_seconds: how long to wait for a publisher if there is no catalog yet.
 
         Raises:
             StoreError: the bucket cannot be used, or one of its objects is missing or damaged.
         """
-        with locked(self._out.with_name(f"{self._out.name}.lock"), lock_seconds) as lock:
-            state = self._pull()
-            while (state.lines or self._out.exists()) and Memo.load(lock) != memo_of(state, self._out, self._hash):
-                before = self._etags
-                try:
-                    self._fetch_parts(state)
-                    self._link(lock, state)
-                except DamagedPartError:
-                    state = self._pull()  # parts go when newer manifests do not name them
-                    if self._etags == before:
-                        raise
+        there = self._out.exists()
+        try:
+            with locked(self._out.with_name(f"{self._out.name}.lock"), 0 if there else lock_seconds) as lock:
+                self._refresh(lock)
+        except LockedError:
+            if not there:
+                raise
+        except (DamagedManifestError, DamagedPartError) as error:
+            raise StoreError(f"{error}; `eval-pipeline publish --full` makes it anew") from error
+
+    def _refresh(self, lock: int) -> None:
+        state = self._pull()
+        while (state.lines or self._out.exists()) and Memo.load(lock) != memo_of(state, self._out, self._hash):
+            before = self._etags
+            try:
+                self._fetch_parts(state)
+                self._link(lock, state)
+            except DamagedPartError:
+                state = self._pull()  # parts go when newer manifests do not name them
+                if self._etags == before:
+                    raise
 
     def problems(self, before: Callable[[int], None]) -> Iterator[str]:
         """Yields a sentence for each manifest and part in the bucket that is not as it was published.
