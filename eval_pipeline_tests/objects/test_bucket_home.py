@@ -19,7 +19,7 @@ from eval_pipeline_tests.remote import RUN, VERSION, answers, charged, contents,
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import Lab
 
-OF_ONE_CALL = {"generations", "recovery_attempts", "runs", "statistics"}
+OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
 pytestmark = pytest.mark.services("postgres", "bucket")
 
@@ -94,10 +94,10 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert set(charged(model).values()) == {1}
         made = hosts.run("b", "report", "--suite", "small")
         assert made.code == 0 and str(tmp_path / "b") in made.out, made.text
-        assert hosts.run("b", *RUN[:-1], "2026-01-07").code == 0
+        assert hosts.run("b", *RUN[:-1], "2026-03-08").code == 0
         assert hosts.run("a", "prune", "--keep", "1").code == 0
         asked = hosts.run("b", "query", "SELECT DISTINCT eval_date FROM turn_results", "--format", "csv")
-        assert asked.out.split() == ["eval_date", "2026-01-07"], asked.text
+        assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
         for command in (
             ["remove", "--model-version", VERSION, "--yes"],
             ["import", "predictions", "x", "--suite", "small"],
