@@ -100,7 +100,7 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
         for command in (
             ["remove", "--model-version", VERSION, "--yes"],
-            ["import", "predictions", "x", "--suite", "small"],
+            ["import", "predictions", "x", "--suite", "small", "--model-version", "mine"],
         ):
             said = hosts.run("a", *command)
             assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
