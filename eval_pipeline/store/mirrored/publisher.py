@@ -9,7 +9,14 @@ from tempfile import TemporaryDirectory
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.store.catalog import sweeping
-from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part, empty_manifest
+from eval_pipeline.store.catalog.manifests import (
+    DamagedManifestError,
+    Manifests,
+    Part,
+    empty_manifest,
+    is_manifest,
+    manifest_files,
+)
 from eval_pipeline.store.catalog.parts import digest
 from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
 from eval_pipeline.store.ddl import FORMAT
@@ -100,7 +107,7 @@ class MirroredPublisher(CatalogPublisher):
         if not full:
             self._refuse_newer(memo, FORMAT)
         try:
-            state = self._pull()
+            state = self._pull(anew=full)
             if full:
                 state = Manifests({})
             self._fetch_parts(state)
@@ -131,11 +138,13 @@ class MirroredPublisher(CatalogPublisher):
         make_folders(self._manifests)
         for found in self._bucket.list(self._mirror.name(self._manifests)):
             path = self._mirror.path(found.name)
+            if path.parent != self._manifests or not is_manifest(path):
+                continue
             current = not anew and self._mirror.holds(path, found)
             now = found if current else self._mirror.update(path, anew=True)
             if now is not None:
                 self._etags[path.name] = now.etag
-        for path in self._manifests.glob("[!.]*"):
+        for path in manifest_files(self._manifests):
             if path.name not in self._etags:
                 self._mirror.drop(path)
         try:
@@ -207,7 +216,8 @@ class MirroredPublisher(CatalogPublisher):
 
     def _sweep(self, state: Manifests) -> None:
         """Removes the parts from the bucket that no manifest has named for a while."""
-        old = [found.name for found in self._bucket.list(self._mirror.name(self._parts)) if _is_old(found.changed)]
+        there = self._bucket.list(self._mirror.name(self._parts))
+        old = [found.name for found in there if sweeping.is_part(Path(found.name)) and _is_old(found.changed)]
         if old:
             needed = {self._mirror.name(part.path(self._parts)) for part in _all_parts(self._pull())}
             for name in old:
