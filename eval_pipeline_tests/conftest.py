@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,10 @@ from typing import TYPE_CHECKING
 
 # As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Images of containers often ask for no bytecode; then each worker would rewrite the assertions of all tests anew, which
+# takes most of its start, and each child would compile what it imports.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
 
 import pytest
 from hypothesis import HealthCheck, settings
