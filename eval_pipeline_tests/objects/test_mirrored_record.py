@@ -47,6 +47,7 @@ def test_it_has_the_bytes_names_and_rows_of_one_in_a_folder(
         )
         for key in here.partitions(table):
             assert other.read(table, key).equals(here.read(table, key))
+            assert list(other.row_groups(table, key, chosen=[])) == []
             assert other.header(table, key) == here.header(table, key)
             assert other.status(table, key) == there.status(table, key) == dict(there.files(table))[key]
 
