@@ -32,6 +32,8 @@ _RENEWALS = 4
 """How often a lease is renewed in its time."""
 _AGAIN_S = 1.0
 """After that time, a renewal that failed is tried again, so that a holder is back before others believe it gone."""
+_SHORT_S = 0.2
+"""Patience of renewals: enough for a new connection where the old one broke, as it does when the server is restarted."""
 _log = logging.getLogger(__name__)
 
 # After its start, the database waits for one lease's time before it believes that a lease has expired: while it was
@@ -114,7 +116,7 @@ class Leases:
     def __init__(self, address: DatabaseAddress, life_s: float) -> None:
         self.address, self.life_s = address, life_s
         self._session = Session(address)
-        self._renewing = Session(address, patience_s=0.0)
+        self._renewing = Session(address, patience_s=_SHORT_S)
         self._held = dict[int, Lease]()
         self._turn = threading.Lock()
         self._ended = threading.Event()

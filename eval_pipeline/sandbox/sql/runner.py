@@ -14,7 +14,7 @@ from eval_pipeline.core.processors import processors
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
-from eval_pipeline.sandbox.sql.process import SqlProcess
+from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
 from eval_pipeline.sandbox.sql.rows import SqlRows
 
 T = TypeVar("T")
@@ -48,14 +48,17 @@ class SqlProcesses:
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
         """Returns the result of a task in any child, without counting the time spent waiting for one.
 
+        A task whose child is killed is done once more: a query that is to blame for it gets the next child killed, too.
         See `SqlProcess.call`.
+
+        Raises:
+            RuntimeError: no child can be started.
         """
         with self._places:
-            process = self._take()
             try:
-                return process.call(task, arguments, seconds)
-            finally:
-                self._give_back(process)
+                return self._called(task, arguments, seconds)
+            except KilledError:
+                return self._called(task, arguments, seconds)
 
     def close(self) -> None:
         """Ends the idle children."""
@@ -64,15 +67,33 @@ class SqlProcesses:
         for process in idle:
             process.kill()
 
+    def _called(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+        process = self._take()
+        try:
+            return process.call(task, arguments, seconds)
+        finally:
+            self._give_back(process)
+
     def _take(self) -> SqlProcess:
         while True:
             with self._lock:
                 process = self._idle.pop() if self._idle else None
             if process is None:
-                return SqlProcess(self._limits, self._preload)
+                return self._started()
             if process.alive:
                 return process
             process.kill()
+
+    def _started(self) -> SqlProcess:
+        """Starts a child. No task is to blame if it is killed before it has one."""
+        try:
+            return SqlProcess(self._limits, self._preload)
+        except KilledError:
+            pass
+        try:
+            return SqlProcess(self._limits, self._preload)
+        except KilledError as error:
+            raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory") from error
 
     def _give_back(self, process: SqlProcess) -> None:
         if process.alive and process.served < _MOST_TASKS:
