@@ -33,7 +33,7 @@ _RENEWALS = 4
 _AGAIN_S = 1.0
 """After that time, a renewal that failed is tried again, so that a holder is back before others believe it gone."""
 _SHORT_S = 0.2
-"""Patience of renewals: enough for a new connection where the old one broke, as it does when the server is restarted."""
+"""Patience of renewals: enough to connect again after a restart of the server."""
 _log = logging.getLogger(__name__)
 
 # After its start, the database waits for one lease's time before it believes that a lease has expired: while it was

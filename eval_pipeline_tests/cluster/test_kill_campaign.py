@@ -4,6 +4,7 @@ Only what was unfinished is computed again, and nothing is paid for twice but wh
 was killed. `pytest -m soak` kills each of them 20 times, at moments drawn with EVAL_SEED, and prints a table.
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,9 +90,9 @@ def test_twenty_kills(
             disturbed(one, [(moment, kind) for moment in moments], rng)
             told = one.judge(whole)
         rounds.append(told)
-        print(f"EVAL_SEED={seed} {kind}: {told}", flush=True)
+        print(f"EVAL_SEED={seed} {kind}: {told}", file=sys.stderr, flush=True)
         assert told.paid_twice <= (IN_FLIGHT * len(told.kinds) if kind == "driver" else 0)
-    print(f"EVAL_SEED={seed} {kind}: {table_row(rounds)}", flush=True)
+    print(f"EVAL_SEED={seed} {kind}: {table_row(rounds)}", file=sys.stderr, flush=True)
 
 
 def table_row(rounds: list[Told]) -> dict[str, Any]:
