@@ -13,7 +13,7 @@ import psutil
 
 from eval_pipeline_tests.support import ROOT
 
-_START_S = 120.0
+_START_S = 300.0
 
 
 def waited(found: Callable[[], Any], seconds: float = _START_S) -> Any:

@@ -5,6 +5,7 @@ import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -24,6 +25,8 @@ _GRACE_S = 1.0
 _GRACE_ON_SERVER_S = 15.0
 """The same where a session on a server may have to be opened first, with pauses between the tries."""
 _MOST_TASKS = 2_000
+_TRIES = 3
+"""Children that somebody else may kill before a task, or their start, has failed."""
 _TASKS = "eval_pipeline.sandbox.sql.tasks"
 _ENGINES = ("duckdb", "eval_pipeline.sandbox.sql.tasks")
 
@@ -48,17 +51,17 @@ class SqlProcesses:
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
         """Returns the result of a task in any child, without counting the time spent waiting for one.
 
-        A task whose child is killed is done once more: a query that is to blame for it gets the next child killed, too.
+        A task whose child is killed is done again: a query that is to blame for it gets the next ones killed, too.
         See `SqlProcess.call`.
 
         Raises:
             RuntimeError: no child can be started.
         """
         with self._places:
-            try:
-                return self._called(task, arguments, seconds)
-            except KilledError:
-                return self._called(task, arguments, seconds)
+            for _ in range(_TRIES - 1):
+                with suppress(KilledError):
+                    return self._called(task, arguments, seconds)
+            return self._called(task, arguments, seconds)
 
     def close(self) -> None:
         """Ends the idle children."""
@@ -86,14 +89,10 @@ class SqlProcesses:
 
     def _started(self) -> SqlProcess:
         """Starts a child. No task is to blame if it is killed before it has one."""
-        try:
-            return SqlProcess(self._limits, self._preload)
-        except KilledError:
-            pass
-        try:
-            return SqlProcess(self._limits, self._preload)
-        except KilledError as error:
-            raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory") from error
+        for _ in range(_TRIES):
+            with suppress(KilledError):
+                return SqlProcess(self._limits, self._preload)
+        raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory")
 
     def _give_back(self, process: SqlProcess) -> None:
         if process.alive and process.served < _MOST_TASKS:
