@@ -273,7 +273,7 @@ def steps(count: int) -> int:
 
 
 def disturbed(one: Round, kills: Sequence[tuple[int, str]], rng: Random) -> None:
-    """Runs until a run ends well; each kill comes soon after the progress that it is given with, and after some more."""
+    """Runs until a run ends well; each kill comes after the progress that it is given with, and after some more."""
     driver = one.start()
     for moment, kind in kills:
         _until(one, max(moment, one.progress() + 2), driver)
