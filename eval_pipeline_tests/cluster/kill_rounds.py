@@ -40,12 +40,12 @@ ENDS_S = 900.0
 ZOMBIES_S = 10.0
 _SETTLE_S = 1.0
 """From a driver's death until the cluster knows of it: what it had submitted may still begin."""
-_VARIES = "run_id|latency_ms|first_byte_ms|asked_on|metadata|r_ves|cpu_ms"
+_VARIES = "run_id|latency_ms|first_byte_ms|asked_on|metadata|r_ves|cpu_ms|performance_score"
 """Columns that differ from call to call, or are made of measured times."""
 _ROWS = {
-    "metrics": "metric NOT IN ('r_ves', 'cpu_ms')",
-    "statistics": "metric NOT IN ('r_ves', 'cpu_ms') AND metric NOT LIKE 'latency_ms%'",
-    "evidence": "kind <> 'efficiency'",
+    "metrics": "metric NOT IN ('r_ves', 'cpu_ms', 'performance_score')",
+    "statistics": "metric NOT IN ('r_ves', 'cpu_ms', 'performance_score') AND metric NOT LIKE 'latency_ms%'",
+    "evidence": "kind NOT IN ('efficiency', 'performance')",
 }
 """Rows of which the others are made of measured times."""
 

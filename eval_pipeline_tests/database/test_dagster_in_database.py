@@ -17,7 +17,7 @@ from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 
 from eval_pipeline.core import processes
-from eval_pipeline.database.address import DATABASE_URL, database_address
+from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
 from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.assets.partitions import DIMENSION
@@ -109,6 +109,13 @@ def test_a_run_of_another_host_is_swept_when_its_lease_has_ended_and_gives_back_
     assert [row["status"] for row in run_rows(small.workspace(), partition)] == ["failed"]
 
 
+def _now_of_process_4194303(address: DatabaseAddress) -> None:
+    """Leases of which the holder is a process that does not run here."""
+    owner = "UPDATE eval_pipeline.leases SET owner = regexp_replace(owner, '^(\\S+) \\d+ ', '\\1 4194303 ')"
+    with psycopg.connect(address.url) as connection:
+        connection.execute(owner.encode())
+
+
 def test_a_run_of_a_host_with_the_same_name_is_none_of_ours(
     instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +127,7 @@ def test_a_run_of_a_host_with_the_same_name_is_none_of_ours(
         elsewhere = Leases(address, 30.0)
         assert elsewhere.take(process_name(f"{processes.host()} 4194303 1")) is not None
         tag = f"{run_id} {processes.host()} 4194303 1 leased"
+    _now_of_process_4194303(address)
     instance.add_run(dg.DagsterRun("job", run_id, tags={PROCESS: tag}, status=STARTED))
     assert sweep(instance) == []
     elsewhere.close()
@@ -131,9 +139,7 @@ def test_a_run_of_this_machine_that_is_gone_is_swept_at_once(instance: dg.Dagste
     assert address is not None
     run_id, killed = str(uuid4()), Leases(address, 600.0)
     assert killed.take(process_name(f"{processes.host()} 4194303 1")) is not None
-    with psycopg.connect(address.url) as connection:
-        owner = "UPDATE eval_pipeline.leases SET owner = regexp_replace(owner, '^(\\S+) \\d+ ', '\\1 4194303 ')"
-        connection.execute(owner.encode())
+    _now_of_process_4194303(address)
     tag = f"{run_id} {processes.host()} 4194303 1 leased"
     instance.add_run(dg.DagsterRun("job", run_id, tags={PROCESS: tag}, status=STARTED))
     record_run(small.workspace(), small.inputs().place, run_id)
