@@ -17,7 +17,7 @@ from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
@@ -61,7 +61,6 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _database,
         _journal,
         _record,
-        _figures,
         _store,
     )
     for look in looks:
@@ -215,25 +214,54 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _record(workspace: Workspace) -> Iterator[Finding]:
-    wrong = {(source.name, key): str(error) for source, key, error in unreadable_files(workspace)}
-    files = list(_files(workspace))
-    whole = [one for one in files if (one[0].name, one[1]) not in wrong]
-    old = sum(header is not None and not header.sealed for header in itertools.starmap(workspace.record.header, whole))
-    text = "; ".join([f"{len(files)} files below {workspace.home.record}", *wrong.values()])
+    """Yields the findings on files and on figures, from one pass: each header is read once, in homes of any size."""
+    files = old = changed = 0
+    wrong = dict[tuple[str, RecordKey], str]()
+    known = {RecordKey.of(partition): partition for partition in evaluations(workspace, Chosen())}
+    for key, one in itertools.groupby(verified_files(workspace, by_key=True), lambda found: found[1]):
+        for source, _, found in one:
+            files += 1
+            if isinstance(found, EvalError):
+                wrong[source.name, key] = str(found)
+            else:
+                old += not found.sealed
+        changed += key in known and bool(outdated(workspace, [known[key]]))
+    workspace.fingerprints.save()
+    text = "; ".join([f"{files} files below {workspace.home.record}", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
+    text = f"{changed} of {len(known)} evaluations were scored by code or libraries that have changed since"
+    yield Finding("figures", True, text + ("; `eval-pipeline rescore --dry-run` lists them" if changed else ""))
 
 
 def unreadable_files(
     workspace: Workspace, before: Callable[[int], None] = lambda _: None
 ) -> Iterator[tuple[Table, RecordKey, EvalError]]:
     """Yields the damaged files of the record and those of a newer version; `before` receives the size of each file."""
-    for source, key in _files(workspace):
+    for source, key, found in verified_files(workspace, before):
+        if isinstance(found, EvalError):
+            yield source, key, found
+
+
+def verified_files(
+    workspace: Workspace, before: Callable[[int], None] = lambda _: None, *, by_key: bool = False
+) -> Iterator[tuple[Table, RecordKey, Header | EvalError]]:
+    """Yields each file of the record with its header, or with what is wrong with it.
+
+    Args:
+        workspace: the workspace.
+        before: receives the size of each file before it is read.
+        by_key: all tables of a key after one another, those of suites before those of their evaluations; otherwise all
+            keys of a table.
+    """
+    files = sorted(_files(workspace), key=lambda one: one[1].order()) if by_key else _files(workspace)
+    for source, key in files:
         try:
             before(workspace.record.path(source, key).stat().st_size)
-            workspace.record.verify(source, key)
+            found: Header | EvalError = workspace.record.verify(source, key)
         except EvalError as error:
-            yield source, key, error
+            found = error
+        yield source, key, found
 
 
 def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
@@ -241,15 +269,6 @@ def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
         for source in table.record_tables():
             for key in workspace.record.partitions(source):
                 yield source, key
-
-
-def _figures(workspace: Workspace) -> Iterator[Finding]:
-    found = evaluations(workspace, Chosen())
-    others = outdated(workspace, found)
-    workspace.fingerprints.save()
-    text = f"{len(others)} of {len(found)} evaluations were scored by code or libraries that have changed since"
-    told = "; `eval-pipeline rescore --dry-run` lists them" if others else ""
-    yield Finding("figures", True, text + told)
 
 
 def _store(workspace: Workspace) -> Iterator[Finding]:

@@ -13,11 +13,11 @@ from functools import partial
 from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.catalog import leaving
 from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, replace_durably
+from eval_pipeline.store.empty import write_empty_store
 from eval_pipeline.store.engine import engine
 from eval_pipeline.store.form import FILE, catalog_folder, store_form
 from eval_pipeline.store.keys import RecordKey
@@ -180,9 +180,7 @@ class _FilePublisher(Publisher):
         """Writes the changes; returns the number of rows added and the file written."""
         self._clear_files()
         if fresh:
-            with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
-                snapshot.create(self._schema, self._schema_hash)
-            give_back_memory()  # the memory used for parsing the schema is needed for the rows
+            write_empty_store(self._new, self._schema, self._schema_hash, memory_mb)
         else:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
