@@ -117,10 +117,9 @@ def test_a_host_whose_network_is_gone_is_outlived_and_two_take_turns(
 
 
 def test_without_certificates_the_database_is_refused(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    needs = "beyond this machine it needs sslmode=verify-full and sslrootcert"
     for rest in (f"?hostaddr={HERE}", f"?hostaddr={HERE}&sslmode=require"):
         monkeypatch.setenv(DATABASE_URL, url.partition("?")[0].replace("@postgres", "@localhost") + rest)
-        with pytest.raises(
-            UsageError, match="beyond this machine it needs sslmode=verify-full and sslrootcert"
-        ) as told:
+        with pytest.raises(UsageError, match=needs) as told:
             database_address()
         assert STATE_PASSWORD not in str(told.value)
