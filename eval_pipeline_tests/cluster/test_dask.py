@@ -28,6 +28,7 @@ from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.cluster.dask_services import Services, waited
 from eval_pipeline_tests.cluster.test_shards import compared
+from eval_pipeline_tests.cluster.test_shipped_suites import SUITES, same
 from eval_pipeline_tests.cluster.work import sleep
 from eval_pipeline_tests.support import ROOT, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
@@ -150,6 +151,13 @@ def test_queries_run_on_workers_while_this_process_asks(
     rows = lab.workspace().record.read(GENERATIONS, RecordKey.of(inputs.place), ["outcome", "result"]).to_pylist()
     assert [row["outcome"] for row in rows] == ["ran"] * 4
     assert json.loads(rows[0]["result"])["rows"] == [["Ada"], ["Cy"]]
+
+
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_first_case_of_a_shipped_suite(
+    suite: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same(services, tmp_path, suite, "simulated-weak", 1, monkeypatch)
 
 
 def test_doctor_lists_workers(services: Services, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

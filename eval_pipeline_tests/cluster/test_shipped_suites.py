@@ -1,5 +1,6 @@
 """The shipped suites on workers and in one process: the same record, and the same published rows.
 
+Here whole, in `test_dask.py` the first cases.
 Model versions are those that need no network and no weights: both simulated ones, `oracle` and `null`.
 """
 
@@ -37,12 +38,6 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
         found.end()
 
 
-@pytest.fixture(autouse=True)
-def nothing_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", ADDRESS, DATABASE_URL):
-        monkeypatch.delenv(name, raising=False)
-
-
 def evaluated(folder: Path, suite: str, version: str, most: int | None, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A home with an evaluation of the first cases, published."""
     lab = Lab(Home(folder, SHIPPED))
@@ -58,6 +53,8 @@ def evaluated(folder: Path, suite: str, version: str, most: int | None, monkeypa
 def same(
     services: Services, folder: Path, suite: str, version: str, most: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", ADDRESS, DATABASE_URL):
+        monkeypatch.delenv(name, raising=False)
     here = evaluated(folder / "here", suite, version, most, monkeypatch)
     monkeypatch.setenv(ADDRESS, services.url)
     monkeypatch.setenv(TURNS_A_SHARD, "5" if most is None else "1")
@@ -73,11 +70,6 @@ def same(
     found, expected = contents(there), contents(here)
     assert [name for name, rows in expected.items() if found[name] != rows] == []
     assert expected["turn_results"]
-
-
-@pytest.mark.parametrize("suite", SUITES)
-def test_the_first_cases(suite: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    same(services, tmp_path, suite, "simulated-weak", 2, monkeypatch)
 
 
 @pytest.mark.soak
