@@ -166,12 +166,14 @@ def query(
     from eval_pipeline.cli.terminal import note, print_rows
     from eval_pipeline.store.memo import is_as_published
     from eval_pipeline.store.query import run_query
+    from eval_pipeline.workspace.bucket_store import fresh_store
     from eval_pipeline.workspace.unpublished import lag
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
-    found = run_query(find_home().store, sql)
-    if not is_as_published(find_home().store):
+    store = fresh_store(find_home())
+    found = run_query(store, sql)
+    if not is_as_published(store):
         note("note: another program has changed the store since it was published; `eval-pipeline publish` mends it")
     if behind := lag(find_home()):
         note(f"note: {behind}; the next run or `eval-pipeline publish` makes up for it")

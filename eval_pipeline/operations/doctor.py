@@ -21,6 +21,7 @@ from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
+from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
@@ -227,7 +228,7 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
                 old += not found.sealed
         changed += key in known and bool(outdated(workspace, [known[key]]))
     workspace.fingerprints.save()
-    text = "; ".join([f"{files} files below {workspace.home.record}", *wrong.values()])
+    text = "; ".join([f"{files} files below {workspace.home.place}/record", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
     text = f"{changed} of {len(known)} evaluations were scored by code or libraries that have changed since"
@@ -257,8 +258,9 @@ def verified_files(
     files = sorted(_files(workspace), key=lambda one: one[1].order()) if by_key else _files(workspace)
     for source, key in files:
         try:
-            before(workspace.record.path(source, key).stat().st_size)
-            found: Header | EvalError = workspace.record.verify(source, key)
+            status = workspace.record.status(source, key)
+            before(status[0] if status else 0)
+            found: Header | EvalError = workspace.record.examine(source, key)
         except EvalError as error:
             found = error
         yield source, key, found
@@ -273,11 +275,13 @@ def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
 
 def _store(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.store
-    if not path.exists():
+    if not path.exists() and workspace.home.bucket is None:
         yield Finding("store", True, f"{path}: does not exist yet; `eval-pipeline run` creates it")
         return
     problem = store_problem(workspace)
-    yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+    yield Finding(
+        "store", not problem, problem or str(workspace.home.bucket or path), "run `eval-pipeline publish --full`"
+    )
     if behind := lag(workspace.home):
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
@@ -289,14 +293,25 @@ def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _
         workspace: the workspace.
         before: receives the size of each part of a catalog before it is read.
     """
-    if is_catalog(workspace.home.store):
-        problems = list(catalog_problems(workspace.home.store, further_tables(), before))
-        if problems:
-            more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
-            return "; ".join(problems[:_MOST_PROBLEMS]) + more
+    if problems := list(bucket_problems(workspace.home, before)):
+        return _few(problems)
+    try:
+        if not fresh_store(workspace.home).exists():
+            return ""
+    except EvalError as error:
+        return str(error)
+    if is_catalog(workspace.home.store) and (
+        problems := list(catalog_problems(workspace.home.store, further_tables(), before))
+    ):
+        return _few(problems)
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:
         return str(error)
     path = workspace.home.store
     return "" if is_as_published(path) else f"{path} was changed since it was published, by another program"
+
+
+def _few(problems: Sequence[str]) -> str:
+    more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+    return "; ".join(problems[:_MOST_PROBLEMS]) + more

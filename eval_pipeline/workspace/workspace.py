@@ -19,7 +19,8 @@ from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import traits_of
-from eval_pipeline.store.record import Record, RecordKey
+from eval_pipeline.store.opening import open_record
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
 from eval_pipeline.suites import ScoredGold, SuiteSource, find_suites
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row, scored_gold
@@ -72,6 +73,7 @@ RETIRED = "retired"
 
 CARRIERS = (
     "eval_pipeline.asking",
+    "eval_pipeline.core.bucket_address",
     "eval_pipeline.core.complaints",
     "eval_pipeline.core.errors",
     "eval_pipeline.core.home",
@@ -80,6 +82,7 @@ CARRIERS = (
     "eval_pipeline.fingerprints",
     "eval_pipeline.judge.postgres_shelf",
     "eval_pipeline.judge.shelf",
+    "eval_pipeline.objects",
     "eval_pipeline.providers.registry",
     "eval_pipeline.store",
     "eval_pipeline.tracks.registry",
@@ -101,7 +104,7 @@ class Workspace:
 
     def __init__(self, home: Home) -> None:
         self.home = home
-        self.record = Record(home.record)
+        self.record = open_record(home)
         self._tracks: dict[str, Track] = {}
         self._remembered: dict[str, tuple[dict[str, str], Any]] = {}
 
