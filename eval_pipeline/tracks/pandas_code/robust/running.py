@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
@@ -51,6 +52,8 @@ def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
     """Whether a result equals the expected one, by the same rules of comparison as for the tables of the case."""
     if returned is None:
         return False
+    if returned is expected or json_text(returned) == json_text(expected):  # which is much faster to find out
+        return True
     return compare(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys).equal
 
 
