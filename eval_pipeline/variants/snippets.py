@@ -4,7 +4,6 @@ import ast
 import marshal
 import re
 from collections.abc import Sequence
-from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -104,7 +103,7 @@ def examine_snippet(
         shuffled: positions of those that are also checked with the rows in random order.
     """
     parts: dict[str, Json] = {"names": [*names], "variants": json_text([*variants]), "ties": len(codes) - 1}
-    parts |= {"split": json_text(asdict(split([*codes, *mutants], names)))}
+    parts |= {"split": json_text(split([*codes, *mutants], names).told())}
     parts |= {"checked": [*checked], "shuffled": [*shuffled], "seed": _SHUFFLE_SEED}
     return _modules("building", "running", "sharing") + _filled(_EXAMINE, parts)
 

@@ -9,6 +9,8 @@ import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from eval_pipeline.core.model import Json
+
 _METHODS = frozenset(
     """
     DataFrame DateOffset Grouper Index NamedAgg Series Timedelta Timestamp abs add agg aggregate all any apply
@@ -77,6 +79,10 @@ class Steps:
     functions: list[str] = field(default_factory=list)
     steps: list[list[int]] = field(default_factory=list)
     codes: list[list[int] | str] = field(default_factory=list)
+
+    def told(self) -> Json:
+        """Returns it as plain data, without the copies that `asdict` makes."""
+        return {"functions": self.functions, "steps": self.steps, "codes": self.codes}
 
 
 def split(codes: Sequence[str], names: Sequence[str]) -> Steps:

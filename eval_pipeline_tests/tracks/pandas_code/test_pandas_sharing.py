@@ -1,6 +1,5 @@
 """Codes that share their steps: they have the results that each has alone, and what they share is computed once."""
 
-from dataclasses import asdict
 from unittest.mock import Mock
 
 import numpy as np
@@ -68,7 +67,7 @@ def _mutants(code: str, tables: Tables) -> list[str]:
 
 
 def _codes(codes: list[str], tables: Tables) -> Codes:
-    return Codes(asdict(split(codes, [*tables])))
+    return Codes(split(codes, [*tables]).told())
 
 
 def _alone(code: str, tables: Tables) -> bytes:
