@@ -191,5 +191,6 @@ KINDS: tuple[tuple[str, int, bool, _Change], ...] = (
     ("mixed", 40, True, _mixed),
     (_VALUES, 40, False, _as_they_are),
     (_VALUES, 24, False, _as_they_are),
+    ("boundaries", 2, False, _boundaries),  # of very small tables, most of the others take all rows
 )
 """Name, rows, whether whole groups are chosen first, and what is done to the cells."""
