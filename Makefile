@@ -11,9 +11,10 @@ DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev post
 PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + $(1))) $(BIN)/python -m pytest
 TESTS = $(call PYTEST,1) -m "not soak and not services"
 TESTS_OF_SERVICES = $(call PYTEST,2) -m "services and not soak"
+ALL_TESTS = $(call PYTEST,2) -m "not soak"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-services check format dev bench soak debian clean
+.PHONY: help setup demo test test-services test-all check format dev bench soak debian clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -43,13 +44,15 @@ test: setup debian  ## Run the tests that start no services.
 test-services: setup debian  ## Run those that do: browsers, the UI, databases, Dask, LibreOffice, a local model.
 	$(TESTS_OF_SERVICES)
 
+test-all: setup debian  ## Run both at once, as CI does: while some tests wait for services, others compute.
+	$(ALL_TESTS)
+
 check: setup  ## Format, lint, types, floors, all tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(TESTS)
-	$(TESTS_OF_SERVICES)
+	$(ALL_TESTS)
 
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .

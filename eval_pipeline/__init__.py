@@ -171,6 +171,6 @@ def load(
         eval_pipeline.core.errors.EvalError: there is no store, or it has nothing of that name; the message lists what
             it has.
     """
-    from eval_pipeline.store.loading import load as loaded
+    from eval_pipeline.api.loading import loaded
 
-    return loaded(what, model_version, home=home)
+    return loaded(what, model_version, home)

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -10,17 +11,20 @@ from typing import TYPE_CHECKING
 
 # As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Images of containers often ask for no bytecode; then each worker would rewrite the assertions of all tests anew, which
+# takes most of its start, and each child would compile what it imports.
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
+    sys.dont_write_bytecode = False
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from eval_pipeline.core import kept
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 from eval_pipeline.store import publish as publishing
-from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline_tests import services
-from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.support import Lab, Puppet
 
 if TYPE_CHECKING:
@@ -66,10 +70,12 @@ def signal_handlers() -> Iterator[None]:
     assert after == before
 
 
-@pytest.fixture(scope="session")
-def empty_stores(tmp_path_factory: pytest.TempPathFactory) -> EmptyStores:
-    """Those of this process."""
-    return EmptyStores(tmp_path_factory.mktemp("stores"))
+@pytest.fixture(scope="session", autouse=True)
+def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What tests keep, an empty store for instance, later runs do not find: a test may have broken its making."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kept, "_FOLDER", tmp_path_factory.mktemp("kept"))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +91,7 @@ def lab_folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def lab(lab_folder: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> Lab:
+def lab(lab_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """An empty home with no suite; fsync, which only a power failure would miss, and rehearsals are left out."""
     made = Lab.at(lab_folder)
     for name, value in made.environment.items():
@@ -93,7 +99,6 @@ def lab(lab_folder: Path, monkeypatch: pytest.MonkeyPatch, empty_stores: EmptySt
     # `prepare` sets it for the process; the next test has another home.
     monkeypatch.setenv("DAGSTER_HOME", str(made.home.dagster))
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-    monkeypatch.setattr(Snapshot, "create", empty_stores.create)
     monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
     return made
 

@@ -40,6 +40,7 @@ SERVICES = {
     "postgres": Service(re.compile(r"(^|/)(initdb|postgres) "), "initdb"),
     "mariadb": Service(re.compile(r"(^|/)mariadbd "), "mariadbd"),
     "ui": Service(re.compile(r"eval[-_]pipeline.* (dev|view) --port ")),
+    "bucket": Service(re.compile(r" eval_pipeline_tests\.objects\.stores ")),
     "dask": Service(re.compile(r"distributed\.cli\.")),
     "model": Service(re.compile(r" eval_pipeline\.providers\.local\.server ")),
 }

@@ -36,7 +36,9 @@ def at_home(home: Folder | None = None, data: Folder | None = None) -> Iterator[
         try:
             for name, folder in (("EVAL_HOME", home), ("EVAL_DATA", data)):
                 if folder is not None:
-                    os.environ[name] = str(Path(folder).expanduser().absolute())
+                    # A home may be in a bucket, too.
+                    there = str(folder) if "://" in str(folder) else str(Path(folder).expanduser().absolute())
+                    os.environ[name] = there
             found = find_home()
             make_private(found.root)
             yield found

@@ -8,7 +8,6 @@ from eval_pipeline.cli.options import no_suite, open_workspace
 from eval_pipeline.cli.running import evaluate, show
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
@@ -22,6 +21,7 @@ SLICE = 1
 def demo() -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
     from eval_pipeline.cli.terminal import note
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.operations.keeping import evaluation_is_current
     from eval_pipeline.workspace.inputs import Inputs
@@ -39,6 +39,7 @@ def demo() -> None:
     )
     if why_not := _why_not_local(workspace):
         note(f"{LOCAL} is left out: {why_not}")
+    asked: dict[Scope, list[Partition]] = {}
     for suite in () if why_not else suites:
         partition, scope = Partition(suite, LOCAL, day), Scope(sample_size=SLICE)
         try:
@@ -50,7 +51,9 @@ def demo() -> None:
             if not evaluation_is_current(Inputs.of(workspace, partition)):
                 note(f"{LOCAL} is left out for {suite}: today's full evaluation is out of date; `run` makes it anew")
                 continue
-        wrong, made = evaluate(workspace, [partition], scope, "", report=True)
+        asked.setdefault(scope, []).append(partition)
+    for scope, partitions in asked.items():
+        wrong, made = evaluate(workspace, partitions, scope, "", report=True)
         problems, done = problems + wrong, done + made
     show(workspace, [headline(workspace, partition) for partition in done], problems, report=True)
     raise typer.Exit(1 if problems else 0)

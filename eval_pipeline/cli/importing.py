@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from eval_pipeline.core.provenance import Provenance
     from eval_pipeline.operations.recorded.importing import ImportedPredictions
     from eval_pipeline.tracks.registry import ForeignForm
+    from eval_pipeline.workspace.workspace import Workspace
 
 
 class Forms(TyperGroup):
@@ -137,7 +138,7 @@ def _import_answers(
 
     wanted = Wanted.of(form, *fields, of_all, price, priced_as)
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = import_predictions(open_workspace(), source, suite, model_version, wanted)
+        made = import_predictions(_importable(), source, suite, model_version, wanted)
     if not made.predictions:
         note(f"note: {source} holds no prediction")
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
@@ -247,7 +248,7 @@ def _import(
     from eval_pipeline.operations.importing import Columns, import_at_arms_length
     from eval_pipeline.workspace.progress import busy
 
-    open_workspace()  # creates the home if needed, readable only by the user
+    _importable()  # creates the home if needed, readable only by the user
     with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         columns = Columns(_pairs(table[0]), table[1])
         made = import_at_arms_length(form, source, suite, limit, further, columns)
@@ -257,6 +258,14 @@ def _import(
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
+
+
+def _importable() -> "Workspace":
+    from eval_pipeline.workspace.bucket_store import refuse_bucket
+
+    workspace = open_workspace()
+    refuse_bucket(workspace.home, "import", "import into a home in a folder, and put what it makes into EVAL_DATA")
+    return workspace
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:

@@ -17,7 +17,6 @@ from eval_pipeline.cli.options import (
 )
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +134,7 @@ def report(
     from eval_pipeline.chain.evaluation import stage_of
     from eval_pipeline.chain.runner import run_stage
     from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.store.record import RecordKey
     from eval_pipeline.store.tables import TURN_RESULTS
     from eval_pipeline.workspace.inputs import Inputs
@@ -166,12 +166,14 @@ def query(
     from eval_pipeline.cli.terminal import note, print_rows
     from eval_pipeline.store.memo import is_as_published
     from eval_pipeline.store.query import run_query
+    from eval_pipeline.workspace.bucket_store import fresh_store
     from eval_pipeline.workspace.unpublished import lag
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
-    found = run_query(find_home().store, sql)
-    if not is_as_published(find_home().store):
+    store = fresh_store(find_home())
+    found = run_query(store, sql)
+    if not is_as_published(store):
         note("note: another program has changed the store since it was published; `eval-pipeline publish` mends it")
     if behind := lag(find_home()):
         note(f"note: {behind}; the next run or `eval-pipeline publish` makes up for it")

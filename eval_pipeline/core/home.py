@@ -4,6 +4,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval_pipeline.core.bucket_address import HOME, BucketAddress, bucket_address, working_folder
+
 MODEL_VERSIONS = Path("data", "model_versions.yaml")
 """The file by which a project's folder is known."""
 
@@ -13,12 +15,19 @@ class Home:
     """Folders and files of one installation.
 
     Attributes:
-        root: `EVAL_HOME`, the folder for everything that runs write.
+        root: `EVAL_HOME`, the folder for everything that runs write; of a home in a bucket, this host's working folder.
         data: folder of the suites and model versions that belong to the project.
+        bucket: where record, store and reports of a home in a bucket are; None if they are in `root`.
     """
 
     root: Path
     data: Path
+    bucket: BucketAddress | None = None
+
+    @property
+    def place(self) -> str:
+        """Where record, store and reports are, for messages: the bucket or the folder."""
+        return str(self.bucket or self.root)
 
     @property
     def record(self) -> Path:
@@ -114,11 +123,16 @@ class Home:
 
 
 def find_home() -> Home:
-    """The home named by `EVAL_HOME` and `EVAL_DATA`, else `.eval/` and `data/` of the project."""
-    project = _project()
-    root = Path(os.environ.get("EVAL_HOME") or project / ".eval")
+    """The home named by `EVAL_HOME` and `EVAL_DATA`, else `.eval/` and `data/` of the project.
+
+    Raises:
+        UsageError: `EVAL_HOME` names a bucket, and is malformed or lacks what it needs.
+    """
+    project, named = _project(), os.environ.get(HOME, "")
+    bucket = bucket_address(named)
+    root = Path(named or project / ".eval") if bucket is None else working_folder(bucket)
     data = Path(os.environ.get("EVAL_DATA") or project / "data")
-    return Home(root.absolute(), data.absolute())
+    return Home(root.absolute(), data.absolute(), bucket)
 
 
 def _project() -> Path:

@@ -17,10 +17,11 @@ from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.suites import read_suite
+from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
@@ -61,7 +62,6 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _database,
         _journal,
         _record,
-        _figures,
         _store,
     )
     for look in looks:
@@ -210,25 +210,55 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
 
 
 def _record(workspace: Workspace) -> Iterator[Finding]:
-    wrong = {(source.name, key): str(error) for source, key, error in unreadable_files(workspace)}
-    files = list(_files(workspace))
-    whole = [one for one in files if (one[0].name, one[1]) not in wrong]
-    old = sum(header is not None and not header.sealed for header in itertools.starmap(workspace.record.header, whole))
-    text = "; ".join([f"{len(files)} files below {workspace.home.record}", *wrong.values()])
+    """Yields the findings on files and on figures, from one pass: each header is read once, in homes of any size."""
+    files = old = changed = 0
+    wrong = dict[tuple[str, RecordKey], str]()
+    known = {RecordKey.of(partition): partition for partition in evaluations(workspace, Chosen())}
+    for key, one in itertools.groupby(verified_files(workspace, by_key=True), lambda found: found[1]):
+        for source, _, found in one:
+            files += 1
+            if isinstance(found, EvalError):
+                wrong[source.name, key] = str(found)
+            else:
+                old += not found.sealed
+        changed += key in known and bool(outdated(workspace, [known[key]]))
+    workspace.fingerprints.save()
+    text = "; ".join([f"{files} files below {workspace.home.place}/record", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
+    text = f"{changed} of {len(known)} evaluations were scored by code or libraries that have changed since"
+    yield Finding("figures", True, text + ("; `eval-pipeline rescore --dry-run` lists them" if changed else ""))
 
 
 def unreadable_files(
     workspace: Workspace, before: Callable[[int], None] = lambda _: None
 ) -> Iterator[tuple[Table, RecordKey, EvalError]]:
     """Yields the damaged files of the record and those of a newer version; `before` receives the size of each file."""
-    for source, key in _files(workspace):
+    for source, key, found in verified_files(workspace, before):
+        if isinstance(found, EvalError):
+            yield source, key, found
+
+
+def verified_files(
+    workspace: Workspace, before: Callable[[int], None] = lambda _: None, *, by_key: bool = False
+) -> Iterator[tuple[Table, RecordKey, Header | EvalError]]:
+    """Yields each file of the record with its header, or with what is wrong with it.
+
+    Args:
+        workspace: the workspace.
+        before: receives the size of each file before it is read.
+        by_key: all tables of a key after one another, those of suites before those of their evaluations; otherwise all
+            keys of a table.
+    """
+    files = sorted(_files(workspace), key=lambda one: one[1].order()) if by_key else _files(workspace)
+    for source, key in files:
         try:
-            before(workspace.record.path(source, key).stat().st_size)
-            workspace.record.verify(source, key)
+            status = workspace.record.status(source, key)
+            before(status[0] if status else 0)
+            found: Header | EvalError = workspace.record.examine(source, key)
         except EvalError as error:
-            yield source, key, error
+            found = error
+        yield source, key, found
 
 
 def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
@@ -238,22 +268,15 @@ def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
                 yield source, key
 
 
-def _figures(workspace: Workspace) -> Iterator[Finding]:
-    found = evaluations(workspace, Chosen())
-    others = outdated(workspace, found)
-    workspace.fingerprints.save()
-    text = f"{len(others)} of {len(found)} evaluations were scored by code or libraries that have changed since"
-    told = "; `eval-pipeline rescore --dry-run` lists them" if others else ""
-    yield Finding("figures", True, text + told)
-
-
 def _store(workspace: Workspace) -> Iterator[Finding]:
     path = workspace.home.store
-    if not path.exists():
+    if not path.exists() and workspace.home.bucket is None:
         yield Finding("store", True, f"{path}: does not exist yet; `eval-pipeline run` creates it")
         return
     problem = store_problem(workspace)
-    yield Finding("store", not problem, problem or str(path), "run `eval-pipeline publish --full`")
+    yield Finding(
+        "store", not problem, problem or str(workspace.home.bucket or path), "run `eval-pipeline publish --full`"
+    )
     if behind := lag(workspace.home):
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 
@@ -265,14 +288,25 @@ def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _
         workspace: the workspace.
         before: receives the size of each part of a catalog before it is read.
     """
-    if is_catalog(workspace.home.store):
-        problems = list(catalog_problems(workspace.home.store, further_tables(), before))
-        if problems:
-            more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
-            return "; ".join(problems[:_MOST_PROBLEMS]) + more
+    if problems := list(bucket_problems(workspace.home, before)):
+        return _few(problems)
+    try:
+        if not fresh_store(workspace.home).exists():
+            return ""
+    except EvalError as error:
+        return str(error)
+    if is_catalog(workspace.home.store) and (
+        problems := list(catalog_problems(workspace.home.store, further_tables(), before))
+    ):
+        return _few(problems)
     try:
         run_query(workspace.home.store, "SELECT count(*) FROM turn_results")
     except EvalError as error:
         return str(error)
     path = workspace.home.store
     return "" if is_as_published(path) else f"{path} was changed since it was published, by another program"
+
+
+def _few(problems: Sequence[str]) -> str:
+    more = f"; and {len(problems) - _MOST_PROBLEMS} more" if len(problems) > _MOST_PROBLEMS else ""
+    return "; ".join(problems[:_MOST_PROBLEMS]) + more

@@ -118,11 +118,10 @@ def _batches(path: Path) -> tuple[list[Sequence[Any]], str]:
 def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     found = [one for one in unreadable_files(workspace) if isinstance(one[2], DamagedFileError)]
     for source, key, _ in found:
-        path = workspace.record.path(source, key)
-        _set_aside(path, aside / "record" / path.relative_to(workspace.record.root))
+        workspace.record.set_aside(source, key, aside / "record")
     for source, key, _ in found:
         if source.name in _LOST:
-            place = workspace.record.path(source, key)
+            place = workspace.record.place(source, key)
             yield Finding("record", False, f"{place} cannot be made again: {_LOST[source.name]}", "nothing: it is gone")
     waiting = [(source, key) for source, key, _ in found if source.name not in _LOST]
     for source, key in waiting:
@@ -157,14 +156,14 @@ def _evaluation(workspace: Workspace, partition: Partition) -> None:
 
 
 def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:
-    path = workspace.record.path(source, key)
-    if path.exists():
-        return Finding("record", True, f"{path} is made again")
-    return Finding("record", False, f"{path} is not made again", "`eval-pipeline run` makes it")
+    place = workspace.record.place(source, key)
+    if workspace.record.status(source, key) is not None:
+        return Finding("record", True, f"{place} is made again")
+    return Finding("record", False, f"{place} is not made again", "`eval-pipeline run` makes it")
 
 
 def _store(workspace: Workspace) -> Iterator[Finding]:
-    if workspace.home.store.exists() and (problem := store_problem(workspace)):
+    if problem := store_problem(workspace):
         publish_all(workspace, gate(workspace), full=True)
         yield Finding("store", True, f"{problem}; it is built anew from the record")
 

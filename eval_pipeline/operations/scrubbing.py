@@ -33,5 +33,5 @@ def scrub(workspace: Workspace, rest: Callable[[float], None] = time.sleep) -> I
         problem = str(error)
     if problem:
         yield f"the journal {journal_place(journal)} is damaged ({problem}); {REPAIR}"
-    if workspace.home.store.exists() and (wrong := store_problem(workspace, lambda size: rest(size / BYTES_A_SECOND))):
+    if wrong := store_problem(workspace, lambda size: rest(size / BYTES_A_SECOND)):
         yield wrong

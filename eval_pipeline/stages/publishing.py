@@ -14,6 +14,7 @@ from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS
+from eval_pipeline.workspace.bucket_store import publishing_in_turn
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
@@ -112,7 +113,8 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
     # Frees cases and scored turns, because DuckDB needs the memory; until now, stages after `published` could use them.
     first.workspace.forget()
     try:
-        with busy(first.progress, first.label("publishing") if len(runs) == 1 else "publishing"):
+        label = first.label("publishing") if len(runs) == 1 else "publishing"
+        with busy(first.progress, label), publishing_in_turn(first.workspace.home):
             return publish(record, first.workspace.home.store, further_tables(), list(keys), refuse, trusted=())
     except BaseException as error:
         if not isinstance(error, StoreError):
@@ -131,7 +133,7 @@ def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> Published:
     """Publishes the comparisons of several suites at once. Raises StoreError."""
     first = suites[0]
     keys = [*(RecordKey.of_suite(inputs.suite) for inputs in suites), *note_retired(first.workspace)]
-    with busy(first.progress, first.label("publishing")):
+    with busy(first.progress, first.label("publishing")), publishing_in_turn(first.workspace.home):
         return publish(first.record, first.workspace.home.store, further_tables(), keys, gate)
 
 
@@ -151,7 +153,8 @@ def publish_gone(workspace: Workspace, partitions: Sequence[Partition], gate: Re
 
 def publish_keys(workspace: Workspace, keys: Sequence[RecordKey], gate: Refusal, *, erase: bool = False) -> Published:
     """Makes the store match the record for these keys; with `erase`, no byte of removed rows remains in the file."""
-    return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
+    with publishing_in_turn(workspace.home):
+        return publish(workspace.record, workspace.home.store, further_tables(), keys, gate, erase=erase)
 
 
 def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Progress = SILENT) -> StageResult:
@@ -162,7 +165,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     """
     record, store = workspace.record, workspace.home.store
     note_retired(workspace)
-    with busy(progress, "publishing"), adopted(workspace.home):
+    with busy(progress, "publishing"), adopted(workspace.home), publishing_in_turn(workspace.home):
         if full:
             published = publish_full(record, store, further_tables(), gate)
         else:

@@ -9,8 +9,9 @@ import pyarrow.parquet as pq
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.changes import Change, SourceFile
 from eval_pipeline.store.durable import write_error
+from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.memo import FileStatus, KnownFile, file_status
+from eval_pipeline.store.memo import KnownFile
 from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables, arrow_schema
@@ -172,19 +173,13 @@ class Listing:
     def _all(self) -> Iterator[Found]:
         for table, source in self._sources.values():
             for key, status in self._record.files(source):
-                yield Found(table, source, key, file_status(status))
+                yield Found(table, source, key, status)
 
     def _of(self, keys: Collection[RecordKey]) -> Iterator[Found]:
         for table, source in self._sources.values():
             for key in keys:
-                if not key.fits(source):
-                    continue
-                try:
-                    status = file_status(self._record.path(source, key).stat())
-                except FileNotFoundError:
-                    yield Found(table, source, key, None)
-                else:
-                    yield Found(table, source, key, status)
+                if key.fits(source):
+                    yield Found(table, source, key, self._record.status(source, key))
 
     def _relative(self, found: Found) -> str:
         return self._record.path(found.source, found.key).relative_to(self._record.root).as_posix()

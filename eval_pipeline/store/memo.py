@@ -14,10 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
-
-FileStatus = tuple[int, int, int]
-"""Size, modification time in nanoseconds and inode: they differ after any replacement of a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,11 +132,6 @@ def published_memo(store: Path) -> Memo | None:
             return Memo.load(file.fileno())
     except (FileNotFoundError, BlockingIOError):  # nothing was published yet, or a publisher is at work
         return None
-
-
-def file_status(status: os.stat_result) -> FileStatus:
-    """Returns what distinguishes a file from one that replaced it."""
-    return (status.st_size, status.st_mtime_ns, status.st_ino)
 
 
 def store_status(path: Path) -> tuple[int, int] | None:

@@ -13,13 +13,13 @@ from functools import partial
 from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.catalog import leaving
 from eval_pipeline.store.changes import Change, ordered
 from eval_pipeline.store.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.durable import fsync_path, replace_durably
+from eval_pipeline.store.empty import write_empty_store
 from eval_pipeline.store.engine import engine
-from eval_pipeline.store.form import FILE, catalog_folder, store_form
+from eval_pipeline.store.form import FILE, store_form
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.memo import Memo, store_status
@@ -66,7 +66,7 @@ def publish(
             then unchanged.
     """
     gate = Gate(refuse, (changed or ()) if trusted is None else trusted)
-    publisher = _publisher()(record, out, track_tables, gate, erase=erase)
+    publisher = _publisher(record)(record, out, track_tables, gate, erase=erase)
     return publisher.run(changed, full=False, lock_seconds=lock_seconds)
 
 
@@ -79,11 +79,15 @@ def publish_full(
     lock_seconds: float = _LOCK_SECONDS,
 ) -> Published:
     """Rebuilds the published store from the record alone. Arguments and errors are those of `publish`."""
-    return _publisher()(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
+    return _publisher(record)(record, out, track_tables, Gate(refuse)).run(None, full=True, lock_seconds=lock_seconds)
 
 
-def _publisher() -> type[Publisher]:
-    """Returns what publishes in the form that the environment names."""
+def _publisher(record: Record) -> type[Publisher]:
+    """Returns what publishes where the record is, in the form that the environment names."""
+    if record.bucket is not None:
+        from eval_pipeline.store.mirrored.publisher import MirroredPublisher
+
+        return MirroredPublisher
     if store_form() == FILE:
         return _FilePublisher
     from eval_pipeline.store.catalog.publisher import CatalogPublisher
@@ -157,7 +161,7 @@ class _FilePublisher(Publisher):
         rows, target = self._with_memory(_MEMORY_MB, write)
         if moved := listing.moved():
             raise MovedError(moved)
-        had_catalog = catalog_folder(self._out).is_dir()
+        had_catalog = leaving.was_catalog(self._out)
         if had_catalog:
             leaving.before_replacing(self._out)
         self._put_in_place(target)
@@ -180,9 +184,7 @@ class _FilePublisher(Publisher):
         """Writes the changes; returns the number of rows added and the file written."""
         self._clear_files()
         if fresh:
-            with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
-                snapshot.create(self._schema, self._schema_hash)
-            give_back_memory()  # the memory used for parsing the schema is needed for the rows
+            write_empty_store(self._new, self._schema, self._schema_hash, memory_mb)
         else:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:

@@ -1,15 +1,16 @@
 """The record: immutable Parquet files, one for each table and key, replaced atomically."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, sweep, temporary_path, write_error
+from eval_pipeline.store.file_status import FileStatus, file_status
 from eval_pipeline.store.keys import ANY, RecordKey, key_from_folders, key_from_texts
 from eval_pipeline.store.migrations import MIGRATIONS, Migration, migrate
 from eval_pipeline.store.parquet import Header, TableWriter, note_written, read_header, row_groups, verify
@@ -17,9 +18,13 @@ from eval_pipeline.store.parquet.reading import damaged
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import arrow_schema
 
+if TYPE_CHECKING:
+    from eval_pipeline.objects.bucket import Bucket
+
 __all__ = ["Header", "Record", "RecordKey", "TableWriter"]
 
-_FILE = "part.parquet"
+FILE = "part.parquet"
+"""Name of every file of the record, in its folder."""
 
 
 class Record:
@@ -27,6 +32,9 @@ class Record:
 
     Any number of processes may read and write at once, since files are only ever replaced by complete ones.
     """
+
+    bucket: "Bucket | None" = None
+    """Where the files are, of a home in a bucket; what is below `root` are copies then."""
 
     def __init__(self, root: Path, migrations: Mapping[tuple[str, int], Migration] = MIGRATIONS) -> None:
         self.root = root
@@ -38,7 +46,11 @@ class Record:
         Raises:
             ValueError: the key does not fit the table.
         """
-        return self.root.joinpath(table.name, *key.folders(table), _FILE)
+        return self.root.joinpath(table.name, *key.folders(table), FILE)
+
+    def place(self, table: Table, key: RecordKey) -> str:
+        """Returns where a table's file is, for messages."""
+        return str(self.path(table, key))
 
     @contextmanager
     def writer(
@@ -51,7 +63,8 @@ class Record:
         Args:
             table: a table of the record (for `attempts` and `prompts`, one of their sources).
             key: which file of the table.
-            made_from: hashes of everything the rows are computed from, by name; see `is_current`.
+            made_from: hashes of everything the rows are computed from, by name, as they are when the block ends; see
+                `is_current`.
             run_id: id of the writing run. If the existing file has the same rows, it keeps its run id: the store does
                 not load those rows again, and record and store must agree.
 
@@ -59,6 +72,7 @@ class Record:
             StoreError: the file cannot be written.
         """
         path = self.path(table, key)
+        before = self._before_writing(path)
         temporary = temporary_path(path)
         try:
             file = _open_aside(temporary)
@@ -69,7 +83,8 @@ class Record:
             writer = TableWriter(file, path, table, key, made_from)
             yield writer
             writer.finish(self._made_by(path, writer.content_hash(), run_id))
-            _commit(file, temporary, path)
+            _finish(file, path)
+            self._put(temporary, path, before)
             note_written(path)
         except BaseException:
             if writer is not None:
@@ -80,11 +95,20 @@ class Record:
                 temporary.unlink()
             raise
 
-    @staticmethod
-    def _made_by(path: Path, content_hash: str, run_id: str) -> str:
+    def _before_writing(self, path: Path) -> str | None:
+        """Returns what identifies the file that is about to be replaced, where files are not only this host's."""
+
+    def _put(self, temporary: Path, path: Path, before: str | None) -> None:
+        """Puts a file that is whole and on the disk in its place."""
+        try:
+            replace_durably(temporary, path)
+        except OSError as error:
+            raise write_error(path, error) from error
+
+    def _made_by(self, path: Path, content_hash: str, run_id: str) -> str:
         """Returns the run id of an existing file with the same rows, else that of the writing run."""
         with suppress(StoreError):
-            earlier = read_header(path)
+            earlier = self._header_at(path)
             if earlier is not None and earlier.content_hash == content_hash:
                 return earlier.run_id
         return run_id
@@ -96,21 +120,26 @@ class Record:
             StoreError: the file is damaged.
         """
         path = self.path(table, key)
-        header = read_header(path)
+        header = self._header_at(path)
         if header is not None and key_from_texts(dict(header.key)) != key:
             raise damaged(path, "it is the file of another evaluation, put there by hand")
         return header
 
-    def states(self, tables: Sequence[Table], key: RecordKey) -> list[list[int] | None]:
-        """Returns size, modification time (ns) and inode of each file, which change when it is replaced.
+    def status(self, table: Table, key: RecordKey) -> FileStatus | None:
+        """Returns what distinguishes a file from one that replaced it; None if there is none."""
+        try:
+            return file_status(self.path(table, key).stat())
+        except FileNotFoundError:
+            return None
 
-        None for missing ones.
+    def states(self, tables: Sequence[Table], key: RecordKey) -> list[list[int] | None]:
+        """Returns what changes when each of these files is replaced, see `status`; None for missing ones.
 
         Args:
             tables: tables of the record, all with the same kind of key.
             key: which file of each table.
         """
-        place = "/".join([*key.folders(tables[0]), _FILE])
+        place = "/".join([*key.folders(tables[0]), FILE])
         return [_state(f"{self.root}/{table.name}/{place}") for table in tables]
 
     def is_current(self, table: Table, key: RecordKey, made_from: Mapping[str, str]) -> bool:
@@ -137,17 +166,26 @@ class Record:
         groups = [group.cast(schema) for group in self.row_groups(table, key, schema.names)]
         return pa.concat_tables(groups)
 
-    def row_groups(self, table: Table, key: RecordKey, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Like `read`, but yields one row group at a time to save memory; the file is verified first."""
+    def row_groups(
+        self,
+        table: Table,
+        key: RecordKey,
+        columns: Sequence[str] | None = None,
+        chosen: Collection[int] | None = None,
+    ) -> Iterator[pa.Table]:
+        """Like `read`, but yields one row group at a time to save memory; the file is verified first.
+
+        `chosen` are the numbers of the wanted row groups; all by default.
+        """
         path, header = self.path(table, key), self.header(table, key)
         if header is None:
             raise StoreError(f"{path} does not exist; run the stage that makes it")
         check_readable(path, table, header)
         verify(path, header)
         if header.schema_hash == table.schema_hash():
-            yield from row_groups(path, columns)
+            yield from row_groups(path, columns, chosen)
             return
-        for group in row_groups(path):
+        for group in row_groups(path, chosen=chosen):
             rows = migrate(group, table, header.schema_version, self._migrations)
             yield rows if columns is None else rows.select(columns)
 
@@ -164,6 +202,19 @@ class Record:
         check_readable(path, table, header)
         return header
 
+    def examine(self, table: Table, key: RecordKey) -> Header:
+        """Like `verify`, but reads what is in a bucket from there, whatever this host has of it."""
+        return self.verify(table, key)
+
+    def set_aside(self, table: Table, key: RecordKey, folder: Path) -> None:
+        """Moves a file that is damaged into a folder, where it keeps its path."""
+        path = self.path(table, key)
+        if path.exists():
+            target = folder / path.relative_to(self.root)
+            make_folders(target.parent)
+            path.replace(target)
+            fsync_path(target.parent)
+
     def partitions(self, table: Table, within: RecordKey = ANY) -> list[RecordKey]:
         """Returns the keys of all existing files of a table, sorted.
 
@@ -173,19 +224,27 @@ class Record:
         """
         return sorted((key for key, _ in self.files(table, within)), key=RecordKey.order)
 
-    def files(self, table: Table, within: RecordKey = ANY) -> Iterator[tuple[RecordKey, os.stat_result]]:
-        """Like `partitions`, but yields each key with its file status, unordered."""
+    def files(self, table: Table, within: RecordKey = ANY) -> Iterator[tuple[RecordKey, FileStatus]]:
+        """Like `partitions`, but yields each key with its file's status, unordered."""
         names = [f"{column.name}=" for column in table.key_columns]
-        for folders, path, status in _walk(self.root / table.name, (), within.wanted_folders(table)):
-            if not all(map(str.startswith, folders, names)):
+        for folders, status in self._listed(table, within):
+            if len(folders) != len(names) or not all(map(str.startswith, folders, names)):
                 continue
             key = key_from_folders(folders)
             if key is None:
-                header = read_header(path)
+                header = self._header_at(self.root.joinpath(table.name, *folders, FILE))
                 key = key_from_texts(dict(header.key)) if header else None
             with suppress(ValueError):  # a folder not made by the record
                 if key is not None and key.folders(table) == folders and within.holds(key):
                     yield key, status
+
+    def _listed(self, table: Table, within: RecordKey) -> Iterator[tuple[tuple[str, ...], FileStatus]]:
+        """Yields the folders and status of each file of a table, also of others than those within."""
+        for folders, path_status in _walk(self.root / table.name, (), within.wanted_folders(table)):
+            yield folders, file_status(path_status)
+
+    def _header_at(self, path: Path) -> Header | None:
+        return read_header(path)
 
     def remove(self, table: Table, key: RecordKey) -> bool:
         """Removes a file and the folders that become empty; returns whether the file existed."""
@@ -211,12 +270,12 @@ def check_readable(path: Path, table: Table, header: Header) -> None:
 
 def _walk(
     folder: Path, folders: tuple[str, ...], wanted: tuple[str | None, ...]
-) -> Iterator[tuple[tuple[str, ...], Path, os.stat_result]]:
+) -> Iterator[tuple[tuple[str, ...], os.stat_result]]:
     """Yields the record files as many folders down as `wanted` has entries; a name there is the only one entered."""
     if not wanted:
-        path = folder / _FILE
+        path = folder / FILE
         with suppress(FileNotFoundError, NotADirectoryError):
-            yield folders, path, path.stat()
+            yield folders, path.stat()
         return
     try:
         entries = sorted(os.listdir(folder)) if wanted[0] is None else [wanted[0]]
@@ -236,12 +295,11 @@ def _open_aside(temporary: Path) -> BinaryIO:
     raise FileNotFoundError(2, "its folder is removed again and again")
 
 
-def _commit(file: BinaryIO, temporary: Path, path: Path) -> None:
+def _finish(file: BinaryIO, path: Path) -> None:
     try:
         file.flush()
         os.fsync(file.fileno())
         file.close()
-        replace_durably(temporary, path)
     except OSError as error:
         raise write_error(path, error) from error
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +15,7 @@ from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.published import Look, Published
 from eval_pipeline.view.rendering import render
+from eval_pipeline.workspace.bucket_store import fresh_store
 
 
 class NotFoundError(EvalError):
@@ -36,7 +38,7 @@ class Bench:
     @contextmanager
     def of(cls, home: Home) -> Iterator["Bench"]:
         """Opens the bench of a home; its store is closed at the end."""
-        published = Published(home.store)
+        published = Published(home.store, None if home.bucket is None else partial(fresh_store, home))
         try:
             yield cls(home, published)
         finally:

@@ -2,8 +2,10 @@
 
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -25,6 +27,8 @@ _AT_ONCE = 4
 """How many requests may query at the same time; others wait, so that memory stays limited."""
 _SMALL, _LARGE = 200, 4
 """How many results are cached per state of the store: small ones, and ones of some megabytes."""
+_REFRESH_S = 5.0
+"""How old what a workbench shows of a store in a bucket may be."""
 
 
 class _State:
@@ -122,8 +126,15 @@ class Published:
     one.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, refresh: Callable[[], object] | None = None) -> None:
+        """Opens nothing yet.
+
+        Args:
+            path: the store.
+            refresh: fetches what other hosts have published; called every few seconds at most.
+        """
         self.path = path
+        self._refresh, self._refreshed_at = refresh, -inf
         self._state: _State | None = None
         self._lock = threading.Lock()
         self._places = threading.BoundedSemaphore(_AT_ONCE)
@@ -172,6 +183,9 @@ class Published:
 
     def _enter(self) -> _State:
         with self._lock:
+            if self._refresh is not None and time.monotonic() - self._refreshed_at > _REFRESH_S:
+                self._refresh()
+                self._refreshed_at = time.monotonic()
             status = _status(self.path)
             if self._state is None or self._state.status != status:
                 state = _State(self.path, status)

@@ -26,6 +26,7 @@ from eval_pipeline_tests.servers import serving_over_tls
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
+OBJECTS: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.objects.yaml").read_text())
 MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "eval-pipeline.yaml").read_text()))
 MADE = ("postgres", "scheduler", "worker", "run")
 
@@ -46,8 +47,9 @@ def pods() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def commands() -> dict[str, Sequence[str]]:
-    """What the services run, in both files."""
-    found = {f"compose {n}": shlex.split(s["command"]) for n, s in COMPOSE["services"].items() if "command" in s}
+    """What the services run, in all files."""
+    services = COMPOSE["services"] | {f"{n} with objects": s for n, s in OBJECTS["services"].items()}
+    found = {f"compose {n}": shlex.split(s["command"]) for n, s in services.items() if "command" in s}
     return found | {f"kubernetes {name}": pod["containers"][0]["args"] for name, pod in pods()}
 
 
@@ -121,17 +123,25 @@ def test_postgres_is_reached_by_its_name_and_authority_only(certificates: Path, 
 
 
 def test_compose_fits_its_schema_and_itself() -> None:
+    files = [DEPLOY / "compose.yaml", DEPLOY / "compose.objects.yaml"]
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
-    found = subprocess.run([*check, DEPLOY / "compose.yaml"], capture_output=True, text=True, check=False)
+    found = subprocess.run([*check, *files], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
-    used = {name for service in COMPOSE["services"].values() for name in service.get("secrets", ())}
-    assert used == COMPOSE["secrets"].keys()
     made = {f"{name}.{kind}" for name in MADE for kind in ("crt", "key")} | {"ca.crt", "postgres.password"}
     assert {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()} == made
-    for service in COMPOSE["services"].values():
-        mounted = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
-        assert mounted == set(service["secrets"])
-        assert set(service["networks"]) <= COMPOSE["networks"].keys()
+    for compose in (COMPOSE, OBJECTS):
+        used = {name for service in compose["services"].values() for name in service.get("secrets", ())}
+        assert used == compose["secrets"].keys()
+        assert {Path(secret["file"]).name for secret in compose["secrets"].values()} <= made
+        for service in compose["services"].values():
+            mounted = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
+            assert mounted == set(service["secrets"])
+            assert set(service["networks"]) <= compose["networks"].keys()
+
+
+def test_postgres_is_the_same_with_and_without_a_bucket() -> None:
+    assert OBJECTS["services"]["postgres"] == COMPOSE["services"]["postgres"]
+    assert OBJECTS["services"]["ui"]["entrypoint"] == COMPOSE["services"]["ui"]["entrypoint"]
 
 
 @pytest.mark.soak
@@ -175,7 +185,7 @@ def test_what_is_run_and_set_exists() -> None:
     documented = set(
         re.findall(r"`(EVAL_\w+)", (ROOT / "docs/operations.md").read_text() + (ROOT / "docs/scale.md").read_text())
     )
-    for file in (DEPLOY / "compose.yaml", DEPLOY / "kubernetes/eval-pipeline.yaml", DEPLOY / "Dockerfile"):
+    for file in (*DEPLOY.glob("compose*.yaml"), DEPLOY / "kubernetes/eval-pipeline.yaml", DEPLOY / "Dockerfile"):
         assert set(re.findall(r"\bEVAL_\w+", file.read_text())) <= documented, file
     for place, command in commands().items():
         options = [word for word in command if word.startswith("--")]
@@ -195,8 +205,8 @@ def helped(module: str, command: str) -> str:
 def test_the_image_has_the_extras_and_the_uv_of_the_project() -> None:
     image = (DEPLOY / "Dockerfile").read_text()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(re.findall(r"--extra (\S+)", image)) == {"cluster", "postgres"}
-    assert {"cluster", "postgres"} <= extras.keys()
+    assert set(re.findall(r"--extra (\S+)", image)) == {"cluster", "objects", "postgres"}
+    assert {"cluster", "objects", "postgres"} <= extras.keys()
     (version,) = re.findall(r"uv==(\S+)", image)
     assert f"UV_VERSION := {version}" in (ROOT / "Makefile").read_text()
     copied = re.findall(r"^COPY (.+) \S+$", image, re.MULTILINE)

@@ -6,8 +6,6 @@ import pytest
 
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
-from eval_pipeline.store.snapshot import Snapshot
-from eval_pipeline_tests.empty_stores import EmptyStores
 from eval_pipeline_tests.store.samples import TRACKS, filled
 
 
@@ -15,12 +13,6 @@ from eval_pipeline_tests.store.samples import TRACKS, filled
 def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fsync protects from, a power failure, no test can cause; `test_store_durable` sees that it is called."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
-
-
-@pytest.fixture(autouse=True)
-def copied_stores(monkeypatch: pytest.MonkeyPatch, empty_stores: EmptyStores) -> None:
-    """Empty stores are copies of one; `test_store_schema` has them made, and sees that both are the same."""
-    monkeypatch.setattr(Snapshot, "create", empty_stores.create)
 
 
 @pytest.fixture

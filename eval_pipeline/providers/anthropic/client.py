@@ -41,6 +41,8 @@ class AnthropicClient:
         import anthropic
         import httpx2
 
+        from eval_pipeline.providers.http.spread import http_client
+
         self._model = version.model
         self._key_name = settings.api_key_env
         key = read_secret(settings.api_key_env, version)
@@ -57,7 +59,7 @@ class AnthropicClient:
             max_retries=0,  # the caller retries: it counts retries and keeps the deadline
             timeout=arguments["timeout"],
             open_telemetry=False,  # the SDK's spans could send prompts to whatever address the environment names
-            http_client=connections(**arguments, follow_redirects=False),
+            http_client=http_client(connections, version.concurrency, **arguments, follow_redirects=False),
         )
         self._stream_headers = headers_of_streams(settings.address)
         self.version = f"anthropic {anthropic.__version__}"

@@ -148,10 +148,13 @@ class ApplicationProvider(Traits):
             return
         import httpx2
 
+        from eval_pipeline.providers.http.spread import http_client
+
         headers = read_headers(self._settings.headers_env, self._version)
         self._secrets = Secrets(headers.values())
         # Redirects are not followed, since the headers are meant for the configured address only.
-        self._client = httpx2.AsyncClient(headers=headers, **client_arguments(self._settings.url, self._version))
+        arguments = client_arguments(self._settings.url, self._version)
+        self._client = http_client(httpx2.AsyncClient, self._version.concurrency, headers=headers, **arguments)
 
     @contextmanager
     def _call_errors(self) -> Iterator[None]:

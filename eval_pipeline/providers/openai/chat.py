@@ -68,6 +68,8 @@ class ChatEndpoint:
         """
         import openai
 
+        from eval_pipeline.providers.http.spread import http_client
+
         self._secrets = Secrets([*([key] if key else []), *(headers or {}).values()])
         self._name = name
         self._base_url = base_url
@@ -83,7 +85,9 @@ class ChatEndpoint:
             default_headers=sent,
             max_retries=0,  # the caller retries: it counts retries and keeps the deadline
             timeout=arguments["timeout"],
-            http_client=openai.DefaultAsyncHttpxClient(**arguments, follow_redirects=False),
+            http_client=http_client(
+                openai.DefaultAsyncHttpxClient, version.concurrency, **arguments, follow_redirects=False
+            ),
         )
 
     async def close(self) -> None:

@@ -8,6 +8,12 @@ from eval_pipeline.store.catalog.sweeping import part_files, retire, sweep
 from eval_pipeline.store.form import catalog_folder
 
 
+def was_catalog(store: Path) -> bool:
+    """Whether a catalog was there, parts of which may be left; a folder of that name may also be somebody else's."""
+    folder = catalog_folder(store)
+    return (folder / "retired").is_dir() or any(manifest_files(folder / "manifests"))
+
+
 def before_replacing(store: Path) -> None:
     """Keeps the catalog reachable for those who have it open, if the store still is one."""
     folder = catalog_folder(store)

@@ -38,9 +38,14 @@ class Part:
     name: str
     rows: int
 
+    @property
+    def place(self) -> str:
+        """Its table and name: `<table>/<name>`."""
+        return f"{self.table}/{self.name}"
+
     def path(self, parts: Path) -> Path:
         """Returns its place below the folder of all parts."""
-        return parts / self.table / f"{self.name}.parquet"
+        return parts / f"{self.place}.parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,10 @@ class Manifests:
                 found.setdefault(table, []).append(part)
         return found
 
+    def places(self) -> set[str]:
+        """Returns all parts as `<table>/<name>`."""
+        return {part.place for parts in self.parts().values() for part in parts}
+
     def replaced(
         self,
         files: Mapping[str, KnownFile],
@@ -141,6 +150,11 @@ def save(folder: Path, texts: Mapping[str, bytes]) -> None:
         if path.name not in texts:
             path.unlink()
             fsync_path(folder)
+
+
+def empty_manifest(schema: str) -> bytes:
+    """Returns a manifest that names nothing."""
+    return _encoded(b"", schema)
 
 
 def manifest_files(folder: Path) -> Iterator[Path]:

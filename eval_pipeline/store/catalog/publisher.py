@@ -114,19 +114,25 @@ class CatalogPublisher(Publisher):
 
     def _swap(self, lock: int, after: Manifests, *, relink: bool) -> None:
         """Makes `after` the published state: manifests, then catalog, then what is known of both."""
-        names = {f"{part.table}/{part.name}" for parts in after.parts().values() for part in parts}
         if relink:
-            self._with_memory(MEMORY_MB, partial(self._write_catalog, after))
-            fsync_path(self._new)
-            if any(manifests.manifest_files(self._manifests)):  # else the store was one file, which needs no parts
-                dropped = set(sweeping.part_files(self._parts)) - set(names)
-                sweeping.retire(self._retired, self._out, dropped)
+            self._prepare_link(after)
         manifests.save(self._manifests, after.texts(self._hash))
         if relink:
-            self._out.with_name(f"{self._out.name}.wal").unlink(missing_ok=True)
-            replace_durably(self._new, self._out)
+            self._put_link()
         memo_of(after, self._out, self._hash).save(lock)
-        sweeping.sweep(self._parts, self._retired, names, erase=self._erase)
+        sweeping.sweep(self._parts, self._retired, after.places(), erase=self._erase)
+
+    def _prepare_link(self, after: Manifests) -> None:
+        """Writes the new catalog aside, and keeps the old one for those who have it open."""
+        self._with_memory(MEMORY_MB, partial(self._write_catalog, after))
+        fsync_path(self._new)
+        if any(manifests.manifest_files(self._manifests)):  # else the store was one file, which needs no parts
+            dropped = set(sweeping.part_files(self._parts)) - after.places()
+            sweeping.retire(self._retired, self._out, dropped)
+
+    def _put_link(self) -> None:
+        self._out.with_name(f"{self._out.name}.wal").unlink(missing_ok=True)
+        replace_durably(self._new, self._out)
 
     def _write_catalog(self, state: Manifests, memory_mb: int | None) -> None:
         write_catalog(self._new, self._track_tables, state.parts(), self._parts, memory_mb)

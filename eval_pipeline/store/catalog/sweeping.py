@@ -11,6 +11,7 @@ hold a lock by flock as well, and what the publisher's own process has open is l
 import fcntl
 import json
 import os
+import re
 import time
 import weakref
 from collections.abc import Collection, Iterator
@@ -28,6 +29,7 @@ _OPENING_S = 60.0
 _UNKNOWN_S = 86_400.0
 """How long a replaced catalog counts as open where its file cannot be kept, so that its locks cannot be seen."""
 _OPEN_FILES = Path("/dev/fd")
+_NAME = re.compile("[0-9a-f]{32}")
 
 
 def hold_open(connection: "duckdb.DuckDBPyConnection", catalog: Path) -> None:
@@ -82,8 +84,8 @@ def sweep(parts: Path, retired: Path, named: Collection[str], *, erase: bool = F
 
 
 def part_files(parts: Path) -> list[str]:
-    """Returns the parts on the disk, as `<table>/<name>`."""
-    return [f"{path.parent.name}/{path.stem}" for path in parts.glob("*/*.parquet") if not path.name.startswith(".")]
+    """Returns the parts on the disk, as `<table>/<name>`; other files that lie there are somebody else's."""
+    return [f"{path.parent.name}/{path.stem}" for path in parts.glob("*/*.parquet") if _NAME.fullmatch(path.stem)]
 
 
 def _is_open(folder: Path, number: int) -> bool:

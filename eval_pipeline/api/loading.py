@@ -1,0 +1,16 @@
+"""`ep.load`: the published store as DataFrames, with what other hosts have published."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from eval_pipeline.core.home import find_home
+from eval_pipeline.store.loading import Frames, load
+from eval_pipeline.workspace.bucket_store import fresh_store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def loaded(what: str | None, model_version: str | None, home: str | Path | None) -> "pd.DataFrame | Frames":
+    """Implements `eval_pipeline.load`, with its arguments and errors."""
+    return load(what, model_version, home=fresh_store(find_home()) if home is None else home)

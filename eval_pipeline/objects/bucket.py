@@ -1,0 +1,185 @@
+"""A bucket with conditional writes, over obstore."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.core.bucket_address import HOME, BucketAddress, endpoint
+from eval_pipeline.core.errors import MissingExtraError, StoreError
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config, S3Store
+
+PATIENCE_S = 30.0
+"""How long a request is repeated that the bucket did not answer, or answered with 5xx."""
+_MOST_TRIES = 10
+_MOST_SAID = 200
+
+
+class ConflictError(StoreError):
+    """An object is not as it was when the writer looked, so that nothing was written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An object.
+
+    Attributes:
+        name: its name below the home's prefix.
+        size: its bytes.
+        etag: what distinguishes it from one that replaced it.
+        changed: when it was written, by the bucket's clock.
+    """
+
+    name: str
+    size: int
+    etag: str
+    changed: datetime
+
+
+class Bucket:
+    """The objects below a prefix. Names are relative to it; every method raises StoreError if the bucket fails."""
+
+    def __init__(self, address: BucketAddress) -> None:
+        """Does not connect yet."""
+        self.address = address
+
+    def look(self, name: str) -> Found | None:
+        """Returns what is known of an object without its bytes; None if there is none."""
+        import obstore
+
+        with self._told():
+            try:
+                return _found(obstore.head(self._store, name))
+            except FileNotFoundError:
+                return None
+
+    def read(self, name: str) -> tuple[bytes, Found] | None:
+        """Returns an object's bytes, and what they belong to; None if there is none."""
+        import obstore
+
+        with self._told():
+            try:
+                got = obstore.get(self._store, name)
+                return bytes(got.bytes()), _found(got.meta)
+            except FileNotFoundError:
+                return None
+
+    def fetch(self, name: str, target: Path) -> Found | None:
+        """Writes an object's bytes into a new file, a piece at a time; returns None if there is none."""
+        import obstore
+
+        with self._told():
+            try:
+                got = obstore.get(self._store, name)
+            except FileNotFoundError:
+                return None
+            with target.open("xb") as file:
+                for piece in got.stream():
+                    file.write(piece)
+                file.flush()
+                os.fsync(file.fileno())
+            return _found(got.meta)
+
+    def put(self, name: str, data: bytes, before: str | None) -> str:
+        """Writes an object in one request, if it is as it was; returns its new ETag.
+
+        Args:
+            name: the object.
+            data: its bytes; at most 5 GB, which is what one request can hold.
+            before: the ETag of the object to replace; None if there must be none.
+
+        Raises:
+            ConflictError: there is another object now, and its bytes are not these.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        mode: Any = "create" if before is None else {"e_tag": before}
+        with self._told():
+            try:
+                return _etag(obstore.put(self._store, name, data, mode=mode, use_multipart=False)["e_tag"])
+            except (AlreadyExistsError, PreconditionError):
+                pass
+        # The answer to an earlier try may have been lost: then the object is what this one wanted to write.
+        now = self.read(name)
+        if now is not None and now[0] == data:
+            return now[1].etag
+        raise ConflictError(f"{self.address}/{name} was written by another host meanwhile; run again")
+
+    def list(self, prefix: str) -> Iterator[Found]:
+        """Yields the objects in a folder and below; `prefix` is the folder's name, without a slash at its end."""
+        import obstore
+
+        with self._told():
+            for chunk in obstore.list(self._store, prefix):
+                yield from map(_found, chunk)
+
+    def delete(self, name: str) -> None:
+        """Removes an object, if there is one."""
+        import obstore
+
+        with self._told():
+            obstore.delete(self._store, name)
+
+    @cached_property
+    def _store(self) -> "S3Store":
+        try:
+            from obstore.store import S3Store
+        except ImportError as error:
+            raise MissingExtraError(
+                f"{HOME}={self.address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
+            ) from error
+        url = endpoint()
+        # Amazon's own endpoint follows from the region; others have the bucket in the path.
+        elsewhere: S3Config = {"endpoint": url, "virtual_hosted_style_request": False} if url else {}
+        return S3Store(
+            self.address.bucket,
+            prefix=self.address.prefix or None,
+            config=elsewhere,
+            client_options={"allow_http": url.startswith("http://"), "timeout": timedelta(minutes=10)},
+            retry_config={"max_retries": _MOST_TRIES, "retry_timeout": timedelta(seconds=PATIENCE_S)},
+        )
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Makes what obstore raises one sentence, without its traces."""
+        try:
+            yield
+        except OSError as error:
+            if error.errno is None:  # obstore's, of a bucket that does not exist
+                raise self._explained(error) from None
+            raise StoreError(f"cannot write a file of {self.address}: {error.strerror}") from error
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] != "obstore":
+                raise
+            raise self._explained(error) from None
+
+    def _explained(self, error: Exception) -> StoreError:
+        from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+
+        said = " ".join(str(error).partition("Debug source:")[0].split())[:_MOST_SAID]
+        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "403" in said:
+            return StoreError(
+                f"the bucket of {self.address} refuses; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION "
+                "(docs/scale.md)"
+            )
+        return StoreError(
+            f"the bucket of {self.address} cannot be used; nothing recorded is lost: check AWS_ENDPOINT_URL and the "
+            f"server, and start the run again ({said})"
+        )
+
+
+def _found(meta: Any) -> Found:
+    return Found(meta["path"], meta["size"], _etag(meta["e_tag"]), meta["last_modified"])
+
+
+def _etag(told: str | None) -> str:
+    if not told:
+        raise StoreError("the bucket gives its objects no ETags, so that nothing can be written conditionally")
+    return told

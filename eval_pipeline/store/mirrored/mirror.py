@@ -1,0 +1,113 @@
+"""Copies of a bucket's objects on the disk. A copy is used while the object has the ETag with which it was fetched."""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.objects.bucket import Bucket, Found
+from eval_pipeline.store.durable import make_folders, replace_durably, sweep, temporary_path, write_error
+from eval_pipeline.store.file_status import FileStatus, file_status
+
+_TRIES = 10
+
+
+class Mirror:
+    """The objects of a bucket whose names begin with that of a folder, and their copies in that folder."""
+
+    def __init__(self, root: Path, bucket: Bucket) -> None:
+        """Takes the folder of the copies, whose name is that of the objects' folder in the bucket, too."""
+        self.root, self.bucket = root, bucket
+
+    def name(self, path: Path) -> str:
+        """Returns the name of a copy's object."""
+        return f"{self.root.name}/{path.relative_to(self.root).as_posix()}"
+
+    def path(self, name: str) -> Path:
+        """Returns the place of an object's copy."""
+        return self.root / name.removeprefix(f"{self.root.name}/")
+
+    def update(self, path: Path, *, anew: bool = False) -> Found | None:
+        """Makes the copy that of the object as it is now; returns what is known of it, or None if there is no object.
+
+        Args:
+            path: the copy.
+            anew: fetch it even if it seems to be current.
+
+        Raises:
+            StoreError: the bucket cannot be used, or the disk is full.
+        """
+        found = self.bucket.look(self.name(path))
+        if found is None:
+            self.drop(path)
+        elif anew or not self.holds(path, found):
+            return self._fetch(path)
+        return found
+
+    def holds(self, path: Path, found: Found) -> bool:
+        """Whether the copy is that of the object as it was found."""
+        try:
+            etag, _, state = _note(path).read_text().partition("\n")
+            return etag == found.etag and state == _state(path)
+        except OSError:
+            return False
+
+    def put(self, temporary: Path, path: Path, before: str | None) -> None:
+        """Uploads a file that is whole, then makes it the copy.
+
+        Raises:
+            ConflictError: the object is not the one that `before` is the ETag of.
+            StoreError: the bucket cannot be used, or the disk is full.
+        """
+        etag = self.bucket.put(self.name(path), temporary.read_bytes(), before)
+        self._place(temporary, path, etag)
+
+    def drop(self, path: Path) -> None:
+        """Removes a copy."""
+        for gone in (path, _note(path)):
+            gone.unlink(missing_ok=True)
+
+    def _fetch(self, path: Path) -> Found | None:
+        for _ in range(_TRIES):
+            make_folders(path.parent)
+            sweep(path.parent)
+            temporary = temporary_path(path)
+            try:
+                found = self.bucket.fetch(self.name(path), temporary)
+                if found is None:
+                    self.drop(path)
+                    return None
+                if temporary.stat().st_size == found.size:
+                    self._place(temporary, path, found.etag)
+                    return found
+            finally:
+                with suppress(OSError):
+                    temporary.unlink()
+        raise StoreError(f"{self.bucket.address}/{self.name(path)} cannot be fetched whole; run again")
+
+    def _place(self, temporary: Path, path: Path, etag: str) -> None:
+        """Puts a copy in its place, with a note that says of which file it holds; a torn pair is fetched again."""
+        try:
+            replace_durably(temporary, path)
+            note = temporary_path(_note(path))
+            note.write_text(f"{etag}\n{_state(path)}")
+            note.replace(_note(path))
+        except OSError as error:
+            raise write_error(path, error) from error
+
+
+def object_status(found: Found | None) -> FileStatus | None:
+    """Returns what distinguishes an object from one that replaced it; the same on every host."""
+    if found is None:
+        return None
+    number = int.from_bytes(hashlib.sha256(found.etag.encode()).digest()[:7], "big")
+    return (found.size, number, 0)
+
+
+def _state(path: Path) -> str:
+    return " ".join(map(str, file_status(os.stat(path))))
+
+
+def _note(path: Path) -> Path:
+    return path.with_name(f".{path.name}.etag")

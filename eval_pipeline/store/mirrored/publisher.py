@@ -1,0 +1,228 @@
+"""Publishes a catalog whose parts and manifests are objects; each host has copies of them, and a catalog over these."""
+
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from eval_pipeline.core.errors import LockedError, StoreError
+from eval_pipeline.objects.bucket import Bucket, ConflictError
+from eval_pipeline.store.catalog import sweeping
+from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part, empty_manifest
+from eval_pipeline.store.catalog.parts import digest
+from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
+from eval_pipeline.store.ddl import FORMAT
+from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path
+from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.store.memo import Memo
+from eval_pipeline.store.mirrored.mirror import Mirror
+from eval_pipeline.store.publisher import Published, UnusableError
+
+GRACE = timedelta(days=1)
+"""How long a part stays that no manifest names: a reader may just fetch it, or a publisher be about to name it."""
+_TRIES = 20
+
+
+class MirroredPublisher(CatalogPublisher):
+    """Uploads parts under the names of their content, then swaps the manifests if nobody else has; else begins again.
+
+    The lock keeps publishers of this host apart. Those of other hosts meet at the manifests.
+    """
+
+    _there = Manifests({})
+    """Whose parts the bucket is known to have."""
+
+    def refresh(self, lock_seconds: float) -> None:
+        """Makes this host's catalog that of the bucket's manifests; while it is being published, the old one stays.
+
+        Args:
+            lock_seconds: how long to wait for a publisher if there is no catalog yet.
+
+        Raises:
+            StoreError: the bucket cannot be used, or one of its objects is missing or damaged.
+        """
+        there = self._out.exists()
+        try:
+            with locked(self._out.with_name(f"{self._out.name}.lock"), 0 if there else lock_seconds) as lock:
+                self._refresh(lock)
+        except LockedError:
+            if not there:
+                raise
+        except (DamagedManifestError, DamagedPartError) as error:
+            raise StoreError(f"{error}; `eval-pipeline publish --full` makes it anew") from error
+
+    def _refresh(self, lock: int) -> None:
+        state = self._pull()
+        while (state.lines or self._out.exists()) and Memo.load(lock) != memo_of(state, self._out, self._hash):
+            before = self._etags
+            try:
+                self._fetch_parts(state)
+                self._link(lock, state)
+            except DamagedPartError:
+                state = self._pull()  # parts go when newer manifests do not name them
+                if self._etags == before:
+                    raise
+
+    def problems(self, before: Callable[[int], None]) -> Iterator[str]:
+        """Yields a sentence for each manifest and part in the bucket that is not as it was published.
+
+        Args:
+            before: called with the size of each part before it is fetched.
+        """
+        try:
+            state = self._pull(anew=True)
+        except DamagedManifestError as error:
+            yield str(error)
+            return
+        for part in _all_parts(state):
+            name = self._mirror.name(part.path(self._parts))
+            there = self._bucket.look(name)
+            before(there.size if there else 0)
+            try:
+                with TemporaryDirectory(dir=self._manifests.parent) as folder:
+                    self._fetch(part, Path(folder) / "part.parquet")
+            except DamagedPartError as error:
+                yield str(error)
+
+    def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        for _ in range(_TRIES):
+            try:
+                return self._publish_once(lock, changed, full=full)
+            except ConflictError:
+                continue  # another host has published: its manifests are the ones to change
+            finally:
+                self._clear()
+        raise StoreError(f"{self._bucket.address} is being published by other hosts all the time; publish again")
+
+    def _publish_once(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        memo, note = Memo.load(lock), ""
+        if not full:
+            self._refuse_newer(memo, FORMAT)
+        try:
+            state = self._pull()
+            if full:
+                state = Manifests({})
+            self._fetch_parts(state)
+            self._there = state
+            is_current = not full and memo == memo_of(state, self._out, self._hash)
+            published = self._update(lock, state, changed if is_current else None, is_current=is_current)
+            return replace(published, full=full)
+        except (DamagedManifestError, DamagedPartError, UnusableError) as error:
+            note = f"the catalog of {self._bucket.address} was damaged ({error})"
+            self._there = Manifests({})
+        try:
+            return replace(self._update(lock, Manifests({}), None, is_current=False), full=True, note=note)
+        except UnusableError as error:
+            raise StoreError(f"cannot publish to {self._out}: {error}") from error
+
+    @property
+    def _bucket(self) -> Bucket:
+        assert self._record.bucket is not None
+        return self._record.bucket
+
+    @property
+    def _mirror(self) -> Mirror:
+        return Mirror(self._manifests.parent, self._bucket)
+
+    def _pull(self, *, anew: bool = False) -> Manifests:
+        """Makes the copies of the manifests those of the bucket, and remembers which they are."""
+        self._etags: dict[str, str] = {}
+        make_folders(self._manifests)
+        for found in self._bucket.list(self._mirror.name(self._manifests)):
+            path = self._mirror.path(found.name)
+            current = not anew and self._mirror.holds(path, found)
+            now = found if current else self._mirror.update(path, anew=True)
+            if now is not None:
+                self._etags[path.name] = now.etag
+        for path in self._manifests.glob("[!.]*"):
+            if path.name not in self._etags:
+                self._mirror.drop(path)
+        try:
+            return Manifests.load(self._manifests, self._hash)
+        except DamagedManifestError as error:
+            there = f"{self._bucket.address}/{self._mirror.name(self._manifests)}"
+            raise DamagedManifestError(str(error).replace(str(self._manifests), there)) from error
+
+    def _fetch_parts(self, state: Manifests) -> None:
+        """Fetches the parts that this host has no copies of. Raises DamagedPartError."""
+        for part in _all_parts(state):
+            target = part.path(self._parts)
+            if not target.exists():
+                self._fetch(part, target)
+
+    def _fetch(self, part: Part, target: Path) -> None:
+        make_folders(target.parent)
+        temporary, name = temporary_path(target), self._mirror.name(part.path(self._parts))
+        try:
+            if self._bucket.fetch(name, temporary) is None:
+                raise DamagedPartError(f"{self._bucket.address}/{name} is missing")
+            if digest(temporary) != part.name:
+                raise DamagedPartError(f"{self._bucket.address}/{name} is damaged")
+            replace_durably(temporary, target)
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _swap(self, lock: int, after: Manifests, *, relink: bool) -> None:
+        """Makes `after` the published state: parts, then manifests, then this host's catalog of them."""
+        self._upload(after)
+        texts = after.texts(self._hash)
+        for name in self._etags.keys() - texts.keys():
+            texts[name] = empty_manifest(self._hash)  # an object cannot be removed on a condition
+        for name, text in sorted(texts.items(), reverse=True):  # suites before the model versions
+            self._put_manifest(name, text)
+        self._link(lock, after)
+        self._sweep(after)
+
+    def _upload(self, after: Manifests) -> None:
+        """Uploads the parts that the bucket is not known to have."""
+        known = self._there.places()
+        for part in _all_parts(after):
+            if part.place in known:
+                continue
+            path = part.path(self._parts)
+            name, data = self._mirror.name(path), path.read_bytes()
+            there = self._bucket.look(name)
+            # One that is there is written again: it may be damaged, or about to be swept.
+            self._bucket.put(name, data, None if there is None else there.etag)
+
+    def _put_manifest(self, name: str, text: bytes) -> None:
+        path = self._manifests / name
+        if name in self._etags and path.exists() and path.read_bytes() == text:
+            return
+        temporary = temporary_path(path)
+        try:
+            temporary.write_bytes(text)
+            fsync_path(temporary)
+            self._mirror.put(temporary, path, self._etags.get(name))
+        finally:
+            temporary.unlink(missing_ok=True)
+
+    def _link(self, lock: int, state: Manifests) -> None:
+        """Makes the catalog on this host that of the manifests, whose parts have copies here."""
+        self._prepare_link(state)
+        self._put_link()
+        memo_of(state, self._out, self._hash).save(lock)
+        sweeping.sweep(self._parts, self._retired, state.places(), erase=self._erase)
+
+    def _sweep(self, state: Manifests) -> None:
+        """Removes the parts from the bucket that no manifest has named for a while."""
+        old = [found.name for found in self._bucket.list(self._mirror.name(self._parts)) if _is_old(found.changed)]
+        if old:
+            needed = {self._mirror.name(part.path(self._parts)) for part in _all_parts(self._pull())}
+            for name in old:
+                if name not in needed:
+                    self._bucket.delete(name)
+
+
+class DamagedPartError(StoreError):
+    """A part that a manifest names is missing, or its bytes are not those that it is named by."""
+
+
+def _all_parts(state: Manifests) -> Iterator[Part]:
+    for parts in state.parts().values():
+        yield from parts
+
+
+def _is_old(changed: datetime) -> bool:
+    return datetime.now(UTC) - changed > GRACE

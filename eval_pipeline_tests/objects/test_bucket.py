@@ -1,0 +1,107 @@
+"""The port to a bucket: conditional writes, and what is told when the bucket fails."""
+
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.bucket_address import BucketAddress, bucket_address, working_folder
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.objects import bucket as port
+from eval_pipeline.objects.bucket import Bucket, ConflictError
+from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
+
+pytestmark = pytest.mark.services("bucket")
+ENV = {"EVAL_DATABASE_URL": "postgresql://a@127.0.0.1/b"}
+
+
+def test_an_object_is_written_only_if_it_is_as_it_was(bucket: Bucket, tmp_path: Path) -> None:
+    assert bucket.look("a/b=%20c") is None and bucket.read("a/b=%20c") is None
+    assert bucket.fetch("a/b=%20c", tmp_path / "none") is None
+    first = bucket.put("a/b=%20c", b"one", None)
+    with pytest.raises(ConflictError, match="was written by another host meanwhile"):
+        bucket.put("a/b=%20c", b"two", None)
+    second = bucket.put("a/b=%20c", b"two", first)
+    with pytest.raises(ConflictError):
+        bucket.put("a/b=%20c", b"three", first)
+    with pytest.raises(ConflictError):
+        bucket.put("gone", b"three", first)
+    found = bucket.look("a/b=%20c")
+    assert found is not None and (found.size, found.etag) == (3, second)
+    assert bucket.fetch("a/b=%20c", tmp_path / "file") == found
+    assert (tmp_path / "file").read_bytes() == b"two"
+    assert bucket.read("a/b=%20c") == (b"two", found)
+    assert list(bucket.list("a")) == [found]
+    assert list(bucket.list("a/b")) == []
+    bucket.delete("a/b=%20c")
+    bucket.delete("a/b=%20c")
+    assert list(bucket.list("a")) == []
+
+
+def test_a_write_whose_answer_was_lost_is_no_conflict(bucket: Bucket) -> None:
+    first = bucket.put("x", b"one", None)
+    assert bucket.put("x", b"one", None) == first
+    second = bucket.put("x", b"two", first)
+    assert bucket.put("x", b"two", first) == second
+
+
+@pytest.mark.parametrize("how", ["503", "unreachable", "no bucket", "wrong key"])
+def test_a_bucket_that_fails_is_told_in_a_sentence(
+    address: BucketAddress, server: BucketServer, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    monkeypatch.setattr(port, "PATIENCE_S", 0.5)
+    if how == "503":
+        server.failing = "503 Service Unavailable"
+    elif how == "unreachable":
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    asked = BucketAddress("missing", "x") if how == "no bucket" else address
+    if how == "wrong key":
+        server.failing = "403 Forbidden"
+    calls = (lambda it: it.put("x", b"data", None), lambda it: list(it.list("x")))
+    for call in calls:
+        with pytest.raises(StoreError) as caught:
+            call(Bucket(asked))
+        said = str(caught.value)
+        assert str(asked) in said and "\n" not in said and len(said) < 500 and SECRET not in said
+        assert ("refuses; check AWS_ACCESS_KEY_ID" if how == "wrong key" else "nothing recorded is lost") in said
+
+
+def test_addresses() -> None:
+    assert bucket_address("/some/folder", {}) is None
+    assert bucket_address("s3://b/team//evals/", ENV) == BucketAddress("b", "team/evals")
+    assert str(bucket_address("s3://b", ENV)) == "s3://b"
+    loopback = ENV | {"AWS_ENDPOINT_URL": "http://127.0.0.1:9000"}
+    assert bucket_address("s3://b/p", loopback | {"EVAL_STORE": "catalog"}) == BucketAddress("b", "p")
+
+
+@pytest.mark.parametrize(
+    ("home", "env", "told"),
+    [
+        ("s3://b/p", {}, "needs EVAL_DATABASE_URL"),
+        ("s3://b/p", ENV | {"EVAL_STORE": "file"}, "published as a catalog; unset EVAL_STORE"),
+        ("s3://b/p", ENV | {"EVAL_CLUSTER": "tcp://127.0.0.1:1"}, "cannot be used with EVAL_CLUSTER"),
+        ("gs://b/p", ENV, "begins with 'gs://'; expected s3://bucket/prefix"),
+        ("s3://", ENV, "malformed"),
+        ("s3://key:secret@b/p", ENV, "malformed"),
+        ("s3://b:9000/p", ENV, "malformed"),
+        ("s3://b/p?region=x", ENV, "malformed"),
+        ("s3://b/../p", ENV, "has a prefix with"),
+        ("s3://b/p", ENV | {"AWS_ENDPOINT_URL": "http://store.example:9000"}, "it has to be https://"),
+        ("s3://b/p", ENV | {"AWS_ENDPOINT_URL_S3": "http://10.0.0.1"}, "it has to be https://"),
+        ("s3://b/p", ENV | {"AWS_ENDPOINT_URL": "127.0.0.1:9000"}, "malformed"),
+    ],
+)
+def test_what_a_home_in_a_bucket_needs_is_told(home: str, env: dict[str, str], told: str) -> None:
+    with pytest.raises(UsageError, match=told) as caught:
+        bucket_address(home, env)
+    assert "secret" not in str(caught.value)
+
+
+def test_each_bucket_has_a_working_folder_of_its_own(tmp_path: Path) -> None:
+    env = {"EVAL_SCRATCH": str(tmp_path)}
+    others = [
+        working_folder(BucketAddress("b", "p"), env),
+        working_folder(BucketAddress("b", "q"), env),
+        working_folder(BucketAddress("b", "p"), env | {"AWS_ENDPOINT_URL": "https://store.example"}),
+    ]
+    assert len(set(others)) == 3 and {found.parent for found in others} == {tmp_path}
+    assert working_folder(BucketAddress("b", "p"), {"XDG_CACHE_HOME": "/c"}).parent == Path("/c/eval-pipeline")

@@ -1,0 +1,124 @@
+"""A home in a bucket: two hosts with one database and one bucket do what one does with a folder."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.database import leases
+from eval_pipeline.database.address import DATABASE_URL
+from eval_pipeline.objects import bucket as port
+from eval_pipeline.store.tables import all_tables
+from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
+from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.remote import RUN, VERSION, answers, charged, contents, holding, prepare
+from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
+from eval_pipeline_tests.support import Lab
+
+OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
+"""Tables of the record with times and request ids, or with what is made from them."""
+pytestmark = pytest.mark.services("postgres", "bucket")
+
+
+@pytest.fixture
+def hosts(
+    state_server: StatePostgres, address: BucketAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hosts]:
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv(DATABASE_URL, state_server.new_database())
+    yield Hosts(address, tmp_path / "data", tmp_path, monkeypatch)
+    for opened in leases._opened.values():
+        opened.close()
+    leases._opened.clear()
+
+
+def test_two_hosts_do_what_one_does_with_a_folder(
+    hosts: Hosts, server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AnthropicServer(answers) as model:
+        embedded = prepare(Lab.at(tmp_path), model, conversations=3)
+        ran = hosts.run("a", *RUN)
+        assert ran.code == 0, ran.text
+        paid = charged(model)
+        assert paid and set(paid.values()) == {1}
+        kept = server.objects(hosts.address.bucket)
+        again = hosts.run("b", *RUN)
+        assert again.code == 0, again.text
+        assert charged(model) == paid
+        written = {name for name, data in server.objects(hosts.address.bucket).items() if kept.get(name) != data}
+        assert {name.split("/")[3] for name in written if "/record/" in name} <= {"runs"}
+        at_b = hosts.use("b")
+        asked = at_b.cli("query", "SELECT count(*) AS n FROM turn_results", "--format", "csv")
+        assert asked.out.split() == ["n", "12"], asked.text
+        monkeypatch.setattr(port, "PATIENCE_S", 0.1)
+        server.failing = "503 Service Unavailable"
+        away = at_b.cli("query", "SELECT 1")
+        server.failing = ""
+        assert away.code == 2
+        assert away.err.count("\n") == 1 and f"the bucket of {hosts.address} cannot be used" in away.err
+        in_a_folder(embedded, monkeypatch)
+        assert embedded.cli(*RUN).code == 0
+    assert contents(at_b) == contents(embedded)
+    assert hashes(at_b) == hashes(embedded)
+    assert holding(tmp_path, STATE_PASSWORD) == holding(tmp_path, SECRET) == []
+    assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
+
+
+@pytest.mark.soak
+def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: BucketServer, tmp_path: Path) -> None:
+    with AnthropicServer(answers) as model:
+        prepare(Lab.at(tmp_path), model, conversations=3)
+        assert hosts.run("a", *RUN).code == 0
+        before = contents(hosts.use("a"))
+        names = server.objects(hosts.address.bucket)
+        wrong = [
+            next(name for name in names if f"/{what}/" in name)
+            for what in ("record/turn_results", "record/generations", "catalog/parts/metrics")
+        ]
+        for name in wrong:
+            server.flip(hosts.address.bucket, name)
+        for host in ("a", "b"):
+            said = hosts.run(host, "doctor")
+            assert said.code == 1
+            assert all(f"s3://{hosts.address.bucket}/{name}" in said.out.replace("\n", "") for name in wrong), said.text
+        assert hosts.run("b", "doctor", "--repair").code == 0, hosts.run("b", "doctor").text
+        assert hosts.run("a", "doctor").code == 0
+        assert hosts.run("a", "query", "SELECT 1").code == 0
+        assert contents(hosts.use("a")) == before
+        assert set(charged(model).values()) == {1}
+        made = hosts.run("b", "report", "--suite", "small")
+        assert made.code == 0 and str(tmp_path / "b") in made.out, made.text
+        assert hosts.run("b", *RUN[:-1], "2026-03-08").code == 0
+        assert hosts.run("a", "prune", "--keep", "1").code == 0
+        asked = hosts.run("b", "query", "SELECT DISTINCT eval_date FROM turn_results", "--format", "csv")
+        assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
+        for command in (
+            ["remove", "--model-version", VERSION, "--yes"],
+            ["import", "predictions", "x", "--suite", "small", "--model-version", "mine"],
+        ):
+            said = hosts.run("a", *command)
+            assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
+
+
+def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(DATABASE_URL)
+    for name, value in (lab.environment | {"DAGSTER_HOME": str(lab.home.dagster)}).items():
+        monkeypatch.setenv(name, value)
+
+
+def hashes(lab: Lab) -> dict[str, str]:
+    """The hash of the rows of each file of the record, but for what differs from call to call."""
+    record, found = lab.workspace().record, {}
+    for table in all_tables(further_tables()):
+        for source in table.record_tables():
+            for key in record.partitions(source):
+                header = record.header(source, key)
+                assert header is not None
+                found[record.path(source, key).relative_to(record.root).as_posix()] = header.content_hash
+    return {name: content for name, content in found.items() if name.partition("/")[0] not in OF_ONE_CALL}

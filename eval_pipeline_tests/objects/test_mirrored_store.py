@@ -1,0 +1,192 @@
+"""The catalog in a bucket: what hosts publish at once is all there, and a killed publisher leaves the old state."""
+
+import signal
+import subprocess
+import sys
+import threading
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.catalog import sweeping
+from eval_pipeline.store.mirrored import publisher as publishing
+from eval_pipeline.store.publish import publish
+from eval_pipeline.store.record import Record
+from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
+from eval_pipeline_tests.objects.stores import Host, few
+from eval_pipeline_tests.store.samples import (
+    TRACKS,
+    contents,
+    filled,
+    key_of,
+    put_partition,
+    remove_partition,
+)
+from eval_pipeline_tests.support import ROOT
+
+pytestmark = pytest.mark.services("bucket")
+Hosts = tuple[Host, Host]
+
+
+@pytest.fixture
+def hosts(address: BucketAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosts:
+    monkeypatch.setattr(sweeping, "_OPENING_S", 0.0)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    return Host(tmp_path / "a", address), Host(tmp_path / "b", address)
+
+
+def of_files(record: Record, folder: Path) -> dict[str, list[tuple[object, ...]]]:
+    """What a store of one file has of the same record."""
+    publish(record, folder / "one" / "eval.duckdb", TRACKS)
+    return contents(folder / "one" / "eval.duckdb")
+
+
+def test_every_host_shows_what_a_store_of_one_file_has(hosts: Hosts, tmp_path: Path) -> None:
+    here = Record(tmp_path / "home" / "record")
+    filled(here)
+    filled(hosts[0].record)
+    (tmp_path / "one").mkdir()
+    expected = of_files(here, tmp_path)
+    assert hosts[0].publish().tables
+    assert hosts[0].shown() == hosts[1].shown() == expected
+    assert hosts[1].problems() == []
+    assert not hosts[1].publish().tables and not hosts[0].publish().tables  # up to date
+    for record in (here, hosts[1].record):
+        put_partition(record, key_of("beta"), value=0.5)
+        remove_partition(record, key_of("alpha"))
+    assert hosts[1].publish().partitions_replaced
+    assert hosts[0].shown() == hosts[1].shown() == of_files(here, tmp_path)
+
+
+def test_nothing_is_shown_before_anything_is_published(hosts: Hosts) -> None:
+    hosts[0].publisher.refresh(10)
+    with pytest.raises(StoreError, match="no store at"):
+        contents(hosts[0].out)
+
+
+def test_two_who_publish_at_once_lose_nothing(hosts: Hosts, server: BucketServer) -> None:
+    a, b = hosts
+    few(a.record)
+    few(a.record, suite="other")
+    a.publish()
+    few(a.record, suite="other", value=0.5)
+    met: list[Request] = []
+
+    def meanwhile(request: Request) -> None:
+        if request[0] == "PUT" and request[1].endswith(".manifest") and not met:
+            met.append(request)
+            few(b.record, "beta")
+            few(b.record, "gamma", "other")
+            b.publish()
+
+    server.before = meanwhile
+    a.publish()
+    assert met
+    shown = a.shown()
+    assert {name: len(shown[name]) for name in ("metrics", "model_versions")} == {"metrics": 4, "model_versions": 3}
+    assert [row for row in shown["metrics"] if 0.5 in row]
+    assert b.shown() == shown
+    assert a.problems() == []
+    b.publish(full=True)
+    assert a.shown() == shown
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        pytest.param("record/metrics/", marks=pytest.mark.soak),
+        pytest.param("catalog/parts/metrics/", marks=pytest.mark.soak),
+        "catalog/manifests/suite=finqa",
+    ],
+)
+def test_a_host_that_is_killed_while_it_uploads_leaves_the_old_state(
+    hosts: Hosts, server: BucketServer, address: BucketAddress, what: str
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    before, reached, killed = b.shown(), threading.Event(), threading.Event()
+
+    def wait(request: Request) -> bool:
+        if request[0] != "PUT" or f"/{what}" not in request[1] or killed.is_set():
+            return False
+        reached.set()
+        killed.wait(60)
+        return True
+
+    server.before = wait
+    command = [sys.executable, "-m", "eval_pipeline_tests.objects.stores", address.bucket, address.prefix]
+    host = subprocess.Popen([*command, str(a.folder), "0.25"], cwd=ROOT)
+    try:
+        assert reached.wait(60)
+        host.send_signal(signal.SIGKILL)
+        host.wait()
+    finally:
+        host.kill()
+        killed.set()
+    assert b.shown() == before and b.problems() == []
+    few(a.record, value=0.25)
+    a.publish()
+    assert [row for row in b.shown()["metrics"] if 0.25 in row] and a.problems() == []
+    assert not list(a.folder.rglob("*.tmp"))
+
+
+@pytest.mark.parametrize(
+    ("what", "how"),
+    [
+        ("parts/metrics/", "flipped"),
+        ("manifests/suite=", "flipped"),
+        pytest.param("parts/metrics/", "missing", marks=pytest.mark.soak),
+        pytest.param("manifests/suite=", "missing", marks=pytest.mark.soak),
+    ],
+)
+def test_a_damaged_object_is_told_and_mended(
+    hosts: Hosts, server: BucketServer, address: BucketAddress, what: str, how: str
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    expected = a.shown()
+    name = next(name for name in server.objects(address.bucket) if f"/catalog/{what}" in name)
+    if how == "flipped":
+        server.flip(address.bucket, name)
+    else:
+        server.client.delete_object(Bucket=address.bucket, Key=name)
+    if what.startswith("parts"):
+        told = "is damaged" if how == "flipped" else "is missing"
+        assert a.problems() == [f"s3://{address.bucket}/{name} {told}"]
+        with pytest.raises(StoreError, match=told):
+            b.shown()
+    elif how == "flipped":
+        (told,) = a.problems()
+        assert told == f"the manifest s3://{address.bucket}/{name} is damaged"
+    a.publish(full=how == "flipped" or what.startswith("parts"))
+    assert a.problems() == [] and b.problems() == []
+    assert b.shown() == a.shown() == expected
+
+
+def test_parts_that_no_manifest_names_go_after_a_while(
+    hosts: Hosts, server: BucketServer, address: BucketAddress, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    names = _parts(server, address)
+    few(a.record, value=0.25)
+    a.publish()
+    assert names < _parts(server, address)
+    monkeypatch.setattr(publishing, "GRACE", timedelta(days=-1))
+    few(b.record, value=0.75)
+    b.publish()
+    left = _parts(server, address)
+    assert not names <= left
+    assert left == {f"{address.prefix}/catalog/parts/{place}.parquet" for place in b.publisher._pull().places()}
+    assert a.shown() == b.shown() and a.problems() == []
+
+
+def _parts(server: BucketServer, address: BucketAddress) -> set[str]:
+    return {name for name in server.objects(address.bucket) if "/catalog/parts/" in name}

@@ -1,0 +1,42 @@
+"""What `doctor` costs: homes have more files than the headers that are kept."""
+
+from datetime import timedelta
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.operations import doctor
+from eval_pipeline.store.parquet import reading
+from eval_pipeline_tests.chains import with_other_code
+from eval_pipeline_tests.support import DAY, Lab
+
+
+@pytest.fixture
+def nights(small: Lab) -> Lab:
+    for night in range(4):
+        small.evaluate(day=DAY + timedelta(days=night))
+    return small
+
+
+def test_each_header_is_read_about_once_however_many_there_are(nights: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = list[Path]()
+    original = reading._header.__wrapped__
+
+    def counted(path: Path, inode: int, size: int, changed: int) -> reading.Header:
+        read.append(path)
+        return original(path, inode, size, changed)
+
+    # Room for one evaluation and its suite, a third of what is there.
+    monkeypatch.setattr(reading, "_header", lru_cache(maxsize=40)(counted))
+    found = [one for one in doctor.examine(nights.home) if one.topic in ("record", "figures")]
+    assert [one.topic for one in found] == ["record", "figures"]
+    assert found[1].text.startswith("0 of 4 evaluations")
+    assert len(set(read)) > 80
+    assert len(read) < 1.2 * len(set(read))
+
+
+def test_evaluations_that_other_code_scored_are_counted(nights: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_other_code(monkeypatch, "scoring_code")
+    (figures,) = (one for one in doctor.examine(nights.home) if one.topic == "figures")
+    assert figures.text.startswith("4 of 4 evaluations") and "rescore --dry-run" in figures.text

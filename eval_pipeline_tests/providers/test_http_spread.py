@@ -1,0 +1,113 @@
+"""Clients for many calls in flight: several pools of connections behind what is one client to everybody else."""
+
+import asyncio
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import httpx2
+import pytest
+
+from eval_pipeline.providers.http.spread import http_client
+
+IN_FLIGHT = 128
+POOLS = 4
+
+
+class Lab(httpx2.AsyncBaseTransport):
+    """What sends for one client: answers when told to, and sets a cookie."""
+
+    made: list["Lab"]
+    go: asyncio.Event
+
+    def __init__(self) -> None:
+        self.asked = list[httpx2.Request]()
+        self.closed = False
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.asked.append(request)
+        await Lab.go.wait()
+        if request.url.path == "/broken":
+            raise httpx2.ConnectError("nobody there")
+        return httpx2.Response(200, headers={"set-cookie": "route=a"}, stream=httpx2.ByteStream(b"ok"))
+
+    async def aclose(self) -> None:
+        self.closed = True
+
+
+class Client(httpx2.AsyncClient):
+    def __init__(self, **arguments: object) -> None:
+        Lab.made.append(Lab())
+        super().__init__(**arguments, transport=Lab.made[-1])  # type: ignore[arg-type]  # whatever the caller says
+
+
+def made(in_flight: int = IN_FLIGHT) -> httpx2.AsyncClient:
+    Lab.made, Lab.go = [], asyncio.Event()
+    return http_client(Client, in_flight, headers={"x-key": "k"}, follow_redirects=False)
+
+
+def shares() -> list[int]:
+    return [len(lab.asked) for lab in Lab.made]
+
+
+@pytest.mark.parametrize(("in_flight", "pools"), [(1, 1), (32, 1), (33, 2), (IN_FLIGHT, POOLS)])
+def test_a_pool_for_so_many_calls(in_flight: int, pools: int) -> None:
+    async def work() -> None:
+        async with made(in_flight):
+            assert len(Lab.made) == pools
+
+    asyncio.run(work())
+
+
+def test_calls_in_flight_are_spread_evenly_and_calls_in_turn_share_their_connection() -> None:
+    async def work() -> None:
+        async with made() as client:
+            asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(IN_FLIGHT)]
+            await asyncio.sleep(0)
+            Lab.go.set()
+            assert Counter([(await task).text for task in asking]) == {"ok": IN_FLIGHT}
+            assert shares() == [IN_FLIGHT // POOLS] * POOLS
+            for _ in range(3):
+                await client.get("http://app.example/")
+            assert shares() == [IN_FLIGHT // POOLS + 3, *[IN_FLIGHT // POOLS] * (POOLS - 1)]
+
+    asyncio.run(work())
+
+
+def test_a_stream_is_in_flight_until_it_is_closed_and_a_failed_call_is_not() -> None:
+    async def work() -> None:
+        async with made() as client, AsyncExitStack() as streams:
+            Lab.go.set()
+            for _ in range(POOLS):
+                await streams.enter_async_context(client.stream("GET", "http://app.example/"))
+            assert shares() == [1] * POOLS
+            closed = await client.send(client.build_request("GET", "http://app.example/"), stream=True)
+            assert (await closed.aread(), shares()[0]) == (b"ok", 2)
+            await closed.aclose()  # read and closed: no longer counted, and not twice
+            for _ in range(2):
+                with pytest.raises(httpx2.ConnectError):
+                    await client.get("http://app.example/broken")
+            await client.get("http://app.example/")
+            assert shares() == [5, 1, 1, 1]
+
+    asyncio.run(work())
+
+
+def test_what_a_client_is_told_and_learns_holds_for_all_of_its_pools() -> None:
+    async def work() -> None:
+        client = made()
+        Lab.go.set()
+        await client.get("http://app.example/")
+        Lab.go.clear()
+        asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(POOLS)]
+        await asyncio.sleep(0)
+        Lab.go.set()
+        await asyncio.gather(*asking)
+        later = [lab.asked[-1] for lab in Lab.made]
+        assert [request.headers["x-key"] for request in later] == ["k"] * POOLS
+        assert [request.headers["cookie"] for request in later] == ["route=a"] * POOLS
+        await client.aclose()
+        assert all(lab.closed for lab in Lab.made)
+        with pytest.raises(RuntimeError, match="closed"):
+            await client.get("http://app.example/")
+
+    asyncio.run(work())
