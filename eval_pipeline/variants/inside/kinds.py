@@ -176,21 +176,28 @@ def _mixed(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
 
 KINDS: tuple[tuple[str, int, bool, _Change], ...] = (
     ("rows", 40, False, _as_they_are),
+    ("rows", 24, False, _as_they_are),
     ("groups", 40, True, _as_they_are),
+    ("groups", 40, True, _as_they_are),
+    ("groups", 30, True, _boundaries),
     ("boundaries", 40, False, _boundaries),
+    ("boundaries", 30, False, _boundaries),
     ("boundaries", 16, False, _boundaries),
+    ("boundaries", 60, False, _boundaries),
+    ("missing values", 40, False, _missing),
     ("missing values", 30, True, _missing),
+    ("ties", 30, False, _ties),
     ("ties", 20, True, _ties),
     ("duplicates", 30, False, _duplicates),
-    ("unmatched keys", 3, False, _unmatched),
+    ("unmatched keys", 40, False, _unmatched),
     ("unmatched keys", 30, True, _unmatched),
     ("empty groups", 20, False, _empty),
     ("one row", 1, False, _boundaries),
     ("other scale", 30, False, _scaled),
     ("other dates", 30, True, _later),
+    ("mixed", 40, False, _mixed),
     ("mixed", 40, True, _mixed),
     (_VALUES, 40, False, _as_they_are),
     (_VALUES, 24, False, _as_they_are),
-    ("boundaries", 2, False, _boundaries),  # of very small tables, most of the others take all rows
 )
 """Name, rows, whether whole groups are chosen first, and what is done to the cells."""
