@@ -1,5 +1,7 @@
 """The port to a bucket: conditional writes, and what is told when the bucket fails."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +107,10 @@ def test_each_bucket_has_a_working_folder_of_its_own(tmp_path: Path) -> None:
     ]
     assert len(set(others)) == 3 and {found.parent for found in others} == {tmp_path}
     assert working_folder(BucketAddress("b", "p"), {"XDG_CACHE_HOME": "/c"}).parent == Path("/c/eval-pipeline")
+
+
+def test_a_home_in_a_folder_imports_nothing_of_it() -> None:
+    imported = "import eval_pipeline.cli, eval_pipeline.stages.publishing, eval_pipeline.view.page, sys"
+    told = "print(*(name for name in sys.modules if 'obstore' in name or 'mirrored' in name or '.objects' in name))"
+    ran = subprocess.run([sys.executable, "-c", f"{imported}; {told}"], capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == []

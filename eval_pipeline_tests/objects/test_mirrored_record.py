@@ -13,8 +13,8 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS, MODEL_VERSIONS, TURN_RESULTS
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
-from eval_pipeline_tests.objects.stores import Host
-from eval_pipeline_tests.store.samples import RECORD_TABLES, filled, key_of, put, rows
+from eval_pipeline_tests.objects.stores import Host, few
+from eval_pipeline_tests.store.samples import RECORD_TABLES, key_of, put, rows
 
 pytestmark = pytest.mark.services("bucket")
 Hosts = tuple[Host, Host]
@@ -35,7 +35,8 @@ def test_it_has_the_bytes_names_and_rows_of_one_in_a_folder(
 ) -> None:
     here, there = Record(tmp_path / "home" / "record"), hosts[0].record
     for record in (here, there):
-        filled(record)
+        few(record)
+        few(record, "beta")
         put(record, MODEL_VERSIONS, RecordKey.of_model_version("a b/ü" + "x" * 300))
     files = {path.relative_to(tmp_path / "home"): path.read_bytes() for path in here.root.rglob("*.parquet")}
     assert server.objects(address.bucket) == {f"team/evals/{name.as_posix()}": data for name, data in files.items()}
@@ -47,6 +48,7 @@ def test_it_has_the_bytes_names_and_rows_of_one_in_a_folder(
         )
         for key in here.partitions(table):
             assert other.read(table, key).equals(here.read(table, key))
+            assert list(other.row_groups(table, key, chosen=[])) == []
             assert other.header(table, key) == here.header(table, key)
             assert other.status(table, key) == there.status(table, key) == dict(there.files(table))[key]
 

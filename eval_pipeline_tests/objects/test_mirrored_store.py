@@ -20,9 +20,7 @@ from eval_pipeline_tests.objects.stores import Host, few
 from eval_pipeline_tests.store.samples import (
     TRACKS,
     contents,
-    filled,
     key_of,
-    put_partition,
     remove_partition,
 )
 from eval_pipeline_tests.support import ROOT
@@ -47,8 +45,9 @@ def of_files(record: Record, folder: Path) -> dict[str, list[tuple[object, ...]]
 
 def test_every_host_shows_what_a_store_of_one_file_has(hosts: Hosts, tmp_path: Path) -> None:
     here = Record(tmp_path / "home" / "record")
-    filled(here)
-    filled(hosts[0].record)
+    for record in (here, hosts[0].record):
+        few(record)
+        few(record, "beta")
     (tmp_path / "one").mkdir()
     expected = of_files(here, tmp_path)
     assert hosts[0].publish().tables
@@ -56,7 +55,7 @@ def test_every_host_shows_what_a_store_of_one_file_has(hosts: Hosts, tmp_path: P
     assert hosts[1].problems() == []
     assert not hosts[1].publish().tables and not hosts[0].publish().tables  # up to date
     for record in (here, hosts[1].record):
-        put_partition(record, key_of("beta"), value=0.5)
+        few(record, "beta", value=0.5)
         remove_partition(record, key_of("alpha"))
     assert hosts[1].publish().partitions_replaced
     assert hosts[0].shown() == hosts[1].shown() == of_files(here, tmp_path)
@@ -139,7 +138,7 @@ def test_a_host_that_is_killed_while_it_uploads_leaves_the_old_state(
     ("what", "how"),
     [
         ("parts/metrics/", "flipped"),
-        ("manifests/suite=", "flipped"),
+        pytest.param("manifests/suite=", "flipped", marks=pytest.mark.soak),
         pytest.param("parts/metrics/", "missing", marks=pytest.mark.soak),
         pytest.param("manifests/suite=", "missing", marks=pytest.mark.soak),
     ],
