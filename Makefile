@@ -7,14 +7,13 @@ UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
-# One worker more than cores, as some tests wait for children; two more for services, for which most of them wait.
-PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + $(1))) $(BIN)/python -m pytest
-TESTS = $(call PYTEST,1) -m "not soak and not services"
-TESTS_OF_SERVICES = $(call PYTEST,2) -m "services and not soak"
-ALL_TESTS = $(call PYTEST,2) -m "not soak"
+# One worker more than cores, as some tests wait for children or services.
+PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(BIN)/python -m pytest
+TESTS = $(PYTEST) -m "not soak and not services"
+TESTS_OF_SERVICES = $(PYTEST) -m "services and not soak"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-services test-all check format dev bench soak debian clean
+.PHONY: help setup demo test test-services check format dev bench soak debian clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -44,15 +43,12 @@ test: setup debian  ## Run the tests that start no services.
 test-services: setup debian  ## Run those that do: browsers, the UI, databases, Dask, LibreOffice, a local model.
 	$(TESTS_OF_SERVICES)
 
-test-all: setup debian  ## Run both at once, as CI does: while some tests wait for services, others compute.
-	$(ALL_TESTS)
-
 check: setup  ## Format, lint, types, floors, all tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(ALL_TESTS)
+	$(MAKE) -j2 test test-services
 
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .

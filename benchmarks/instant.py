@@ -5,6 +5,7 @@ Run as `EVAL_BENCH_RESPONSES=FILE python -m benchmarks.instant run …`; failed 
 
 import json
 import os
+import sqlite3
 from functools import cache
 from pathlib import Path
 from typing import ClassVar
@@ -24,6 +25,17 @@ def _responses(path: str) -> dict[str, str]:
     return read
 
 
+class InFile:
+    """Responses that stay in an SQLite file, for suites whose responses would take more memory than the evaluation."""
+
+    def __init__(self, path: str) -> None:
+        self._connection = sqlite3.connect(path, check_same_thread=False)
+
+    def __getitem__(self, turn: str) -> str:
+        (text,) = self._connection.execute("SELECT text FROM responses WHERE turn = ?", (turn,)).fetchone()
+        return str(text)
+
+
 class Instant(Immediate):
     """A model without latency."""
 
@@ -31,7 +43,8 @@ class Instant(Immediate):
     recorded: ClassVar[bool] = False
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
-        self._responses = _responses(os.environ["EVAL_BENCH_RESPONSES"])
+        place = os.environ["EVAL_BENCH_RESPONSES"]
+        self._responses = InFile(place) if place.endswith(".sqlite") else _responses(place)
 
     def request(self, call: Call) -> Json:
         """The whole prompt, as a real model's request has it."""

@@ -150,6 +150,19 @@ class StatePostgres:
         )
         self.process = self._serving.__enter__()
 
+    def restart_for_others(self, address: str, certificate: Path) -> None:
+        """Starts it again with TLS at one more address; `certificate`: of deploy/certificates.sh, beside its key."""
+        folder = self.folder
+        for source, name in ((certificate, "other.crt"), (certificate.with_suffix(".key"), "other.key")):
+            shutil.copy(source, folder / name)
+            if os.getuid() == 0:
+                os.chown(folder / name, NOBODY, NOBODY)
+        with (folder / "data" / "pg_hba.conf").open("a") as rules:
+            rules.write(f"hostssl all all {address}/24 scram-sha-256\n")
+        self.stop()
+        files = (f"ssl_cert_file={folder}/other.crt", f"ssl_key_file={folder}/other.key")
+        self.start("ssl=on", *files, f"listen_addresses=127.0.0.1,{address}")
+
     def restart_with_certificate(self, name: str) -> Path:
         """Starts it again with TLS, as a server of that name; returns its root certificate."""
         root, key = self.folder / "root.crt", self.folder / "server.key"

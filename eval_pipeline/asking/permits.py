@@ -1,10 +1,10 @@
 """Permission to pay: asked for before each call where several hosts share a journal."""
 
 import asyncio
-import time
 from collections import deque
 from typing import Protocol
 
+from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import EvalError, StoreError
 
 
@@ -13,7 +13,7 @@ class Payer(Protocol):
 
     @property
     def good_until(self) -> float:
-        """Until when nobody else can have, on this process's monotonic clock in seconds."""
+        """Until when nobody else can have, by `since_boot`."""
 
     def reserve(self, calls: int, tokens: int, usd: float) -> None:
         """Reserves what calls may cost. Raises StoreError if somebody else has taken the place."""
@@ -34,7 +34,7 @@ class Permits:
             StoreError: it is not; nothing must be paid.
         """
         await self._reserve(tokens, usd)
-        while time.monotonic() >= self._payer.good_until:  # the process was stopped after the answer
+        while since_boot() >= self._payer.good_until:  # the process was stopped after the answer
             await self._reserve(0, 0.0)
 
     async def _reserve(self, tokens: int, usd: float) -> None:

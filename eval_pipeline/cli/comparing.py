@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Junit, Suites, open_workspace, suite_names
-from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 
@@ -116,6 +115,7 @@ def _verdict(suite: str, row: Row, fail_if_worse: bool) -> "Verdict":
 def comparison_lines(suite: str, row: Row) -> Iterator[str]:
     """Yields the lines that describe a comparison."""
     from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.core.coverage import Coverage
 
     a, b = row["model_a"], row["model_b"]
     stand_in = " (stand-ins among them: no real models)" if row["simulated"] else ""

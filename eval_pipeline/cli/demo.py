@@ -8,7 +8,6 @@ from eval_pipeline.cli.options import no_suite, open_workspace
 from eval_pipeline.cli.running import evaluate, show
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
@@ -22,6 +21,7 @@ SLICE = 1
 def demo() -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
     from eval_pipeline.cli.terminal import note
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.operations.keeping import evaluation_is_current
     from eval_pipeline.workspace.inputs import Inputs

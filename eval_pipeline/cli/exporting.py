@@ -7,7 +7,6 @@ import typer
 
 from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Partition
 
 export_app = typer.Typer(help="Writes evaluations as pages, or in the formats of other tools.", no_args_is_help=True)
 
@@ -63,7 +62,7 @@ def export_inspect(
     file.parent.mkdir(parents=True, exist_ok=True)
     with ProgressBars() as progress, busy(progress, f"writing {file.name}"):
         samples = write_inspect_log(evaluation, file)
-    place: Partition = evaluation.partition
+    place = evaluation.partition
     typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
     typer.echo(f"next: inspect view --log-dir {file.parent}")
 

@@ -17,7 +17,6 @@ from eval_pipeline.cli.options import (
 )
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,6 +134,7 @@ def report(
     from eval_pipeline.chain.evaluation import stage_of
     from eval_pipeline.chain.runner import run_stage
     from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.store.record import RecordKey
     from eval_pipeline.store.tables import TURN_RESULTS
     from eval_pipeline.workspace.inputs import Inputs

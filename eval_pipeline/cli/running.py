@@ -27,11 +27,11 @@ from eval_pipeline.cli.options import (
 )
 from eval_pipeline.cli.until import Rule, expected_lines, nightly_lines, parse_until
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.core.until import Until
     from eval_pipeline.operations.ci.gates import Verdict
     from eval_pipeline.operations.headline import Headline
@@ -72,6 +72,7 @@ def run(
     Results that are up to date are not recomputed.
     """
     from eval_pipeline.analysis.baseline import is_drawn
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
     from eval_pipeline.operations.ci.junit import check_place, write_junit
     from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
@@ -132,6 +133,7 @@ def plan(
 ) -> None:
     """Reports what a run would ask and cost, without asking anything."""
     from eval_pipeline.cli.terminal import console, plan_lines
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.planning import plan as make_plan
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
@@ -172,7 +174,7 @@ def dev(
     serve(open_workspace().home, host, port, with_token=token)
 
 
-def _against(workspace: "Workspace", partition: Partition, baseline: str) -> "Verdict":
+def _against(workspace: "Workspace", partition: "Partition", baseline: str) -> "Verdict":
     from eval_pipeline.analysis.baseline import baseline_verdict
     from eval_pipeline.operations.ci.gates import Verdict
 
@@ -192,7 +194,7 @@ def evaluate(
     report: bool,
     *,
     canary: bool = True,
-) -> tuple[list[str], list[Partition]]:
+) -> "tuple[list[str], list[Partition]]":
     """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
     record.
 

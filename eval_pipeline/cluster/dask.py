@@ -1,6 +1,7 @@
 """Dask behind the port. The only module that imports it, and only where `EVAL_CLUSTER` is set."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -31,6 +32,9 @@ def dask_cluster(address: Address) -> Iterator[Cluster]:
     except ImportError as error:
         raise MissingExtraError(f"{ADDRESS} needs Dask; install eval-pipeline[cluster]") from error
     dask: Any = distributed
+    for name in ("distributed", "distributed.client"):
+        # Of a scheduler that is gone they would tell with stacks of calls; we do in a sentence.
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     security = None
     if address.certificate is not None:
         security = dask.Security(

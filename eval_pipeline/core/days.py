@@ -2,20 +2,25 @@
 
 import os
 from datetime import date, datetime
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from zoneinfo import ZoneInfo
 
 TIME_ZONE = "EVAL_TIMEZONE"
 """Environment variable: the time zone, e.g. `Asia/Tokyo`; defaults to the machine's."""
 
 
-def time_zone() -> ZoneInfo:
+def time_zone() -> "ZoneInfo":
     """Returns the project's time zone; UTC if the machine has none configured.
 
     Raises:
         UsageError: the environment variable names no known time zone.
     """
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     if not (name := os.environ.get(TIME_ZONE)):
         return ZoneInfo(_machines())
     try:
@@ -37,6 +42,8 @@ def day_of(seconds: float) -> date:
 
 
 def _machines() -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
     from tzlocal import get_localzone_name
 
     try:

@@ -1,11 +1,14 @@
 """Identifies processes reliably, although the system reuses process ids."""
 
+import hashlib
 import os
+import socket
 from contextlib import suppress
 from pathlib import Path
 
 import psutil
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STATE, _STARTED = 0, 19
 """Indices of state and start time among the fields after the name in `/proc/<pid>/stat`, see proc(5)."""
 
@@ -23,6 +26,25 @@ def started(pid: int) -> str:
 def mark() -> str:
     """Returns an identifier of this process: its id and start time."""
     return f"{os.getpid()} {started(os.getpid())}"
+
+
+def machine() -> str:
+    """Returns a short hash of this boot and container, outside of which process ids mean nothing; `-` if unknown."""
+    try:
+        boot, container = _BOOT.read_text().strip(), os.readlink("/proc/self/ns/pid")
+    except OSError:
+        return "-"
+    return hashlib.sha256(f"{boot} {container}".encode()).hexdigest()[:12]
+
+
+def host() -> str:
+    """Returns the name of this host and its machine: hosts may have equal names, process ids and start times."""
+    return f"{socket.gethostname()}@{machine()}"
+
+
+def worldwide_mark() -> str:
+    """Returns an identifier of this process that no process of another host has: `host`, its id and start time."""
+    return f"{host()} {mark()}"
 
 
 def is_alive(pid: int, since: str) -> bool:

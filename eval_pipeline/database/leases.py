@@ -8,16 +8,15 @@ holder keeps it, however late it renews.
 import atexit
 import logging
 import os
-import socket
 import threading
 import time
 import uuid
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.processes import is_alive, mark
+from eval_pipeline.core.processes import host, is_alive, worldwide_mark
 from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
@@ -32,6 +31,8 @@ _RENEWALS = 4
 """How often a lease is renewed in its time."""
 _AGAIN_S = 1.0
 """After that time, a renewal that failed is tried again, so that a holder is back before others believe it gone."""
+_SHORT_S = 0.2
+"""Patience of renewals: enough to connect again after a restart of the server."""
 _log = logging.getLogger(__name__)
 
 # After its start, the database waits for one lease's time before it believes that a lease has expired: while it was
@@ -70,7 +71,7 @@ class Lease:
 
     Attributes:
         fence: its fencing number.
-        good_until: until when nobody else can have taken it, on this process's monotonic clock in seconds.
+        good_until: until when nobody else can have taken it, by `since_boot`.
         lost: whether another one is known to have it.
     """
 
@@ -114,18 +115,18 @@ class Leases:
     def __init__(self, address: DatabaseAddress, life_s: float) -> None:
         self.address, self.life_s = address, life_s
         self._session = Session(address)
-        self._renewing = Session(address, patience_s=0.0)
+        self._renewing = Session(address, patience_s=_SHORT_S)
         self._held = dict[int, Lease]()
-        self._turn = threading.Lock()
+        self._turn, self._naming = threading.Lock(), threading.Lock()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
         self._process: Lease | None = None
 
     def take(self, name: str) -> Lease | None:
         """Takes a lease that nobody holds; returns None if somebody does. Raises StoreError."""
-        owner = f"{socket.gethostname()} {mark()} {_machine()} {uuid.uuid4().hex}"
-        self._free_of_dead(name)
-        began = time.monotonic()
+        owner = f"{worldwide_mark()} {uuid.uuid4().hex}"
+        self.free_of_dead(name)
+        began = since_boot()
         row = self._first(_TAKE, name, owner=owner)
         if not isinstance(row, tuple):
             return None
@@ -151,7 +152,7 @@ class Leases:
         """See `Lease.reserve`."""
         values = {"name": lease.name, "fence": lease.fence, "life": self._life}
         values |= {"calls": calls, "tokens": tokens, "usd": usd}
-        began = time.monotonic()
+        began = since_boot()
         if self._session.run(lambda connection: connection.execute(_RESERVE, values).fetchone()) is None:
             raise lease.lose()
         lease.good_until = began + self.life_s
@@ -162,13 +163,13 @@ class Leases:
         Raises:
             LostLeaseError: the process had stopped for so long that others took it for dead.
         """
-        with self._turn:
+        with self._naming:  # threads that ask at the same time share it
             known = self._process
-        if known is None:
-            known = self.take(process_name(f"{socket.gethostname()} {mark()}"))
             if known is None:
-                raise StoreError(f"another process in {self.address} has the name of this one; start the run again")
-            self._process = known
+                known = self.take(process_name(worldwide_mark()))
+                if known is None:
+                    raise StoreError(f"another process in {self.address} has the name of this one; start the run again")
+                self._process = known
         if known.lost:
             raise known.lose()
         return known
@@ -179,11 +180,16 @@ class Leases:
             self._first(f"SELECT 1 FROM eval_pipeline.leases l WHERE name = %(name)s AND NOT ({_EXPIRED})", name)
         )
 
-    def held(self, prefix: str) -> list[str]:
-        """Returns the names of the leases that somebody holds and that begin so. Raises StoreError."""
-        query = f"SELECT name FROM eval_pipeline.leases l WHERE starts_with(name, %(name)s) AND NOT ({_EXPIRED})"
+    def held(self, prefix: str) -> dict[str, float]:
+        """Returns the leases that somebody holds and that begin so: their names, and seconds since the last renewal.
+
+        Raises StoreError.
+        """
+        silent = "extract(epoch FROM clock_timestamp() + %(life)s::interval - expires_at)::float8"
+        query = f"SELECT name, {silent} FROM eval_pipeline.leases l WHERE starts_with(name, %(name)s)"
+        query = f"{query} AND NOT ({_EXPIRED})"
         rows = self._session.run(lambda connection: connection.execute(query, self._values(prefix)).fetchall())
-        return [row[0] for row in rows]
+        return dict(rows)
 
     def end_expired(self, name: str) -> bool:
         """Ends a lease if it has expired, so that its holder can never renew it; returns whether nobody holds it now.
@@ -213,13 +219,13 @@ class Leases:
         # The values are looked at in each try, since one may have failed before.
         return self._session.run(lambda connection: connection.execute(query, self._values(name) | more).fetchone())
 
-    def _free_of_dead(self, name: str) -> None:
-        """Frees a lease at once whose holder was a process of this machine and is gone."""
+    def free_of_dead(self, name: str) -> None:
+        """Frees a lease at once whose holder was a process of this machine and is gone. Raises StoreError."""
         row = self._first("SELECT owner, fence FROM eval_pipeline.leases WHERE name = %(name)s", name)
         if not isinstance(row, tuple):
             return
-        host, pid, started, machine = str(row[0]).rsplit(" ", 4)[:4]
-        if (host, machine) == (socket.gethostname(), _machine()) and not is_alive(int(pid), started):
+        where, pid, started, _ = str(row[0]).rsplit(" ", 3)
+        if where == host() and not is_alive(int(pid), started):
             query = "DELETE FROM eval_pipeline.leases WHERE name = %s AND fence = %s"
             self._session.run(lambda connection: connection.execute(query, (name, row[1])).rowcount)
 
@@ -239,7 +245,7 @@ class Leases:
 
     def _renew(self, held: dict[int, Lease]) -> None:
         values = {"names": [lease.name for lease in held.values()], "fences": list(held), "life": self._life}
-        began = time.monotonic()
+        began = since_boot()
         rows = self._renewing.run(lambda connection: connection.execute(_RENEW, values).fetchall())
         renewed = {row[0] for row in rows}
         for fence, lease in held.items():
@@ -262,13 +268,15 @@ def open_leases() -> Leases | None:
     if address is None:
         return None
     key = (os.getpid(), address.url, _life_s())
-    if key not in _opened:
-        _opened[key] = Leases(address, key[2])
-        atexit.register(_opened[key].close)
-    return _opened[key]
+    with _opening:
+        if key not in _opened:
+            _opened[key] = Leases(address, key[2])
+            atexit.register(_opened[key].close)
+        return _opened[key]
 
 
 _opened = dict[tuple[int, str, float], Leases]()
+_opening = threading.Lock()
 
 
 def _life_s() -> float:
@@ -280,12 +288,3 @@ def _life_s() -> float:
     if not _LEAST_S <= found <= 86_400:
         raise UsageError(f"{LEASE_S} is '{text}'; expected seconds, from {_LEAST_S:g} to 86400")
     return found
-
-
-def _machine() -> str:
-    """Identifies this boot and container: process ids mean nothing elsewhere, though hosts may have equal names."""
-    try:
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text()[:8]
-        return f"{boot}.{os.readlink('/proc/self/ns/pid')}".replace(" ", "")
-    except OSError:
-        return "-"

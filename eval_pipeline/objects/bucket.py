@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +52,11 @@ class Bucket:
     """The objects below a prefix. Names are relative to it; every method raises StoreError if the bucket fails."""
 
     def __init__(self, address: BucketAddress) -> None:
-        """Does not connect yet."""
+        """Does not connect yet. Raises MissingExtraError if the extra `objects` is not installed."""
+        if find_spec("obstore") is None:
+            raise MissingExtraError(
+                f"{HOME}={address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
+            )
         self.address = address
 
     def look(self, name: str) -> Found | None:
@@ -147,12 +152,8 @@ class Bucket:
         return self._store({"timeout": timedelta(seconds=_TRANSFER_S)})
 
     def _store(self, limits: "ClientConfig") -> "S3Store":
-        try:
-            from obstore.store import S3Store
-        except ImportError as error:
-            raise MissingExtraError(
-                f"{HOME}={self.address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
-            ) from error
+        from obstore.store import S3Store
+
         url = endpoint()
         # Amazon's own endpoint follows from the region; others have the bucket in the path.
         elsewhere: S3Config = {"endpoint": url, "virtual_hosted_style_request": False} if url else {}

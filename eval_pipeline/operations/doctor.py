@@ -184,12 +184,17 @@ def _database(workspace: Workspace) -> Iterator[Finding]:
     leases = database_leases()
     if leases is None:
         return
-    at_work = [name.removeprefix(PROCESSES) for name in leases.held(PROCESSES)]
-    text = f"{leases.address}: " + (
-        "; ".join(f"process {name} is at work" for name in sorted(at_work)) or "nobody is at work"
-    )
+    told = [
+        f"process {name.removeprefix(PROCESSES)} was heard of {max(silent, 0):.0f} s ago"
+        for name, silent in sorted(leases.held(PROCESSES).items())
+    ]
+    text = f"{leases.address}: " + ("; ".join(told) or "nobody is at work")
+    text += f" (whoever is silent for {leases.life_s:g} s counts as gone)" if told else ""
     if workspace.home.journal.exists():
-        text += f"; {workspace.home.journal} is not read beside it"
+        text += (
+            f"; the responses in {workspace.home.journal} are neither read nor copied beside it: "
+            "what only they answer is asked, and paid for, again"
+        )
     yield Finding("database", True, text)
 
 

@@ -5,7 +5,7 @@ Measured times go into a table of their own: everything else is the same wheneve
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
@@ -27,18 +27,20 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
     rows, measured_rows = outputs.rows(EVIDENCE), outputs.rows(MEASURED_EVIDENCE)
     measured = measured_kinds_of(inputs.track)
     found: dict[tuple[str, int], Sequence[Evidence]] = {}
-    generated = inputs.header(GENERATIONS)
+    generated, small = inputs.header(GENERATIONS), inputs.is_small
     turns = inputs.counted("evidence", attempted_turns(inputs), generated.rows if generated else 0)
     while some := list(islice(turns, _AT_ONCE)):
         gathered = gather_all(inputs.track, [(case, turn, made[-1][1]) for case, turn, _, made in some])
         for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
             place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
-            found[turn.id, sample] = pieces
+            if small:
+                found[turn.id, sample] = pieces
             for evidence in pieces:
                 said = {"kind": evidence.kind, "verdict": evidence.verdict, "value": evidence.value}
                 row = place | said | {"details": json_text(dict(evidence.details))}
                 (measured_rows if evidence.kind in measured else rows).add(row)
-    outputs.keep(_BOTH, found)
+    if small:
+        outputs.keep(_BOTH, found)
 
 
 def evidence_facts(inputs: Inputs) -> dict[str, Json]:
@@ -47,15 +49,15 @@ def evidence_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 def load_evidence(inputs: Inputs) -> EvidenceByTurn:
-    """Returns the evidence of an evaluation."""
+    """Returns the evidence of an evaluation, or of its cases within a range."""
 
     def read() -> EvidenceByTurn:
         found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
         columns = ["turn_id", "sample", "kind", "verdict", "value", "details"]
         for table in _BOTH:
-            for row in inputs.read(table, columns).to_pylist():
+            for row in chain.from_iterable(group.to_pylist() for group in inputs.rows_within(table, columns)):
                 details = parse_json(row.pop("details"))
                 found[row["turn_id"], row["sample"]].append(Evidence(**row, details=details))
         return found
 
-    return inputs.remembered(_BOTH, read)
+    return read() if inputs.within is not None else inputs.remembered(_BOTH, read)

@@ -1,8 +1,9 @@
 """The stage `generations`: makes, executes and records the first attempt at every turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain, islice
 
 import pyarrow.compute as pc
 
@@ -27,17 +28,20 @@ from eval_pipeline.stages.attempts.model_calls import (
     singly,
 )
 from eval_pipeline.stages.attempts.registration import refuse_changed, register_model_version
-from eval_pipeline.stages.attempts.sink import AttemptSink
-from eval_pipeline.stages.attempts.units import Unit, plan_units, turn_by_turn
+from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
+from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, TURNS, VALIDATION
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.planned import cases_in_scope, effective_epoch, guard_scope, planned_cases
+from eval_pipeline.workspace.ranges import is_small
 from eval_pipeline.workspace.runs import open_run
 
 TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
+_LOOKED_UP = 1_000
+"""Number of units looked up in the journal at once."""
 
 
 def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
@@ -52,10 +56,10 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
     refuse_changed(inputs.workspace, inputs.version)
-    label, units = inputs.label("generations"), list(plan_units(cases_of(inputs), inputs.version))
-    inputs.progress.start(label, turns_planned(inputs))
-    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated)
-    run_interruptibly(_ask_all(inputs, provider, units, _Ordered(sink), partial(inputs.progress.advance, label)))
+    label, units = inputs.label("generations"), _units(inputs)
+    inputs.progress.start(label, units.turns)
+    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated, keeps=is_small(units.turns))
+    run_interruptibly(_ask_all(inputs, provider, units, Ordered(sink), partial(inputs.progress.advance, label)))
     if inputs.counts.refused and not inputs.run.asks:
         raise EvalError(
             f"{inputs.counts.refused} turns would have to be asked again: their prompts are not those that were "
@@ -64,7 +68,8 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     # Registered only now: after a run was stopped, its settings may be corrected under the same name.
     register_model_version(inputs.workspace, inputs.version, provider)
     sink.flush()
-    outputs.keep((GENERATIONS,), sink.made)
+    if sink.made is not None:
+        outputs.keep((GENERATIONS,), sink.made)
     inputs.progress.finish(label)
     return asking_facts(inputs)
 
@@ -94,6 +99,12 @@ def cases_of(inputs: Inputs) -> list[Case]:
     again = inputs.scope.failed and not inputs.run.asks
     found = (lambda: planned_cases(*place)) if again else (lambda: cases_in_scope(*place, inputs.scope))
     return inputs.hold("cases in scope", found)
+
+
+def _units(inputs: Inputs) -> Units:
+    """Returns the units in scope; of a large suite that is asked as a whole, cases are read when they are needed."""
+    read = inputs.each_case if inputs.scope.is_full else partial(cases_of, inputs)
+    return Units(read, inputs.version, *_size(inputs))
 
 
 def turns_planned(inputs: Inputs) -> int:
@@ -165,7 +176,7 @@ def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
 
 
 async def _ask_all(
-    inputs: Inputs, provider: Provider, units: Sequence[Unit], ordered: "_Ordered", advance: Callable[[int], None]
+    inputs: Inputs, provider: Provider, units: Units, ordered: Ordered, advance: Callable[[int], None]
 ) -> None:
     version = inputs.version
     prompts = prompt_version(version, inputs.track)
@@ -180,15 +191,17 @@ async def _ask_all(
                 await canary.passed()
             asked = await _ask_units(alone if first else asker, version, [unit for _, unit in placed], prompts)
             for (place, unit), results in zip(placed, asked, strict=True):
-                ordered.put(place, unit, results)
+                ordered.put(place, unit.case, list(zip(unit.turns, results, strict=True)))
                 advance(len(unit.turns))
                 if first:
                     _heed(canary, place, results, asker, version, units, prompts)
 
-        order = turn_by_turn(units, version.concurrency)
-        if places:
-            order = iter(sorted(order, key=lambda placed: placed[0] not in places))
-        await ask_together(order, len(units), version, asker, ask)
+        def order(*, drawn: bool) -> Iterator[tuple[int, Unit]]:
+            placed = turn_by_turn(units, units.cases, version.concurrency)
+            return ((place, unit) for place, unit in placed if (place in places) == drawn)
+
+        first_drawn = chain(order(drawn=True) if places else (), order(drawn=False))
+        await ask_together(first_drawn, len(units), version, asker, ask)
 
 
 def _has_canary(inputs: Inputs, provider: Provider) -> bool:
@@ -202,24 +215,27 @@ def _heed(
     results: Sequence[Asked],
     asker: Asker,
     version: ModelVersion,
-    units: Sequence[Unit],
+    units: Units,
     prompts: str,
 ) -> None:
     """Lets the rest be asked, or stops the run by raising CanaryError."""
     said = canary.add(place, [result.attempt for result in results])
-    if said is Said.BAD and _left_to_ask(asker, [u for p, u in enumerate(units) if p not in canary.places], prompts):
-        raise canary.error(version, sum(len(unit.turns) for unit in units))
+    if said is Said.BAD and _left_to_ask(asker, (u for p, u in enumerate(units) if p not in canary.places), prompts):
+        raise canary.error(version, units.turns)
     if said is not Said.OPEN:
         canary.pass_on()
 
 
-def _left_to_ask(asker: Asker, units: Sequence[Unit], prompts: str) -> bool:
+def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: str) -> bool:
     """Whether many of the units are not in the journal yet; for those that are, nothing can be saved any more."""
-    # For conversations with their own history, the first turn stands for all.
-    questions = [first_question(asker.track, unit, unit.turns[0], None, prompts) for unit in units]
-    calls = [call_of(asker.track, asker.suite, question, asker.prefix_uses, asker.code) for question in questions]
-    known = asker.caller.known(calls)
-    return sum(len(unit.turns) for unit, is_known in zip(units, known, strict=True) if not is_known) > FEW_LEFT
+    left = 0
+    while left <= FEW_LEFT and (some := list(islice(units, _LOOKED_UP))):
+        # For conversations with their own history, the first turn stands for all.
+        questions = [first_question(asker.track, unit, unit.turns[0], None, prompts) for unit in some]
+        calls = [call_of(asker.track, asker.suite, question, asker.prefix_uses, asker.code) for question in questions]
+        known = asker.caller.known(calls)
+        left += sum(len(unit.turns) for unit, is_known in zip(some, known, strict=True) if not is_known)
+    return left > FEW_LEFT
 
 
 async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: str) -> list[list[Asked]]:
@@ -235,21 +251,3 @@ async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit],
                 answers[result.attempt.turn_id] = own_answer(asker.track, result.attempt)
             asked[place].append(result)
     return asked
-
-
-class _Ordered:
-    """Passes results on in the order of the units, whatever the order in which they arrive."""
-
-    def __init__(self, sink: AttemptSink) -> None:
-        self._sink = sink
-        self._arrived: dict[int, tuple[Unit, list[Asked]]] = {}
-        self._next = 0
-
-    def put(self, place: int, unit: Unit, asked: list[Asked]) -> None:
-        """Takes the results of the unit with that index."""
-        self._arrived[place] = (unit, asked)
-        while self._next in self._arrived:
-            ready, results = self._arrived.pop(self._next)
-            for turn, result in zip(ready.turns, results, strict=True):
-                self._sink.add(ready.case, turn, result)
-            self._next += 1

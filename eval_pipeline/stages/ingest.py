@@ -1,7 +1,9 @@
 """The first stages: they record the suite's files and the cases in them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
+from functools import cache, partial
+from math import inf
 from pathlib import Path
 
 from eval_pipeline.core.errors import Problem
@@ -18,11 +20,15 @@ from eval_pipeline.store.tables import (
     SUITES,
     TURNS,
 )
-from eval_pipeline.suites import SuiteCases, load_suite, read_suite, suite_files
-from eval_pipeline.suites.editions import SharedRows, editions_of
+from eval_pipeline.suites import Override, ScoredGold, SuiteReading, load_suite, suite_files
+from eval_pipeline.suites.editions import Hashes, SharedRows, editions_of
+from eval_pipeline.suites.left_out import read_left_out
+from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN
 from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares
+from eval_pipeline.workspace import ranges
+from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
@@ -64,24 +70,48 @@ def ingest_cases(inputs: Inputs, outputs: Outputs) -> None:
     """
     source, track = inputs.workspace.suite(inputs.suite), inputs.track
     with busy(inputs.progress, inputs.label("cases")):
-        found = read_suite(source)
-        cases = found.cases
-        hashes = {name: file_hash(path) for name, path in _source_files(source.folder.parent, cases)}
-        outputs.writer(TURNS).write(turn_columns(track, cases))
-        names = ("file", "line", "field", "message")
-        problems = {name: [getattr(problem, name) for problem in found.problems] for name in names}
-        outputs.writer(CASE_PROBLEMS).write(problems)
-        outputs.rows(LEFT_OUT_CASES).extend(asdict(case) for case in found.left_out)
-        outputs.rows(GOLD_OVERRIDES).extend(override_rows(track, found))
-        shared = track.shared_rows(found.shared) if isinstance(track, Shares) else None
-        shown = shared if isinstance(track, Shares) and track.shows_shared else None
-        editions = editions_of(source.require(), track, cases, found.overrides, found.scored, shown)
-        outputs.writer(SUITE_EDITIONS).write({name: [value] for name, value in asdict(editions).items()})
+        reading = SuiteReading(source)
+        shared = track.shared_rows(reading.shared) if isinstance(track, Shares) else None
         shared_hash = None if shared is None else _write_shared(outputs, suite_tables_of(track), shared)
-        for start in range(0, len(cases), _CASES_AT_ONCE):
-            some = slice(start, start + _CASES_AT_ONCE)
-            outputs.writer(CASES).write(case_columns(cases[some], found.contents[some], hashes, shared_hash))
-    outputs.keep((CASES,), cases)
+        hash_of = cache(lambda name: file_hash(source.folder.parent / name))
+        as_columns = partial(_pair_columns, hash_of=hash_of, shared_hash=shared_hash)
+        rows, hashes = Columns(outputs.writer(CASES), as_columns, _CASES_AT_ONCE), Hashes(track)
+        block: list[tuple[Case, str]] = []
+        blocks = 0
+        for block in _blocks(reading, inf if reading.has_overrides else ranges.HELD_TURNS):
+            blocks += 1
+            outputs.writer(TURNS).write(turn_columns(track, [case for case, _ in block]))
+            rows.extend(block)
+            for case, _ in block:
+                hashes.add(case)
+        rows.flush()
+        reading.refuse_wrong()
+        cases, contents = [case for case, _ in block], [content for _, content in block]
+        overrides, scored = reading.overrides(cases, contents) if reading.has_overrides else ((), NOTHING_OVERRIDDEN)
+        outputs.rows(GOLD_OVERRIDES).extend(override_rows(track, cases, overrides, scored))
+        names = ("file", "line", "field", "message")
+        problems = {name: [getattr(problem, name) for problem in reading.problems] for name in names}
+        outputs.writer(CASE_PROBLEMS).write(problems)
+        outputs.rows(LEFT_OUT_CASES).extend(asdict(case) for case in (*reading.left_out, *read_left_out(source.folder)))
+        shown = shared if isinstance(track, Shares) and track.shows_shared else None
+        editions = editions_of(source.require(), hashes, overrides, shown)
+        outputs.writer(SUITE_EDITIONS).write({name: [value] for name, value in asdict(editions).items()})
+    if blocks <= 1 and ranges.is_small(sum(len(case.turns) for case in cases)):
+        outputs.keep((CASES,), tuple(cases))
+
+
+def _blocks(reading: SuiteReading, most: float) -> Iterator[list[tuple[Case, str]]]:
+    """Yields cases with their contents, in blocks of at most so many turns or of a single case."""
+    block: list[tuple[Case, str]] = []
+    turns = 0
+    for case, content in reading:
+        if block and turns + len(case.turns) > most:
+            yield block
+            block, turns = [], 0
+        block.append((case, content))
+        turns += len(case.turns)
+    if block:
+        yield block
 
 
 def files_of(inputs: Inputs) -> dict[str, str]:
@@ -118,10 +148,11 @@ def _write_shared(outputs: Outputs, tables: Sequence[Table], rows: SharedRows) -
     return json_hash([outputs.writer(table).content_hash() for table in tables])
 
 
-def case_columns(
-    cases: Sequence[Case], contents: Sequence[str], hashes: dict[str, str], shared_hash: str | None
+def _pair_columns(
+    pairs: Sequence[tuple[Case, str]], hash_of: Callable[[str], str], shared_hash: str | None
 ) -> dict[str, list[object]]:
-    """Returns the columns of the table `cases`."""
+    """Returns the columns of the table `cases`, from cases with their contents."""
+    cases = [case for case, _ in pairs]
     return {
         "case_id": [case.id for case in cases],
         "cluster": [case.cluster for case in cases],
@@ -130,8 +161,8 @@ def case_columns(
         "turns": [len(case.turns) for case in cases],
         "source_file": [case.source_file for case in cases],
         "source_line": [case.source_line for case in cases],
-        "source_hash": [hashes.get(case.source_file) for case in cases],
-        "content": list(contents),
+        "source_hash": [hash_of(case.source_file) for case in cases],
+        "content": [content for _, content in pairs],
         "shared_hash": [shared_hash for _ in cases],
     }
 
@@ -155,13 +186,15 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
     }
 
 
-def override_rows(track: Track, found: SuiteCases) -> list[dict[str, object]]:
+def override_rows(
+    track: Track, cases: Sequence[Case], overrides: Sequence[Override], scored: ScoredGold
+) -> list[dict[str, object]]:
     """Returns the rows of the table `gold_overrides`."""
-    cases = {case.id: case for case in found.cases}
+    by_id = {case.id: case for case in cases}
     rows: list[dict[str, object]] = []
-    for override in found.overrides:
-        case = cases[override.case_id]
-        other = found.scored.alternatives.get(override.turn_id) or found.scored.case(case)
+    for override in overrides:
+        case = by_id[override.case_id]
+        other = scored.alternatives.get(override.turn_id) or scored.case(case)
         turn, index = case.turns[override.turn_index], override.turn_index
         row: dict[str, object] = {"turn_id": turn.id, "case_id": case.id, "turn_index": index}
         row |= {"action": override.action, "who": override.who, "why": override.why}
@@ -174,7 +207,3 @@ def override_rows(track: Track, found: SuiteCases) -> list[dict[str, object]]:
 
 def _file_facts(name: str, path: Path) -> dict[str, object]:
     return {"file": name, "bytes": path.stat().st_size, "hash": file_hash(path)}
-
-
-def _source_files(folder: Path, cases: Sequence[Case]) -> list[tuple[str, Path]]:
-    return [(name, folder / name) for name in sorted({case.source_file for case in cases})]

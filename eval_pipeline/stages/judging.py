@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.core.errors import UsageError
@@ -100,12 +101,12 @@ def not_all_judged(inputs: Inputs) -> bool:
 
 
 def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidence]]:
-    """Returns the judgements by turn and sample, as evidence; empty for tracks without a judge."""
+    """Returns the judgements by turn and sample, as evidence, as `load_evidence`; empty for tracks without a judge."""
     if not isinstance(inputs.track, Judged):
         return {}
     found: defaultdict[tuple[str, int], list[Evidence]] = defaultdict(list)
     columns = ["turn_id", "sample", "value", "choice", "reason", "error", "trace", "model", "expected"]
-    for row in inputs.read(JUDGEMENTS, columns).to_pylist():
+    for row in chain.from_iterable(group.to_pylist() for group in inputs.rows_within(JUDGEMENTS, columns)):
         place = (row.pop("turn_id"), row.pop("sample"))
         found[place].append(Evidence(*place, KIND, row["choice"] or "", row["value"], row))
     return found
@@ -149,14 +150,16 @@ def _as_refused(said: Judgement) -> Judgement:
 
 
 def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
-    track, evidence = inputs.track, load_evidence(inputs)
+    track = inputs.track
     assert isinstance(track, Judged)
     measured = measured_kinds_of(track)
-    for case, turn, sample, made in attempted_turns(inputs):
-        found = [one for one in evidence.get((turn.id, sample), ()) if one.kind not in measured]
-        pair = track.to_judge(case, turn, made[-1][1], found)
-        if pair is not None:
-            yield (turn.id, case.id, turn.index, sample), pair
+    for part in inputs.parts():
+        evidence = load_evidence(part)
+        for case, turn, sample, made in attempted_turns(part):
+            found = [one for one in evidence.get((turn.id, sample), ()) if one.kind not in measured]
+            pair = track.to_judge(case, turn, made[-1][1], found)
+            if pair is not None:
+                yield (turn.id, case.id, turn.index, sample), pair
 
 
 def _known(inputs: Inputs) -> dict[Pair, Judgement]:

@@ -1,8 +1,10 @@
 """The stage `recovery_attempts`: asks again, with the error shown, where an answer could not be executed."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+
+import pyarrow.compute as pc
 
 from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
@@ -11,7 +13,7 @@ from eval_pipeline.providers.base import Provider
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
 from eval_pipeline.stages.attempts.model_calls import answers_code, ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
-from eval_pipeline.stages.attempts.sink import AttemptSink
+from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.spending import REFUSED
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.stages.generate import prompt_version, unanswered
@@ -22,6 +24,8 @@ from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.planned import note_later_run, recorded_epoch
 
 TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
+FAILED = "failed"
+"""The outcome of attempts that could not be executed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +43,17 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     Answers that ran but are wrong, failed calls and recorded predictions are left alone.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
-    broken = [] if provider.recorded or not isinstance(inputs.track, Recovers) else _broken_turns(inputs)
-    label = inputs.label("recovery")
-    inputs.progress.start(label, len(broken))
-    results: list[list[Asked]] = [[] for _ in broken]
-    if broken:
-        run_interruptibly(_recover_all(inputs, provider, broken, results, partial(inputs.progress.advance, label)))
+    recovers = not provider.recorded and isinstance(inputs.track, Recovers)
+    count, label = _count_broken(inputs) if recovers else 0, inputs.label("recovery")
+    inputs.progress.start(label, count)
+    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated, keeps=inputs.is_small)
+    if count:
+        run_interruptibly(_recover_all(inputs, provider, count, Ordered(sink), partial(inputs.progress.advance, label)))
     if inputs.counts.refused:  # makes the next run repeat this stage
         outputs.unlike(REFUSED, str(inputs.counts.refused))
-    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated)
-    for item, asked in zip(broken, results, strict=True):
-        for result in asked:
-            sink.add(item.unit.case, item.unit.turns[0], result)
     sink.flush()
-    outputs.keep((RECOVERY_ATTEMPTS,), sink.made)
+    if sink.made is not None:
+        outputs.keep((RECOVERY_ATTEMPTS,), sink.made)
     inputs.progress.finish(label)
     return asking_facts(inputs)
 
@@ -84,41 +85,54 @@ def unrecovered(inputs: Inputs) -> bool:
     return unanswered(inputs, RECOVERY_ATTEMPTS)
 
 
-def _broken_turns(inputs: Inputs) -> list[Broken]:
-    """Returns the turns to recover, each with the conversation before it."""
-    attempts = {(made.turn_id, made.sample): made for _, made in load_attempts(inputs, GENERATIONS)}
-    broken = []
-    for case in inputs.cases:
-        for sample in range(inputs.version.samples_per_turn):
-            own: dict[str, str] | None = {} if inputs.version.history == "own" else None
-            for turn in case.turns:
-                attempt = attempts.get((turn.id, sample))
-                if attempt is None:
-                    continue
-                if isinstance(attempt.outcome, Failed):
-                    unit = Unit(case, (turn,), sample)
-                    broken.append(Broken(unit, attempt, None if own is None else dict(own)))
-                if own is not None:
-                    own[turn.id] = own_answer(inputs.track, attempt)
-    return broken
+def _count_broken(inputs: Inputs) -> int:
+    groups = inputs.rows_within(GENERATIONS, ["outcome"])
+    return sum(pc.sum(pc.equal(group["outcome"], FAILED)).as_py() or 0 for group in groups)
+
+
+def _broken_cases(inputs: Inputs) -> set[str]:
+    groups = inputs.rows_within(GENERATIONS, ["case_id", "outcome"])
+    return {
+        case for group in groups for case in group.filter(pc.equal(group["outcome"], FAILED))["case_id"].to_pylist()
+    }
+
+
+def _broken_turns(inputs: Inputs) -> Iterator[Broken]:
+    """Yields the turns to recover, each with the conversation before it."""
+    for part in inputs.parts():
+        own_history = inputs.version.history == "own"
+        attempts = {
+            (made.turn_id, made.sample): made
+            for _, made in load_attempts(part, GENERATIONS, None if own_history else FAILED)
+        }
+        for case in part.cases if own_history else part.cases_with(_broken_cases(part)):
+            for sample in range(inputs.version.samples_per_turn):
+                own: dict[str, str] | None = {} if own_history else None
+                for turn in case.turns:
+                    attempt = attempts.get((turn.id, sample))
+                    if attempt is None:
+                        continue
+                    if isinstance(attempt.outcome, Failed):
+                        unit = Unit(case, (turn,), sample)
+                        yield Broken(unit, attempt, None if own is None else dict(own))
+                    if own is not None:
+                        own[turn.id] = own_answer(inputs.track, attempt)
 
 
 async def _recover_all(
-    inputs: Inputs,
-    provider: Provider,
-    broken: Sequence[Broken],
-    results: list[list[Asked]],
-    advance: Callable[[int], None],
+    inputs: Inputs, provider: Provider, count: int, ordered: Ordered, advance: Callable[[int], None]
 ) -> None:
     version = inputs.version
-    async with open_asker(inputs, provider, ((item.unit.case, 1) for item in broken)) as asker:
+    async with open_asker(inputs, provider, ((item.unit.case, 1) for item in _broken_turns(inputs))) as asker:
 
         async def ask(placed: Sequence[tuple[int, Broken]]) -> None:
-            for (place, _), asked in zip(placed, await _recover(asker, version, [b for _, b in placed]), strict=True):
-                results[place] = asked
+            for (place, item), asked in zip(
+                placed, await _recover(asker, version, [b for _, b in placed]), strict=True
+            ):
+                ordered.put(place, item.unit.case, [(item.unit.turns[0], one) for one in asked])
                 advance(1)
 
-        await ask_together(enumerate(broken), len(broken), version, asker, ask)
+        await ask_together(enumerate(_broken_turns(inputs)), count, version, asker, ask)
 
 
 async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import groupby, islice
-from typing import Any
+from itertools import chain, groupby, islice
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.model import Attempt, Case, Json, Turn
+from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Turn
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import Made, attempted_turns
-from eval_pipeline.stages.evidence import EvidenceByTurn, load_evidence
+from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.stages.scoring.turn_rows import (
@@ -25,7 +26,16 @@ from eval_pipeline.stages.scoring.turn_rows import (
     wide_columns,
 )
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, METRICS, MODEL_VERSIONS, SUITE_EDITIONS, TURN_RESULTS
+from eval_pipeline.store.tables import (
+    ERRORS,
+    GENERATIONS,
+    METRIC_ERRORS,
+    METRICS,
+    MODEL_VERSIONS,
+    RECOVERY_ATTEMPTS,
+    SUITE_EDITIONS,
+    TURN_RESULTS,
+)
 from eval_pipeline.tracks.abilities import conversations_of, turn_tables_of
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.capabilities import Tabulates
@@ -39,17 +49,29 @@ BLOCK = 1000
 """Number of turns scored and written together: limits memory use without being slow."""
 
 Rows = Columns[Mapping[str, Any]]
-_Told = tuple[Case, Turn, int, Made, list[Attempt], Mapping[str, Any]]
+
+
+class _Told(NamedTuple):
+    """A turn with its attempts, the values that its conversation provides to metrics, and what was found about it."""
+
+    case: Case
+    turn: Turn
+    sample: int
+    made: Made
+    attempts: list[Attempt]
+    of_conversation: Mapping[str, Any]
+    evidence: Sequence[Evidence]
+    judgements: Sequence[Evidence]
 
 
 def score(inputs: Inputs, outputs: Outputs) -> None:
     """Scores every turn of the partition into `metrics`, the per-turn tables, `errors` and `metric_errors`."""
-    track, evidence = inputs.track, load_evidence(inputs)
+    track = inputs.track
     metrics, wide, results = (outputs.writer(table) for table in (METRICS, turns_table(track), TURN_RESULTS))
     failed_turns, failed_metrics = outputs.rows(ERRORS), outputs.rows(METRIC_ERRORS)
     further = [outputs.rows(table) for table in turn_tables_of(track)]
     versions = {metric.name: scorer_version(inputs, metric) for metric in track.metrics}
-    for block in _scored_blocks(inputs, evidence):
+    for block, evidence in _scored_blocks(inputs):
         metrics.write(metric_columns(block, versions))
         wide.write(wide_columns(block))
         results.write(result_columns(block))
@@ -81,33 +103,46 @@ def score_facts(inputs: Inputs) -> dict[str, Json]:
     return {"turns": len(correct), "accuracy": accuracy, "metric_errors": failed.rows if failed else 0}
 
 
-def _scored_blocks(inputs: Inputs, evidence: EvidenceByTurn) -> Iterator[ScoredTurns]:
-    track, judgements = inputs.track, load_judgements(inputs)
-    made_turns = list(attempted_turns(inputs))
-    priced = any(row["usd"] is not None for *_, made in made_turns for row, _ in made)
+def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Sequence[Evidence]]]]:
+    """Yields scored turns, each block with the evidence on each of its turns."""
+    track, priced = inputs.track, _is_priced(inputs)
     runner = MetricRunner(track.metrics)
-    waiting = inputs.counted("scoring", _with_conversations(inputs, made_turns), len(made_turns))
+    answers = inputs.header(GENERATIONS)
+    told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
+    waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
     while block := list(islice(waiting, BLOCK)):
         turns, values = [], []
-        for case, turn, sample, made, attempts, told in block:
+        for case, turn, _, made, attempts, told, found, judged in block:
             rows = [row for row, _ in made]
             spent = spent_on(rows, priced=priced)
             turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
-            found = (*evidence.get((turn.id, sample), ()), *judgements.get((turn.id, sample), ()))
-            values.append(track.values(case, turn, attempts, found))
+            values.append(track.values(case, turn, attempts, (*found, *judged)))
             values[-1].update(told)
-        yield ScoredTurns(track, turns, runner.run(values))
+        yield ScoredTurns(track, turns, runner.run(values)), [told.evidence for told in block]
 
 
-def _with_conversations(inputs: Inputs, made_turns: Sequence[tuple[Case, Turn, int, Made]]) -> Iterator[_Told]:
-    """Yields the turns with their attempts, and the values that their conversation provides to metrics."""
-    history = cache(lambda: _history(inputs))
-    for _, of_case in groupby(made_turns, key=lambda made: made[0].id):
+def _is_priced(inputs: Inputs) -> bool:
+    """Whether the price of any attempt at a scored turn is known."""
+    excluded = pa.array([turn for turn in inputs.gold.actions if inputs.gold.is_excluded(turn)], pa.string())
+    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+        for group in inputs.rows_within(table, ["turn_id", "usd"]):
+            known = group.filter(pc.is_valid(group["usd"]))
+            if known.num_rows and not pc.all(pc.is_in(known["turn_id"], excluded)).as_py():
+                return True
+    return False
+
+
+def _told_turns(part: Inputs) -> Iterator[_Told]:
+    """Yields the turns of a range of cases with their attempts, and all that is known about them."""
+    evidence, judgements = load_evidence(part), load_judgements(part)
+    history = cache(lambda: _history(part))
+    for _, of_case in groupby(attempted_turns(part), key=lambda made: made[0].id):
         asked = [(*made_turn, [attempt for _, attempt in made_turn[3]]) for made_turn in of_case]
         said = [(turn, sample, attempts) for _, turn, sample, _, attempts in asked]
-        told = conversations_of(inputs.track, asked[0][0], said, history)
+        told = conversations_of(part.track, asked[0][0], said, history)
         for made_turn in asked:
-            yield (*made_turn, told.get((made_turn[1].id, made_turn[2]), {}))
+            place = made_turn[1].id, made_turn[2]
+            yield _Told(*made_turn, told.get(place, {}), evidence.get(place, ()), judgements.get(place, ()))
 
 
 def _history(inputs: Inputs) -> str:
@@ -116,15 +151,14 @@ def _history(inputs: Inputs) -> str:
     return history_shown(json.loads(row["settings"]), inputs.suite, recorded=bool(row["recorded"]))
 
 
-def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: EvidenceByTurn) -> None:
+def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: Sequence[Sequence[Evidence]]) -> None:
     """Adds rows to the track's further tables, in the order of `turn_tables`."""
     track = block.track
     if not isinstance(track, Tabulates):
         return
-    for item in block.turns:
+    for item, found in zip(block.turns, evidence, strict=True):
         place = {"turn_id": item.turn.id, "case_id": item.case.id, "turn_index": item.turn.index}
         place["sample"] = item.final.sample
-        found = evidence.get((item.turn.id, item.final.sample), ())
         rows = track.table_rows(item.case, item.turn, item.attempts, found)
         for table, columns in zip(track.turn_tables, further, strict=True):
             columns.extend(place | dict(row) for row in rows[table.name])

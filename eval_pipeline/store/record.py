@@ -1,7 +1,7 @@
 """The record: immutable Parquet files, one for each table and key, replaced atomically."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -66,7 +66,8 @@ class Record:
         Args:
             table: a table of the record (for `attempts` and `prompts`, one of their sources).
             key: which file of the table.
-            made_from: hashes of everything the rows are computed from, by name; see `is_current`.
+            made_from: hashes of everything the rows are computed from, by name, as they are when the block ends; see
+                `is_current`.
             run_id: id of the writing run. If the existing file has the same rows, it keeps its run id: the store does
                 not load those rows again, and record and store must agree.
 
@@ -184,17 +185,26 @@ class Record:
         groups = [group.cast(schema) for group in self.row_groups(table, key, schema.names)]
         return pa.concat_tables(groups)
 
-    def row_groups(self, table: Table, key: RecordKey, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Like `read`, but yields one row group at a time to save memory; the file is verified first."""
+    def row_groups(
+        self,
+        table: Table,
+        key: RecordKey,
+        columns: Sequence[str] | None = None,
+        chosen: Collection[int] | None = None,
+    ) -> Iterator[pa.Table]:
+        """Like `read`, but yields one row group at a time to save memory; the file is verified first.
+
+        `chosen` are the numbers of the wanted row groups; all by default.
+        """
         path, header = self.path(table, key), self.header(table, key)
         if header is None:
             raise StoreError(f"{path} does not exist; run the stage that makes it")
         check_readable(path, table, header)
         verify(path, header)
         if header.schema_hash == table.schema_hash():
-            yield from row_groups(path, columns)
+            yield from row_groups(path, columns, chosen)
             return
-        for group in row_groups(path):
+        for group in row_groups(path, chosen=chosen):
             rows = migrate(group, table, header.schema_version, self._migrations)
             yield rows if columns is None else rows.select(columns)
 

@@ -1,6 +1,6 @@
 """Suites on disk: a folder with a `suite.yaml` and the files it names; suites contain no code."""
 
-from eval_pipeline.suites.cases import SuiteCases, read_cases, read_suite
+from eval_pipeline.suites.cases import SuiteCases, SuiteReading, read_cases, read_suite
 from eval_pipeline.suites.headers import (
     OVERRIDES_FILE,
     REVIEWS_FOLDER,
@@ -22,6 +22,7 @@ __all__ = [
     "ScoredGold",
     "SuiteCases",
     "SuiteFile",
+    "SuiteReading",
     "SuiteSource",
     "find_suites",
     "load_suite",

@@ -1,6 +1,6 @@
 """Reads the cases in the files of a suite, and reports where a file is wrong."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,48 +62,78 @@ def read_suite(source: SuiteSource) -> SuiteCases:
         InputError: lists every problem in any file: file, line, field and what was expected. If the track keeps good
             cases, it is raised only if there are none, or if what they share is wrong.
     """
-    header, track = source.require(), source.track()
-    shared = None
-    if isinstance(track, Shares):
-        if not track.reads_in_sandbox:
-            rehearse(source)
-        shared = track.read_shared(source.folder, header.options)
-    cases: list[Case] = []
-    contents: list[str] = []
-    problems: list[Problem] = []
-    left_out: list[LeftOutCase] = []
-    empty: list[str] = []
-    first: dict[str, str] = {}
-    for path in _case_files(source, header):
-        name = path.relative_to(source.folder.parent).as_posix()
-        count = 0
-        for entry in read_entries(path, name):
-            count += 1
-            if isinstance(entry, Problem):
-                problems.append(entry)
-                left_out.append(unread_entry(entry))
-                continue
-            case, wrong = _read_case(track, header.name, entry, shared)
-            if case is not None and case.id in first:
-                told = f"duplicate id '{case.id}', first used at {first[case.id]}"
-                case, wrong = None, [problem_at(entry, ("id",), told)]
-            problems += wrong
-            if case is None:
-                left_out.append(wrong_case(entry, wrong))
-                continue
-            first[case.id] = f"{entry.file}:{entry.line}"
-            cases.append(case)
-            contents.append(json_text(entry.raw))
-        if not count:
-            empty.append(name)
-    if problems and not (cases and isinstance(track, Shares) and track.keeps_good_cases):
-        raise InputError(problems)
-    raws = {case.id: content for case, content in zip(cases, contents, strict=True)}
-    overrides, scored = read_overrides(source, track, cases, raws, shared)
-    left_out += read_left_out(source.folder)
-    return SuiteCases(
-        tuple(cases), tuple(contents), tuple(problems), tuple(left_out), tuple(empty), shared, overrides, scored
-    )
+    reading = SuiteReading(source)
+    found = list(reading)
+    reading.refuse_wrong()
+    cases, contents = (tuple(case for case, _ in found), tuple(content for _, content in found))
+    overrides, scored = reading.overrides(cases, contents)
+    left_out = (*reading.left_out, *read_left_out(source.folder))
+    problems, empty = tuple(reading.problems), tuple(reading.empty)
+    return SuiteCases(cases, contents, problems, left_out, empty, reading.shared, overrides, scored)
+
+
+class SuiteReading:
+    """Reads the cases of a suite one after the other, each with its content as JSON; iterate over it once.
+
+    Attributes:
+        problems, left_out, empty: as in `SuiteCases`, of what was read so far.
+        shared: what the cases have in common.
+    """
+
+    def __init__(self, source: SuiteSource) -> None:
+        """Reads what the cases share. Raises InputError if that is wrong."""
+        self._source, self._header, self._track = source, source.require(), source.track()
+        self._is_any_good = False
+        self.shared: Any = None
+        self.problems: list[Problem] = []
+        self.left_out: list[LeftOutCase] = []
+        self.empty: list[str] = []
+        if isinstance(self._track, Shares):
+            if not self._track.reads_in_sandbox:
+                rehearse(source)
+            self.shared = self._track.read_shared(source.folder, self._header.options)
+
+    def __iter__(self) -> Iterator[tuple[Case, str]]:
+        first: dict[str, str] = {}
+        for path in _case_files(self._source, self._header):
+            name = path.relative_to(self._source.folder.parent).as_posix()
+            count = 0
+            for entry in read_entries(path, name):
+                count += 1
+                if isinstance(entry, Problem):
+                    self.problems.append(entry)
+                    self.left_out.append(unread_entry(entry))
+                    continue
+                case, wrong = _read_case(self._track, self._header.name, entry, self.shared)
+                if case is not None and case.id in first:
+                    told = f"duplicate id '{case.id}', first used at {first[case.id]}"
+                    case, wrong = None, [problem_at(entry, ("id",), told)]
+                self.problems += wrong
+                if case is None:
+                    self.left_out.append(wrong_case(entry, wrong))
+                    continue
+                first[case.id] = f"{entry.file}:{entry.line}"
+                self._is_any_good = True
+                yield case, json_text(entry.raw)
+            if not count:
+                self.empty.append(name)
+
+    def refuse_wrong(self) -> None:
+        """Raises InputError for what is wrong, after all cases were read; see `read_suite`."""
+        if self.problems and not (
+            self._is_any_good and isinstance(self._track, Shares) and self._track.keeps_good_cases
+        ):
+            raise InputError(self.problems)
+
+    @property
+    def has_overrides(self) -> bool:
+        """Whether people have overridden gold."""
+        return (self._source.folder / OVERRIDES_FILE).is_file()
+
+    def overrides(self, cases: Sequence[Case], contents: Sequence[str]) -> tuple[tuple[Override, ...], ScoredGold]:
+        """Reads the overrides of the gold, given all cases. Raises InputError if they are wrong."""
+        raws = {case.id: content for case, content in zip(cases, contents, strict=True)}
+        return read_overrides(self._source, self._track, cases, raws, self.shared)
 
 
 def _case_files(source: SuiteSource, header: SuiteFile) -> list[Path]:

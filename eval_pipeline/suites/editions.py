@@ -6,8 +6,9 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_hash, json_text_hash
 from eval_pipeline.core.model import Case
+from eval_pipeline.core.sorted_hash import SortedHash
 from eval_pipeline.suites.headers import SuiteFile
-from eval_pipeline.suites.overrides import EXCLUDED, Override, ScoredGold
+from eval_pipeline.suites.overrides import EXCLUDED, Override
 from eval_pipeline.tracks.base import Track
 
 SharedRows = Mapping[str, Mapping[str, Sequence[Any]]]
@@ -35,16 +36,41 @@ class Editions:
     overrides_hash: str | None
 
 
+class Hashes:
+    """Hashes what models are shown of some cases, and the gold of every turn, without holding the cases."""
+
+    def __init__(self, track: Track) -> None:
+        self._track = track
+        self._data, self._gold = SortedHash(), SortedHash()
+
+    def add(self, case: Case) -> None:
+        """Adds a case."""
+        asked = [json_text_hash(self._track.context_json(case)), [turn.question for turn in case.turns]]
+        self._data.add(case.id, [case.id, *asked])
+        for turn in case.turns:
+            self._gold.add(turn.id, [turn.id, self._track.gold_json(turn)])
+
+    def gold(self) -> str:
+        """Returns a hash of the gold of every turn, in the order of turn ids."""
+        return self._gold.hash()
+
+    def data(self, shown: SharedRows | None = None) -> str:
+        """Returns a hash of the contexts and questions of all cases, in the order of case ids, without the gold.
+
+        `shown` are rows that the cases share and that prompts show beyond the contexts, by table and column; None for
+        none.
+        """
+        if shown is None:
+            return self._data.hash()
+        tables = [[name, column, list(shown[name][column])] for name in sorted(shown) for column in sorted(shown[name])]
+        return self._data.hash(json_text_hash(tables))
+
+
 def editions_of(
-    header: SuiteFile,
-    track: Track,
-    cases: Sequence[Case],
-    overrides: Sequence[Override],
-    scored: ScoredGold,
-    shown: SharedRows | None = None,
+    header: SuiteFile, hashes: Hashes, overrides: Sequence[Override], shown: SharedRows | None = None
 ) -> Editions:
-    """Returns the editions of a suite with these cases and overrides; `shown` as for `data_hash`."""
-    gold = gold_hash(track, cases)
+    """Returns the editions of a suite whose cases were hashed, with overrides; `shown` as for `Hashes.data`."""
+    gold = hashes.gold()
     name = header.gold_version or header.version
     decided = [
         [found.turn_id, found.action, None if found.action == EXCLUDED else json_hash(found.gold)]
@@ -53,7 +79,7 @@ def editions_of(
     count = len(overrides)
     return Editions(
         data_edition=header.version,
-        data_hash=data_hash(track, cases, shown),
+        data_hash=hashes.data(shown),
         published_edition=name,
         published_hash=gold,
         gold_edition=f"{name} with {count} override{'s' * (count != 1)}" if count else name,
@@ -61,27 +87,3 @@ def editions_of(
         overridden_turns=count,
         overrides_hash=json_hash(decided) if count else None,
     )
-
-
-def gold_hash(track: Track, cases: Sequence[Case]) -> str:
-    """Returns a hash of the gold of every turn, in the order of turn ids."""
-    found = {turn.id: track.gold_json(turn) for case in cases for turn in case.turns}
-    return json_hash([[name, found[name]] for name in sorted(found)])
-
-
-def data_hash(track: Track, cases: Sequence[Case], shown: SharedRows | None = None) -> str:
-    """Returns a hash of the contexts and questions of all cases, in the order of case ids, without the gold.
-
-    Args:
-        track: the track of the cases.
-        cases: all cases of a suite.
-        shown: rows that the cases share and that prompts show beyond the contexts, by table and column; None for none.
-    """
-    asked = {
-        case.id: [json_text_hash(track.context_json(case)), [turn.question for turn in case.turns]] for case in cases
-    }
-    found = [[name, *asked[name]] for name in sorted(asked)]
-    if shown is None:
-        return json_hash(found)
-    tables = [[name, column, list(shown[name][column])] for name in sorted(shown) for column in sorted(shown[name])]
-    return json_hash([found, json_text_hash(tables)])

@@ -1,6 +1,7 @@
 """Snippets for the sandbox that make variants of tables and run code on them: the modules of `inside` as one text."""
 
 import ast
+import marshal
 import re
 from collections.abc import Sequence
 from functools import lru_cache
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
+from eval_pipeline.variants.steps import split
 
 DATA_FILES = ("inside",)
 """What runs in the sandbox is sent there as text."""
@@ -16,28 +18,38 @@ _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
 _CHECKED_KINDS = ["one row"]
 """Kinds of variants that are checked as soon as they are derived, besides the first variant."""
-_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|mutants|reference|tests|name)@")
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|shuffled|split|ties|reference|tests|name)@")
 
 _DERIVE = """
 given = {name: globals()[name] for name in @names@}
-variants = derive(given, @hints@)
 codes = [compile(code, "<snippet>", "exec") for code in @codes@]
-told = []
-for place, variant in enumerate(variants):
-    built = build(given, variant["tables"])
+variants, told = [], []
+for variant, built in derive(given, @hints@):
     found = [outcome(codes[0], built)]
-    told.append(found + (otherwise(codes, built, @seed@) if not place or variant["kind"] in @checked@ else []))
+    if not variants or variant["kind"] in @checked@:
+        found += otherwise(codes, built, @seed@)
+    variants.append(variant)
+    told.append(found)
 sys.stdout = sys.__stdout__
 result = [json.dumps(variants), told]
 """
 _EXAMINE = """
 given = {name: globals()[name] for name in @names@}
-codes = [compile(code, "<snippet>", "exec") for code in @codes@]
-variants = [build(given, recipes) for recipes in json.loads(@variants@)]
-checked = [otherwise(codes, variants[place], @seed@) for place in @checked@]
-mutants = [compile(code, "<snippet>", "exec") for code in @mutants@]
-result = [checked, [[outcome(code, tables) for code in mutants] for tables in variants]]
+codes, ties = Codes(json.loads(@split@)), @ties@
+told, orders, tied, mutants = Outcomes(), [], [], []
+for place, recipes in enumerate(json.loads(@variants@)):
+    tables = build(given, recipes)
+    variant, found = Shared(codes, tables), []
+    if place in @checked@:
+        back = Shared(codes, turned(tables))
+        found = [back.outcome(0)]
+        if place in @shuffled@:
+            found.append(Shared(codes, shuffled(tables, @seed@)).outcome(0))
+        tied.append(told.places(some.outcome(1 + one) for one in range(ties) for some in (variant, back)))
+        orders.append(told.places(found))
+    mutants.append(told.places(variant.outcome(one) for one in range(1 + ties, len(codes.codes))))
 sys.stdout = sys.__stdout__
+result = [told.told, orders, tied, mutants]
 """
 _INPUTS = """
 reference = {"__name__": "reference", "pd": pd, "np": np}
@@ -64,27 +76,36 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
     parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED, "checked": _CHECKED_KINDS}
-    return _filled(_text("building", "running", "facts", "sketch", "choosing", "kinds") + _DERIVE, parts)
+    return _modules("building", "running", "facts", "sketch", "choosing", "kinds") + _filled(_DERIVE, parts)
 
 
 def examine_snippet(
-    names: Sequence[str], variants: Sequence[Json], codes: Sequence[str], checked: Sequence[int], mutants: Sequence[str]
+    names: Sequence[str],
+    variants: Sequence[Json],
+    codes: Sequence[str],
+    mutants: Sequence[str],
+    checked: Sequence[int],
+    shuffled: Sequence[int],
 ) -> str:
     """Returns a snippet that shows whether results of trusted code depend on the order of rows, or on ties.
 
-    Its result has two parts. For each of the checked variants: the outcomes of the first code with the rows in two
-    other orders, and of the further codes with the rows as they are and in the opposite order. For each variant: the
-    outcome of each mutant.
+    Its result has four parts. The first are different outcomes; the others refer to them by their places. The second:
+    for each of the checked variants the outcomes of the first code with the rows in other orders. The third: for each
+    of them the outcomes of the further codes with the rows as they are and in the opposite order. The fourth: for each
+    variant the outcome of each mutant.
 
     Args:
         names: names of the tables.
         variants: recipes by table.
         codes: as for `derive_snippet`.
-        checked: positions of the variants to check.
         mutants: further trusted code.
+        checked: positions of the variants to check, at least with the rows in the opposite order.
+        shuffled: positions of those that are also checked with the rows in random order.
     """
-    parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes], "seed": _SHUFFLE_SEED}
-    return _filled(_text("building", "running") + _EXAMINE, {**parts, "checked": [*checked], "mutants": [*mutants]})
+    parts: dict[str, Json] = {"names": [*names], "variants": json_text([*variants]), "ties": len(codes) - 1}
+    parts |= {"split": json_text(split([*codes, *mutants], names).told())}
+    parts |= {"checked": [*checked], "shuffled": [*shuffled], "seed": _SHUFFLE_SEED}
+    return _modules("building", "running", "sharing") + _filled(_EXAMINE, parts)
 
 
 def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:
@@ -96,7 +117,7 @@ def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[
         codes: code that may come from a model; the snippet does not contain the right result.
     """
     parts = {"names": [*names], "variants": json_text([*variants]), "codes": [*codes]}
-    return _filled(_text("building", "running") + _RUN, parts)
+    return _modules("building", "running") + _filled(_RUN, parts)
 
 
 def inputs_snippet(reference: str, tests: str, name: str) -> str:
@@ -109,7 +130,7 @@ def inputs_snippet(reference: str, tests: str, name: str) -> str:
     """
     parts: dict[str, Json] = {"reference": reference, "tests": tests, "name": name}
     check = f"check_on_other_inputs(calls, reference[{name!r}], {name})\n"
-    return _filled(_text("inputs") + _INPUTS, parts) + check
+    return _modules("inputs") + _filled(_INPUTS, parts) + check
 
 
 def _filled(text: str, parts: dict[str, Json]) -> str:
@@ -117,13 +138,18 @@ def _filled(text: str, parts: dict[str, Json]) -> str:
 
 
 @lru_cache(maxsize=8)
-def _text(*modules: str) -> str:
-    """Returns the modules as one text, without their docstrings and their imports from each other."""
+def _modules(*modules: str) -> str:
+    """Returns a text that defines what the modules define, without their docstrings and imports from each other.
+
+    It is compiled here, once, as that would take a process of the sandbox longer than much of its work. The sandbox
+    has the same interpreter.
+    """
     body: list[ast.stmt] = ast.parse("import json, sys").body
     for name in modules:
         tree = ast.parse((_INSIDE / f"{name}.py").read_text(encoding="utf-8"))
         body += [node for node in tree.body if not _is_left_out(node)]
-    return ast.unparse(ast.Module(body, [])) + "\n"
+    compiled = compile(ast.Module(body, []), "<variants>", "exec")
+    return f"import marshal\nexec(marshal.loads({marshal.dumps(compiled)!r}))\n"
 
 
 def _is_left_out(node: ast.stmt) -> bool:

@@ -1,11 +1,12 @@
 """The inputs of a stage, resolved in one place: stages do not look for model versions or record files themselves."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.errors import UsageError
@@ -14,9 +15,11 @@ from eval_pipeline.core.model import Case, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
 from eval_pipeline.suites import ScoredGold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.progress import counted
+from eval_pipeline.workspace.ranges import is_small, overlapping, ranges, spans
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Silent, T, Workspace
@@ -97,6 +100,71 @@ class Inputs:
             return self.workspace.cases(self.suite)
         return self.hold("cases", lambda: self.workspace.cases_within(self.suite, self.within or range(0)))
 
+    def cases_with(self, ids: Collection[str]) -> tuple[Case, ...]:
+        """Returns those of `cases` with these ids; of a range, the others are not even read."""
+        if self.within is None:
+            return tuple(case for case in self.cases if case.id in ids)
+        return self.workspace.cases_within(self.suite, self.within, ids)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether cases and answers are few enough to be held in memory together."""
+        return is_small(self._turns())
+
+    def parts(self) -> Iterator[Self]:
+        """Yields the inputs for one range of cases after the other, in order; for few answers just these inputs."""
+        cases = self.header(CASES)
+        whole = range(cases.rows if cases else 0) if self.within is None else self.within
+        turns_a_case = self._turns() / max(1, cases.rows if cases else 0)
+        if is_small(round(turns_a_case * len(whole))):
+            yield self
+            return
+        for within in ranges(whole, turns_a_case):
+            yield replace(self, held={}, within=within)
+
+    def each_case(self) -> Iterator[Case]:
+        """Yields `cases`; those of a large suite are in memory one range after the other."""
+        return (case for part in self.parts() for case in part.cases)
+
+    def _turns(self) -> int:
+        """Returns the number of turns of the suite, or of the answers to them if those are more."""
+        tables = (TURNS, GENERATIONS) if self.partition else (TURNS,)
+        return max((header.rows for table in tables if (header := self.header(table))), default=0)
+
+    def rows_within(self, table: Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yields the rows of all cases, or of those of this range, one row group in memory at a time.
+
+        Args:
+            table: a table of the evaluation that has the column `case_id`.
+            columns: the wanted columns.
+        """
+        if self.within is None:
+            yield from self.record.row_groups(table, self.key(table), columns)
+            return
+        wanted = self.case_ids.slice(self.within.start, len(self.within)).combine_chunks()
+        chosen = overlapping(self._spans(table), self.within)
+        with_cases = list(dict.fromkeys((*columns, "case_id")))
+        for group in self.record.row_groups(table, self.key(table), with_cases, chosen):
+            yield group.filter(pc.is_in(group["case_id"], wanted)).select(columns)
+
+    def read_within(self, table: Table, columns: Sequence[str]) -> pa.Table:
+        """Returns the rows that `rows_within` yields."""
+        return pa.concat_tables(list(self.rows_within(table, columns)) or [self.read(table, columns).slice(0, 0)])
+
+    @property
+    def case_ids(self) -> pa.ChunkedArray:
+        """The ids of all cases of the suite, in its order."""
+        return self.remembered((CASES,), lambda: self.read(CASES, ["case_id"])["case_id"], "ids of cases")
+
+    def _spans(self, table: Table) -> list[range]:
+        """Returns for each row group of a table the range of the cases that its rows belong to."""
+
+        def read() -> list[range]:
+            groups = list(self.record.row_groups(table, self.key(table), ["case_id"]))
+            return spans(groups, self.case_ids)
+
+        return self.remembered((table, CASES), read, f"places of {table.name}")
+
     @property
     def gold(self) -> ScoredGold:
         """The gold used for scoring: that of the cases, with people's overrides."""
@@ -139,13 +207,14 @@ class Inputs:
         """Returns one hash over several tables."""
         return json_hash(self.hashes(tables))
 
-    def remembered(self, tables: Sequence[Table], load: Callable[[], T]) -> T:
+    def remembered(self, tables: Sequence[Table], load: Callable[[], T], name: str = "") -> T:
         """Returns the value that this process last made from tables if they have not changed; otherwise loads it.
 
-        What a stage has just written need not be read back by the next one.
+        What a stage has just written need not be read back by the next one. The value has the main table's name unless
+        it is given another.
         """
         main = tables[0]
-        return self.workspace.remembered(main.name, {"of": str(self.key(main))} | self.hashes(tables), load)
+        return self.workspace.remembered(name or main.name, {"of": str(self.key(main))} | self.hashes(tables), load)
 
     def hold(self, name: str, make: Callable[[], T]) -> T:
         """Returns the result of `make`, which is called once per stage."""

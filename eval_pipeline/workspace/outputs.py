@@ -47,9 +47,8 @@ class Outputs:
     def unlike(self, name: str, text: str) -> None:
         """Records why these tables are not final, so that the next run makes them again.
 
-        Must be called before anything is written.
+        It may be called until the stage ends: files are given this last.
         """
-        assert not self._writers, "its files have been begun"
         self.made_from[name] = text
 
     def keep(self, tables: Sequence[Table], made: Any) -> None:

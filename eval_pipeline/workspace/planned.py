@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import pyarrow as pa
+
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
 from eval_pipeline.workspace.draws import drawn_cases
 from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
@@ -102,9 +104,28 @@ def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> N
     """Adds a run that continues from another run's generations to `runs`, with the plan of the partition."""
     if any(row["run_id"] == run_id for row in run_rows(workspace, partition, ["run_id"])):
         return
-    cases = planned_cases(workspace, partition)
+    cases, turns = planned_size(workspace, partition)
     asked = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["sample"])["sample"]
     samples = 1 + max(asked.unique().to_pylist(), default=0)
     run = RunContext(run_id, recorded_epoch(workspace, partition))
-    turns = sum(len(case.turns) for case in cases) * samples
-    open_run(workspace, partition, run, planned_scope(workspace, partition), turns, len(cases))
+    open_run(workspace, partition, run, planned_scope(workspace, partition), turns * samples, cases)
+
+
+def planned_size(workspace: Workspace, partition: Partition) -> tuple[int, int]:
+    """Returns how many cases and turns the partition's generations were made for; samples are not counted."""
+    key = RecordKey.of_suite(partition.suite)
+    cases, turns = workspace.record.header(CASES, key), workspace.record.header(TURNS, key)
+    if planned_scope(workspace, partition) == FULL and cases is not None and turns is not None:
+        return cases.rows, turns.rows
+    found = planned_cases(workspace, partition)
+    return len(found), sum(len(case.turns) for case in found)
+
+
+def planned_turn_ids(workspace: Workspace, partition: Partition) -> pa.Array:
+    """Returns the ids of the turns that the partition's generations were made for, in the suite's order."""
+    if planned_scope(workspace, partition) == FULL:
+        return workspace.record.read(TURNS, RecordKey.of_suite(partition.suite), ["turn_id"])[
+            "turn_id"
+        ].combine_chunks()
+    cases = planned_cases(workspace, partition)
+    return pa.array([turn.id for case in cases for turn in case.turns], pa.string())

@@ -56,7 +56,6 @@ def record_run(
 ) -> None:
     """Adds the run to the partition's `runs` or changes its columns; `counts` are added to the existing ones."""
 
-
     def changed() -> Contents:
         rows = run_rows(workspace, partition)
         row = next((row for row in rows if row["run_id"] == run_id), None)
@@ -113,14 +112,21 @@ def ending_failed(workspace: Workspace, partition: Partition, run_id: str) -> It
         raise
 
 
-def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> None:
-    """Marks runs as failed whose process is gone. The time of their end is unknown, so `finished_at` stays NULL."""
+def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> set[str]:
+    """Marks runs as failed whose process is gone; returns those that are of this home.
+
+    The time of their end is unknown, so `finished_at` stays NULL.
+    """
+    known = set[str]()
     for key in workspace.record.partitions(RUNS) if run_ids else ():
         assert key.suite and key.model_version and key.eval_date
         partition = Partition(key.suite, key.model_version, key.eval_date)
         for row in run_rows(workspace, partition, ["run_id", "status"]):
-            if row["run_id"] in run_ids and row["status"] == RUNNING:
-                record_run(workspace, partition, row["run_id"], status=FAILED)
+            if row["run_id"] in run_ids:
+                known.add(row["run_id"])
+                if row["status"] == RUNNING:
+                    record_run(workspace, partition, row["run_id"], status=FAILED)
+    return known
 
 
 def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:

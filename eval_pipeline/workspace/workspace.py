@@ -1,13 +1,15 @@
 """The workspace passed to every stage: paths, record, suites, model versions, and the protocol for progress."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
@@ -27,6 +29,7 @@ from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
+from eval_pipeline.workspace.ranges import overlapping
 
 T = TypeVar("T")
 
@@ -174,26 +177,50 @@ class Workspace:
         held = {"of": str(key), CASES.name: header.content_hash}
         return self.remembered(CASES.name, held, lambda: self._read_cases(suite, key))
 
-    def cases_within(self, suite: str, within: range) -> tuple[Case, ...]:
-        """Returns the cases at these positions in the suite, read and kept apart from all others to save memory."""
-        return self._read_cases(suite, RecordKey.of_suite(suite), within)
+    def cases_within(self, suite: str, within: range, ids: Collection[str] | None = None) -> tuple[Case, ...]:
+        """Returns the cases at these positions in the suite, or those of them with some ids.
 
-    def _read_cases(self, suite: str, key: RecordKey, within: range | None = None) -> tuple[Case, ...]:
-        rows = list(self._case_rows(key, within))
+        They are read and kept apart from all others to save memory.
+        """
+        return self._read_cases(suite, RecordKey.of_suite(suite), within, ids)
+
+    def _read_cases(
+        self, suite: str, key: RecordKey, within: range | None = None, ids: Collection[str] | None = None
+    ) -> tuple[Case, ...]:
+        rows = list(self._case_rows(key, within, ids))
         track, shared = self.track(suite), self._shared(suite, key)
         return tuple(
             track.read_case(parse_json(row["content"]), suite, row["source_file"], row["source_line"], shared)
             for row in rows
         )
 
-    def _case_rows(self, key: RecordKey, within: range | None) -> Iterator[dict[str, Any]]:
-        before = 0
-        for group in self.record.row_groups(CASES, key, ["source_file", "source_line", "content"]):
-            first = 0 if within is None else max(within.start - before, 0)
-            end = group.num_rows if within is None else min(within.stop - before, group.num_rows)
-            before += group.num_rows
-            if first < end:
-                yield from group.slice(first, end - first).to_pylist()
+    def _case_rows(self, key: RecordKey, within: range | None, ids: Collection[str] | None) -> Iterator[dict[str, Any]]:
+        wanted = None if ids is None else pa.array(ids, pa.string())
+        for group in self._case_groups(key, within):
+            yield from (group if wanted is None else group.filter(pc.is_in(group["case_id"], wanted))).to_pylist()
+
+    def _case_groups(self, key: RecordKey, within: range | None) -> Iterator[pa.Table]:
+        columns = ["case_id", "source_file", "source_line", "content"]
+        if within is None:
+            yield from self.record.row_groups(CASES, key, columns)
+            return
+        spans = self._case_spans(key)
+        chosen = overlapping(spans, within)
+        for number, group in zip(chosen, self.record.row_groups(CASES, key, columns, chosen), strict=False):
+            start = spans[number].start
+            first, end = max(within.start - start, 0), min(within.stop - start, group.num_rows)
+            yield group.slice(first, end - first)
+
+    def _case_spans(self, key: RecordKey) -> list[range]:
+        """Returns the places of the cases in each row group of their file."""
+        header = self.record.header(CASES, key)
+        held = {"of": str(key), CASES.name: header.content_hash if header else ""}
+
+        def read() -> list[range]:
+            rows = (group.num_rows for group in self.record.row_groups(CASES, key, ["turns"]))
+            return [range(first, end) for first, end in pairwise(accumulate(rows, initial=0))]
+
+        return self.remembered("places of cases", held, read)
 
     def gold(self, suite: str) -> ScoredGold:
         """Returns the gold used for scoring a suite's turns, from the record.
@@ -212,13 +239,8 @@ class Workspace:
         rows = self.record.read(GOLD_OVERRIDES, key).to_pylist()
         overrides = [override_from_row(row) for row in rows]
         wanted = {override.case_id for override in overrides}
-        found = self.record.read(CASES, key, ["case_id", "content"])
-        contents = {
-            name: content
-            for name, content in zip(found["case_id"].to_pylist(), found["content"].to_pylist(), strict=True)
-            if name in wanted
-        }
-        cases = {case.id: case for case in self.cases(suite) if case.id in wanted}
+        contents = {row["case_id"]: row["content"] for row in self._case_rows(key, None, wanted)}
+        cases = {case.id: case for case in self._read_cases(suite, key, None, wanted)}
         return scored_gold(self.track(suite), suite, overrides, cases, contents, self._shared(suite, key))
 
     def _shared(self, suite: str, key: RecordKey) -> Any:

@@ -46,18 +46,32 @@ class Installed:
 
 
 @pytest.fixture
-def lab_with_twins(lab: Lab) -> Lab:
-    lab.suite(cases=CASES)
-    answers = lab.home.data / "answers.jsonl"
-    answers.write_text("\n".join(map(json.dumps, ANSWERS)))
-    for name in ("one", "twin"):
-        assert lab.cli("import", "predictions", str(answers), "--suite", "small", "--model-version", name).code == 0
-    return lab
+def lab_folder(module_folder: Path) -> Path:
+    """The same for all tests, and empty."""
+    shutil.rmtree(module_folder / "lab", ignore_errors=True)
+    (module_folder / "lab").mkdir()
+    return module_folder / "lab"
 
 
 @pytest.fixture
-def installed(tmp_path: Path, lab_with_twins: Lab) -> Installed:
-    return Installed(tmp_path / "installed", lab_with_twins)
+def installed(tmp_path: Path, lab: Lab) -> Installed:
+    return Installed(tmp_path / "installed", lab)
+
+
+@pytest.fixture
+def lab_with_twins(lab: Lab, installed: Installed, module_folder: Path) -> Lab:
+    """Two model versions with the same answers, of which the installed code has evaluated the first."""
+
+    def make(home: Lab) -> None:
+        home.suite(cases=CASES)
+        answers = home.home.data / "answers.jsonl"
+        answers.write_text("\n".join(map(json.dumps, ANSWERS)))
+        for name in ("one", "twin"):
+            given = ("--suite", "small", "--model-version", name)
+            assert home.cli("import", "predictions", str(answers), *given).code == 0
+        assert evaluated(installed, "one").returncode == 0
+
+    return lab.made_once(module_folder / "evaluated", make)
 
 
 def evaluated(installed: Installed, name: str) -> "subprocess.CompletedProcess[str]":
@@ -73,7 +87,6 @@ def accuracy(lab: Lab, name: str, table: str = "statistics") -> float:
 
 def test_a_changed_tolerance_is_never_silently_compared(installed: Installed, lab_with_twins: Lab) -> None:
     lab = lab_with_twins
-    assert evaluated(installed, "one").returncode == 0
     before = accuracy(lab, "one")
     calls = lab.one("SELECT count(*) FROM attempts")
     installed.change(MATCHING, "RELATIVE = 0.01", "RELATIVE = 0.5")
@@ -103,7 +116,6 @@ def test_a_changed_tolerance_is_never_silently_compared(installed: Installed, la
 
 
 def test_a_run_after_the_change_scores_again_and_asks_nobody(installed: Installed, lab_with_twins: Lab) -> None:
-    evaluated(installed, "one")
     before = accuracy(lab_with_twins, "one")
     installed.change(MATCHING, "RELATIVE = 0.01", "RELATIVE = 0.5")
     evaluated(installed, "one")
@@ -113,7 +125,6 @@ def test_a_run_after_the_change_scores_again_and_asks_nobody(installed: Installe
 
 
 def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_twins: Lab) -> None:
-    evaluated(installed, "one")
     files = lab_with_twins.record_files()
     for line in ("# a remark", "NOBODY_READS_THIS = 7"):
         installed.change(MATCHING, "RELATIVE = 0.01", f"{line}\nRELATIVE = 0.01")
@@ -125,7 +136,6 @@ def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_t
 def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_asked_for(
     installed: Installed, lab_with_twins: Lab
 ) -> None:
-    evaluated(installed, "one")
     files = lab_with_twins.record_files()
     installed.change(
         "eval_pipeline/fingerprints/libraries.py",

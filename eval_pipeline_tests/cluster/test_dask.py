@@ -4,18 +4,15 @@ import asyncio
 import gc
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from random import Random
 from typing import Any
 
-import psutil
 import pytest
 
 from eval_pipeline.chain.evaluation import stage_of
@@ -29,58 +26,14 @@ from eval_pipeline.operations import doctor
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline_tests.cluster.dask_services import Services, waited
 from eval_pipeline_tests.cluster.test_shards import compared
+from eval_pipeline_tests.cluster.test_shipped_suites import SUITES, same
 from eval_pipeline_tests.cluster.work import sleep
-from eval_pipeline_tests.support import Lab, Puppet
+from eval_pipeline_tests.support import ROOT, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
 pytestmark = pytest.mark.services("dask")
-ROOT = Path(__file__).parents[2]
-_START_S = 120.0
-
-
-def waited(found: Callable[[], Any], seconds: float = _START_S) -> Any:
-    end = time.monotonic() + seconds
-    while not (it := found()):
-        assert time.monotonic() < end, "it did not happen in time"
-        time.sleep(0.05)
-    return it
-
-
-class Services:
-    """A scheduler, and workers of one process and thread each; `security`: their options for certificates."""
-
-    def __init__(self, folder: Path, security: Mapping[str, Sequence[str]] | None = None) -> None:
-        self.folder, self.file, self.security = folder, folder / "scheduler.json", security or {}
-        self.children: list[subprocess.Popen[bytes]] = []
-        place = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(self.file))
-        self._start("scheduler", *place, *self.security.get("scheduler", ()))
-        waited(self.file.exists)
-        self.url = str(json.loads(self.file.read_text())["address"])
-
-    def worker(self) -> subprocess.Popen[bytes]:
-        return self._start(
-            "worker", self.url, "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "1",
-            "--local-directory", str(self.folder), *self.security.get("worker", ()),
-        )  # fmt: skip
-
-    def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
-        log = (self.folder / f"{arguments[0]}.log").open("ab")
-        kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
-        environment = kept | {"PYTHONPATH": str(ROOT)}
-        child = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
-        self.children.append(child)
-        return child
-
-    def end(self) -> None:
-        for child in reversed(self.children):
-            family = [*psutil.Process(child.pid).children(recursive=True)] if child.poll() is None else []
-            child.kill()
-            child.wait()
-            for one in family:
-                if one.is_running():
-                    one.kill()
 
 
 @pytest.fixture(scope="module")
@@ -200,6 +153,13 @@ def test_queries_run_on_workers_while_this_process_asks(
     assert json.loads(rows[0]["result"])["rows"] == [["Ada"], ["Cy"]]
 
 
+@pytest.mark.parametrize("suite", SUITES)
+def test_the_first_case_of_a_shipped_suite(
+    suite: str, services: Services, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    same(services, tmp_path, suite, "simulated-weak", 1, monkeypatch)
+
+
 def test_doctor_lists_workers(services: Services, lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ADDRESS, services.url)
     (found,) = doctor._cluster(lab.workspace())
@@ -216,48 +176,3 @@ def test_nobody_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(UsageError, match=r"no scheduler answers at EVAL_CLUSTER=tcp://127\.0\.0\.1:9"),
     ):
         stack.enter_context(dask_cluster(Address("tcp://127.0.0.1:9")))
-
-
-_RUN = """
-import sys
-from pathlib import Path
-from eval_pipeline_tests.cluster.test_shards import compared
-from eval_pipeline_tests.support import Lab
-compared(Lab.at(Path(sys.argv[1])), "sql_sample", version="oracle")
-"""
-
-
-@pytest.mark.soak
-def test_kills_at_random_leave_the_undisturbed_record(
-    services: Services, lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Workers and runs are killed at random; the run that ends at last has written what an undisturbed one does.
-
-    Times are measured anew each time; all other evidence is compared byte for byte.
-    """
-    shutil.copytree(ROOT / "data" / "suites" / "sql_sample", lab.home.data / "suites" / "sql_sample")
-    lab.versions({"name": "oracle", "provider": "oracle"})
-    compared(lab, "sql_sample", version="oracle")
-    whole = lab.record_file("evidence").read_bytes()
-    seed = int(os.environ.get("EVAL_SEED", "0"))
-    print(f"EVAL_SEED={seed}")
-    rng = Random(seed)
-    settings = os.environ | {ADDRESS: services.url, TURNS_A_SHARD: "5", "PYTHONPATH": str(ROOT)}
-    for turn in range(20):
-        for name in ("evidence", "measured_evidence"):
-            lab.record_file(name).unlink()
-        code: int | None = -1
-        while code != 0:
-            run = subprocess.Popen([sys.executable, "-c", _RUN, str(lab.home.root.parent)], env=settings, cwd=ROOT)
-            try:
-                code = run.wait(rng.uniform(4, 40))
-            except subprocess.TimeoutExpired:
-                if rng.random() < 0.5:
-                    run.kill()
-                else:
-                    (nanny,) = [child for child in services.children[1:] if child.poll() is None]
-                    for worker in psutil.Process(nanny.pid).children():
-                        worker.kill()
-                code = run.wait()
-        assert lab.record_file("evidence").read_bytes() == whole, turn
-        assert not lab.home.parts.exists()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
@@ -21,6 +22,7 @@ from eval_pipeline.cluster import port
 from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
 from eval_pipeline.core.model import Attempt, Json, Partition
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.operations import doctor, pruning, removing
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages.attempts import rows
@@ -276,6 +278,22 @@ def test_a_shard_reads_the_answers_of_its_cases(
     monkeypatch.setattr(rows, "attempt_from_row", noted)
     compared(small)
     assert parsed == [["beta"], ["alpha", "alpha"]]  # the cluster here takes the last shard first
+
+
+def test_dagsters_events_do_not_depend_on_the_number_of_shards(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    shards_made, events = list[int](), list[Counter[str]]()
+    for most, day in (("1", "2026-03-01"), ("1000", "2026-03-02")):
+        monkeypatch.setenv(TURNS_A_SHARD, most)
+        said = small.cli("run", "--no-report", "--eval-date", day)
+        assert said.code == 0, said.text
+        shards_made.append(len(cluster.tasks))
+    with open_instance(small.home) as instance:
+        for run in instance.get_runs():
+            events.append(Counter(str(entry.dagster_event_type) for entry in instance.all_logs(run.run_id)))
+    assert shards_made == [2, 1]
+    assert len(events) == 2 and events[0] == events[1]
 
 
 def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:

@@ -16,7 +16,8 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 
-from eval_pipeline.database.address import DATABASE_URL, database_address
+from eval_pipeline.core import processes
+from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
 from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.assets.partitions import DIMENSION
@@ -25,6 +26,7 @@ from eval_pipeline.defs.running import postgres_storage
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.removing import forget
+from eval_pipeline.defs.running.supervisor import Daemon
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding
@@ -107,6 +109,69 @@ def test_a_run_of_another_host_is_swept_when_its_lease_has_ended_and_gives_back_
     assert [row["status"] for row in run_rows(small.workspace(), partition)] == ["failed"]
 
 
+def _now_of_process_4194303(address: DatabaseAddress) -> None:
+    """Leases of which the holder is a process that does not run here."""
+    owner = "UPDATE eval_pipeline.leases SET owner = regexp_replace(owner, '^(\\S+) \\d+ ', '\\1 4194303 ')"
+    with psycopg.connect(address.url) as connection:
+        connection.execute(owner.encode())
+
+
+def test_a_run_of_a_host_with_the_same_name_is_none_of_ours(
+    instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = database_address()
+    assert address is not None
+    run_id = str(uuid4())
+    with monkeypatch.context() as there:
+        there.setattr(processes, "machine", lambda: "elsewhere")
+        elsewhere = Leases(address, 30.0)
+        assert elsewhere.take(process_name(f"{processes.host()} 4194303 1")) is not None
+        tag = f"{run_id} {processes.host()} 4194303 1 leased"
+    _now_of_process_4194303(address)
+    instance.add_run(dg.DagsterRun("job", run_id, tags={PROCESS: tag}, status=STARTED))
+    assert sweep(instance) == []
+    elsewhere.close()
+    assert sweep(instance) == [run_id]
+
+
+def test_a_run_of_this_machine_that_is_gone_is_swept_at_once(instance: dg.DagsterInstance, small: Lab) -> None:
+    address = database_address()
+    assert address is not None
+    run_id, killed = str(uuid4()), Leases(address, 600.0)
+    assert killed.take(process_name(f"{processes.host()} 4194303 1")) is not None
+    _now_of_process_4194303(address)
+    tag = f"{run_id} {processes.host()} 4194303 1 leased"
+    instance.add_run(dg.DagsterRun("job", run_id, tags={PROCESS: tag}, status=STARTED))
+    record_run(small.workspace(), small.inputs().place, run_id)
+    assert sweep_home(small.home, instance) == [run_id]
+    assert [row["status"] for row in run_rows(small.workspace(), small.inputs().place)] == ["failed"]
+    killed.close()
+
+
+def test_two_hosts_run_one_daemon(database_url: str) -> None:
+    address = database_address()
+    assert address is not None
+    hosts = [Daemon("daemon", ["sleep", "600"], leases=Leases(address, 600.0)) for _ in range(2)]
+    try:
+        for host in hosts:
+            host.look(0.0)
+        assert [host.process is not None for host in hosts] == [True, False]
+        assert hosts[1].refused
+        hosts[0].stop()
+        hosts[1].look(1.0)
+        assert hosts[1].process is None, "it does not look all the time"
+        hosts[1].look(6.0)
+        assert hosts[1].process is not None and hosts[1].lease is not None
+        hosts[1].lease.lost = True
+        hosts[1].look(7.0)
+        assert hosts[1].process is None
+    finally:
+        for host in hosts:
+            host.stop()
+            assert host.leases is not None
+            host.leases.close()
+
+
 def test_a_purge_removes_a_model_versions_runs_and_their_bytes(
     instance: dg.DagsterInstance, small: Lab, database_url: str
 ) -> None:
@@ -157,6 +222,20 @@ def test_a_restart_of_the_database_is_waited_for(instance: dg.DagsterInstance, s
         for entry in instance.all_logs(run_id)
         if entry.dagster_event
     )
+
+
+def test_the_uis_first_query_after_a_restart_is_answered(
+    instance: dg.DagsterInstance, state_server: StatePostgres
+) -> None:
+    instance.optimize_for_webserver(1_500, 3_600, 20)
+    instance.get_runs_count()
+    with instance.run_storage.connect() as connection:
+        assert connection.exec_driver_sql("SHOW statement_timeout").scalar() == "1500ms"
+    state_server.kill()
+    state_server.start()
+    assert instance.get_runs_count() == 0
+    assert not instance.all_logs(str(uuid4()))
+    assert instance.all_instigator_state() == []
 
 
 def test_a_database_that_stays_away_is_waited_for_once(

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -18,6 +19,8 @@ from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.permits import Permits
+from eval_pipeline.core import processes
+from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import LockedError, StoreError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.database import leases as module
@@ -74,6 +77,7 @@ def test_one_holds_it_at_a_time(host: Host) -> None:
     assert other.take("a") is None and one.take("a") is None
     assert other.take("b") is not None
     assert sorted(one.held("")) == ["a", "b"]
+    assert all(0 <= silent < 60 for silent in one.held("").values())
     one.release(lease)
     again = other.take("a")
     assert again is not None and again.fence > lease.fence
@@ -131,6 +135,66 @@ def test_a_process_of_this_machine_that_is_gone_is_not_waited_for(host: Host, da
         owner = "UPDATE eval_pipeline.leases SET owner = regexp_replace(owner, '^(\\S+) \\d+ ', '\\1 4194303 ')"
         connection.execute(owner.encode())
     assert other.take("a") is not None
+
+
+def test_a_host_with_the_name_of_another_is_another(host: Host, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_RENEWALS", 5)
+    one, other = host(), host()
+    first, lease = one.process(), one.take("a")
+    assert lease is not None
+    monkeypatch.setattr(processes, "machine", lambda: "elsewhere")
+    monkeypatch.setattr(module, "is_alive", lambda pid, since: False)  # numbers of processes mean nothing there
+    assert other.process().name != first.name
+    assert other.take("a") is None
+    first.check()
+    lease.check()
+
+
+def test_threads_that_ask_at_the_same_time_share_the_lease_of_the_process(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leases, real = host(), Leases.take
+
+    def slow(self: Leases, name: str) -> "module.Lease | None":
+        time.sleep(0.2)
+        return real(self, name)
+
+    monkeypatch.setattr(Leases, "take", slow)
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(leases.process) for _ in range(4)]
+        assert len({one.result().fence for one in found}) == 1
+
+
+def test_threads_that_open_leases_at_the_same_time_have_the_same(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = list[Leases]()
+
+    def slow(*arguments: Any) -> Leases:
+        time.sleep(0.1)
+        made.append(Leases(*arguments))
+        return made[-1]
+
+    monkeypatch.setattr(module, "Leases", slow)
+    with ThreadPoolExecutor(4) as threads:
+        found = [threads.submit(open_leases) for _ in range(4)]
+        assert {one.result() for one in found} == {made[0]}
+    assert len(made) == 1
+
+
+def test_a_lease_is_freed_although_the_connection_broke(host: Host, database_url: str) -> None:
+    one = host()
+    lease = one.take("a")
+    assert lease is not None
+    one._renew({lease.fence: lease})
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    one.release(lease)
+    with psycopg.connect(database_url) as connection:
+        assert connection.execute("SELECT count(*) FROM eval_pipeline.leases").fetchone() == (0,)
 
 
 def test_while_the_database_has_just_started_nobody_has_expired(
@@ -214,6 +278,13 @@ def test_an_answer_that_came_before_the_process_was_stopped_is_asked_for_again()
     assert payer.reserved == [(1, 10, 0.5), (1, 0, 0.0)]
 
 
+def test_a_permit_from_before_the_machine_slept_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    payer, real = Counting(good_until=since_boot() + 60), time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: real(clock) + 100 * (clock == time.CLOCK_BOOTTIME))
+    asyncio.run(Permits(payer).ask(10, 0.5))
+    assert payer.reserved == [(1, 10, 0.5), (1, 0, 0.0)]
+
+
 def test_a_call_that_is_not_permitted_gives_its_money_back() -> None:
     class Refusing:
         good_until = 0.0
@@ -254,7 +325,7 @@ def test_who_was_cut_off_from_the_database_lets_others_renew_first(database_url:
         )
     began = time.monotonic()
     assert other.take("place") is None
-    assert other.is_held("place") and other.held("pla") == ["place"] and not other.end_expired("place")
+    assert other.is_held("place") and list(other.held("pla")) == ["place"] and not other.end_expired("place")
     lease.reserve(1, 1, 0.0)
     assert when_free(other, "place").fence > lease.fence
     assert time.monotonic() - began > LIFE_S

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import shutil
 import socket
 import time
@@ -100,8 +101,9 @@ def test_doctor_tells_who_is_at_work(database_url: str, lab: Lab) -> None:
     leases.process()
     lab.home.root.mkdir(exist_ok=True)
     lab.home.journal.touch()
-    assert f"process {socket.gethostname()} {os.getpid()} " in told()
-    assert f"{lab.home.journal} is not read beside it" in told()
+    assert re.search(rf"process {socket.gethostname()}@\w+ {os.getpid()} \d+ was heard of \d s ago", told())
+    assert "(whoever is silent for 60 s counts as gone)" in told()
+    assert f"the responses in {lab.home.journal} are neither read nor copied beside it" in told()
 
 
 def test_prune_removes_what_is_unused_and_old(database_url: str) -> None:

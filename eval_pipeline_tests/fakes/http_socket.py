@@ -111,7 +111,7 @@ class SocketServer(ABC):
 
     def __init__(self, port: int = 0) -> None:
         """Port 0 takes a free one."""
-        self.url = ""
+        self.url, self.host = "", "127.0.0.1"
         self.connections = 0
         self._port = port
         self._loop = asyncio.new_event_loop()
@@ -154,8 +154,8 @@ class SocketServer(ABC):
 
     async def _serve(self) -> None:
         self._stopping = asyncio.Event()
-        server = await asyncio.start_server(self._connected, "127.0.0.1", self._port, backlog=1024, limit=_LONGEST_HEAD)
-        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        server = await asyncio.start_server(self._connected, self.host, self._port, backlog=1024, limit=_LONGEST_HEAD)
+        self.url = f"http://{self.host}:{server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._stopping.wait()
         server.close()

@@ -1,4 +1,4 @@
-"""A small evaluation by the real inspect-ai with its mock model; run as a program: folder, format, kind."""
+"""Small evaluations by the real inspect-ai with its mock model; run as a program: the folder of the logs."""
 
 import sys
 from typing import Any
@@ -25,8 +25,15 @@ def answered(kind: str) -> Any:
     return answer
 
 
-def main(folder: str, log_format: Any, kind: str) -> None:
-    """Evaluates the turns of the suite `small`, or conversations of them, and prints where the log is."""
+def main(folder: str) -> None:
+    """Writes a log of each kind, in a folder of its own."""
+    logs: tuple[tuple[str, Any], ...] = (("broken", "eval"), ("conversation", "json"))
+    for kind, log_format in logs:
+        evaluate(f"{folder}/{kind}", log_format, kind)
+
+
+def evaluate(folder: str, log_format: Any, kind: str) -> None:
+    """Evaluates the turns of the suite `small`, or conversations of them."""
     import inspect_ai
     from inspect_ai.dataset import Sample
     from inspect_ai.model import ChatMessageUser, get_model
@@ -53,7 +60,7 @@ def main(folder: str, log_format: Any, kind: str) -> None:
     task = inspect_ai.Task(dataset=samples, solver=solvers, scorer=match(), name="tiny")
     model = get_model("mockllm/model", custom_outputs=answered(kind))
     epochs = 1 if kind == "conversation" else 2
-    logs = inspect_ai.eval(
+    inspect_ai.eval(
         task,
         model=model,
         epochs=epochs,
@@ -65,7 +72,6 @@ def main(folder: str, log_format: Any, kind: str) -> None:
         max_tokens=99,
         fail_on_error=False,
     )
-    print(logs[0].location)
 
 
 if __name__ == "__main__":

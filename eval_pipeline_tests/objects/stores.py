@@ -15,6 +15,7 @@ from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 from eval_pipeline.store.mirrored.record import MirroredRecord
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.publisher import Published
+from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import CASES, METRICS, TURN_RESULTS
 from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, put, put_model
 
@@ -50,7 +51,7 @@ class Host:
         return list(self.publisher.problems(lambda size: None))
 
 
-def few(record: MirroredRecord, model: str = "alpha", suite: str = "finqa", value: float = 1.0) -> None:
+def few(record: Record, model: str = "alpha", suite: str = "finqa", value: float = 1.0) -> None:
     """Some of the tables of an evaluation, and of what belongs to it."""
     put_model(record, model)
     put(record, CASES, RecordKey.of_suite(suite))

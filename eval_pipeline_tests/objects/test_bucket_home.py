@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
+from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
@@ -38,11 +40,11 @@ def hosts(
     leases._opened.clear()
 
 
-def test_two_hosts_do_what_one_does_with_a_folder(
+def test_a_second_host_finds_what_the_first_has_paid_for(
     hosts: Hosts, server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with AnthropicServer(answers) as model:
-        embedded = prepare(Lab.at(tmp_path), model, conversations=3)
+        prepare(Lab.at(tmp_path), model, conversations=3)
         ran = hosts.run("a", *RUN)
         assert ran.code == 0, ran.text
         paid = charged(model)
@@ -62,12 +64,22 @@ def test_two_hosts_do_what_one_does_with_a_folder(
         server.failing = ""
         assert away.code == 2
         assert away.err.count("\n") == 1 and f"the bucket of {hosts.address} cannot be used" in away.err
+    assert holding(tmp_path, STATE_PASSWORD) == holding(tmp_path, SECRET) == []
+    assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
+
+
+@pytest.mark.soak
+def test_it_has_what_a_folder_has(hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with AnthropicServer(answers) as model:
+        embedded = prepare(Lab.at(tmp_path), model, conversations=3)
+        assert hosts.run("a", *RUN).code == 0
+        at_b = hosts.use("b")
+        assert at_b.cli("query", "SELECT 1").code == 0
+        found = hashes(at_b)
         in_a_folder(embedded, monkeypatch)
         assert embedded.cli(*RUN).code == 0
     assert contents(at_b) == contents(embedded)
-    assert hashes(at_b) == hashes(embedded)
-    assert holding(tmp_path, STATE_PASSWORD) == holding(tmp_path, SECRET) == []
-    assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
+    assert found == hashes(embedded)
 
 
 @pytest.mark.soak
@@ -94,7 +106,13 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert set(charged(model).values()) == {1}
         made = hosts.run("b", "report", "--suite", "small")
         assert made.code == 0 and str(tmp_path / "b") in made.out, made.text
-        assert hosts.run("b", *RUN[:-1], "2026-03-08").code == 0
+        with Bench.of(hosts.use("b").home) as bench:
+            with bench.published.look() as look:
+                assert look.row("SELECT count(*) AS n FROM turn_results") == {"n": 12}
+            assert hosts.run("a", *RUN[:-1], "2026-03-08").code == 0
+            bench.published._refreshed_at = -inf
+            with bench.published.look() as look:
+                assert look.row("SELECT count(*) AS n FROM turn_results") == {"n": 24}
         assert hosts.run("a", "prune", "--keep", "1").code == 0
         asked = hosts.run("b", "query", "SELECT DISTINCT eval_date FROM turn_results", "--format", "csv")
         assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text

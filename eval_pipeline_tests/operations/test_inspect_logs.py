@@ -5,33 +5,53 @@ import math
 import os
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline_tests.fakes import inspect_task
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.support import Lab, built_once
 
-inspect_log = pytest.importorskip("inspect_ai.log", reason="needs the extra `inspect`")
+# Not imported here: collecting all tests would take a sixth longer.
+pytestmark = pytest.mark.skipif(find_spec("inspect_ai") is None, reason="needs the extra `inspect`")
 
 
-def logged(folder: Path, log_format: str, kind: str) -> Path:
-    """A log of the task in `inspect_task`."""
+def read(file: Path) -> Any:
+    """A log, as inspect-ai reads it."""
+    from inspect_ai.log import read_eval_log
+
+    return read_eval_log(str(file))
+
+
+@pytest.fixture(scope="session")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of what `inspect_task` logs."""
+    return built_once(tmp_path_factory, "inspect-logs", log_all)
+
+
+def log_all(folder: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("INSPECT_")}
     done = subprocess.run(
-        [sys.executable, inspect_task.__file__, str(folder), log_format, kind],
+        [sys.executable, inspect_task.__file__, str(folder)],
         env=environment, capture_output=True, text=True, timeout=200, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    (file,) = folder.glob(f"*.{log_format}")
+
+
+@pytest.fixture
+def broken(logs: Path) -> Path:
+    """Three samples in two epochs, of which the first two are answered: rightly, then wrongly."""
+    (file,) = logs.glob("broken/*.eval")
     return file
 
 
-@pytest.fixture(scope="module")
-def broken(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three samples in two epochs, of which the first two are answered: rightly, then wrongly."""
-    return logged(tmp_path_factory.mktemp("broken"), "eval", "broken")
+@pytest.fixture
+def conversation(logs: Path) -> Path:
+    """One sample of two turns."""
+    (file,) = logs.glob("conversation/*.json")
+    return file
 
 
 @pytest.fixture
@@ -70,8 +90,8 @@ def test_samples_are_answers_epochs_samples_and_errors_none(home: Lab, broken: P
     assert told["tool"].startswith("inspect_ai ")
 
 
-def test_logs_in_json_are_read_too_and_conversations_turn_by_turn(home: Lab, tmp_path: Path) -> None:
-    assert "2 of 2 readable" in imported(home, logged(tmp_path, "json", "conversation"))
+def test_logs_in_json_are_read_too_and_conversations_turn_by_turn(home: Lab, conversation: Path) -> None:
+    assert "2 of 2 readable" in imported(home, conversation)
     home.evaluate(version="mock")
     rows = home.sql("SELECT turn_id, response FROM attempts WHERE response IS NOT NULL ORDER BY turn_id")
     assert rows == [("small/alpha#0", '{"calculation": "50"}'), ("small/alpha#1", '{"calculation": "50 + 7"}')]
@@ -113,7 +133,7 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back(
     said = home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(file))
     assert said.code == 0, said.text
     assert "6 samples written" in said.out
-    log = inspect_log.read_eval_log(str(file))
+    log = read(file)
     assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
     assert log.eval.model_generate_config.temperature == 0.2
     assert log.eval.config.epochs == 2
@@ -156,7 +176,7 @@ def test_models_that_were_asked_are_exported_with_their_prompts(small: Lab, tmp_
     assert said.code == 0, said.text
     (file,) = tmp_path.glob("*.eval")
     assert file.name == "2026-03-01T00-00-00-00-00_small_puppet.eval"
-    log = inspect_log.read_eval_log(str(file))
+    log = read(file)
     assert "alpha 1?" in log.samples[1].messages[-2].text
     assert log.eval.model == "puppet"
 
@@ -167,7 +187,7 @@ def test_a_prompt_that_nobody_told_is_not_invented(home: Lab, tmp_path: Path) ->
     home.cli("import", "predictions", str(rows), "--suite", "small", "--model-version", "old")
     home.evaluate(version="old")
     home.cli("export", "inspect", "--suite", "small", "--model-version", "old", "-o", str(tmp_path / "a.json"))
-    log = inspect_log.read_eval_log(str(tmp_path / "a.json"))
+    log = read(tmp_path / "a.json")
     asked = next(sample for sample in log.samples if sample.id == "beta#0").messages[0]
     assert (asked.text, asked.metadata) == ("beta 0?", {"prompt": "unknown", "shown_here": "the suite's question"})
     assert log.eval.model == "unknown"

@@ -180,12 +180,12 @@ def test_turns_of_a_conversation_are_not_asked_at_once(lab: Lab) -> None:
     lab.versions({"name": "claude", "provider": "null"})
     version = lab.workspace().model_version("claude")
     units = list(plan_units(read_cases(lab.workspace().suite("small")), version))
-    order = [(place, unit.case.id, unit.turns[0].index) for place, unit in turn_by_turn(units, 3)]
+    order = [(place, unit.case.id, unit.turns[0].index) for place, unit in turn_by_turn(units, 7, 3)]
     assert sorted(place for place, *_ in order) == list(range(len(units)))
     assert all(units[place].case.id == name for place, name, _ in order)
     first, second = ["c0", "c1", "c2"], ["c3", "c4", "c5", "c6"]  # no window is smaller than asked for
     expected = [(name, index) for index in (0, 1) for name in first] + [("c1", 2)]
     expected += [(name, index) for index in (0, 1) for name in second] + [("c3", 2), ("c5", 2)]
     assert [found[1:] for found in order] == expected
-    assert [place for place, _ in turn_by_turn(units[:2], 10)] == [0, 1]
-    assert list(turn_by_turn([], 3)) == []
+    assert [place for place, _ in turn_by_turn(units[:2], 1, 10)] == [0, 1]
+    assert list(turn_by_turn([], 0, 3)) == []

@@ -19,7 +19,7 @@ import yaml
 from eval_pipeline.cluster.address import ADDRESS, CERTIFICATES, cluster_address
 from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline_tests.cluster.test_dask import Services
+from eval_pipeline_tests.cluster.dask_services import Services
 from eval_pipeline_tests.cluster.work import sleep
 from eval_pipeline_tests.servers import serving_over_tls
 

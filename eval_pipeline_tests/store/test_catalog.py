@@ -58,6 +58,7 @@ MACROS = (
 )
 NEXT = dt.date(2026, 1, 6)
 State = dict[str, list[tuple[Any, ...]]]
+Full = tuple[Record, Path]
 COPYING = "COPY (SELECT 1) TO '{part}'"
 
 
@@ -110,6 +111,27 @@ def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, Stat
     return record, out, state(out)
 
 
+@pytest.fixture(scope="module")
+def full_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that tests change, and a copy of it as it was, in `kept` beside it."""
+    home = tmp_path_factory.mktemp("full") / "home"
+    record = Record(home / "record")
+    filled(record)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_STORE", "catalog")
+        publish(record, home / "eval.duckdb", TRACKS)
+    shutil.copytree(home, home.with_name("kept"))
+    return home
+
+
+@pytest.fixture
+def full(full_home: Path) -> Full:
+    """A published store and its record, at the same place for all tests, as its views name their files."""
+    shutil.rmtree(full_home)
+    shutil.copytree(full_home.with_name("kept"), full_home)
+    return Record(full_home / "record"), full_home / "eval.duckdb"
+
+
 def test_it_has_the_rows_columns_and_comments_of_the_store_of_one_file(
     record: Record, out: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,9 +155,8 @@ def test_any_duckdb_reads_it(mended: tuple[Record, Path, State]) -> None:
         assert len(connection.execute("FROM leaderboard('finqa')").fetchall()) == 2
 
 
-def test_only_what_differs_is_written(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_only_what_differs_is_written(full: Full) -> None:
+    record, out = full
     before = {path: path.stat().st_mtime_ns for path in (out.parent / "catalog" / "parts").glob("*/*")}
     put(record, METRICS, key_of("beta"), 2, value=[0.25, 0.5])
     done = publish(record, out, TRACKS, [key_of("beta")])
@@ -150,9 +171,8 @@ def test_only_what_differs_is_written(record: Record, out: Path) -> None:
     assert out.stat() == still
 
 
-def test_steps_give_what_one_publishing_gives(record: Record, out: Path, tmp_path: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_steps_give_what_one_publishing_gives(full: Full, tmp_path: Path) -> None:
+    record, out = full
     put_suite(record, "other")
     put_partition(record, key_of("alpha", suite="other"))
     publish(record, out, TRACKS, [key_of("alpha", suite="other")])
@@ -168,11 +188,8 @@ def test_steps_give_what_one_publishing_gives(record: Record, out: Path, tmp_pat
     assert manifests == ["model_versions.manifest", "suite=finqa.manifest", "suite=other.manifest"]
 
 
-def test_parts_are_named_by_their_content_and_verified(
-    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_parts_are_named_by_their_content_and_verified(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, out = full
     folder = out.parent / "catalog" / "parts"
     for place in parts_of(out):
         table, name = place.split("/")
@@ -187,9 +204,8 @@ def test_parts_are_named_by_their_content_and_verified(
     assert state(out) == before
 
 
-def test_text_that_is_no_json_is_named(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_text_that_is_no_json_is_named(full: Full) -> None:
+    record, out = full
     before = state(out)
     put(record, METRICS, key_of("alpha"), details=["{no"])
     with pytest.raises(StoreError, match=r"metrics/.*alpha.* holds text that is not JSON in details"):
@@ -197,9 +213,8 @@ def test_text_that_is_no_json_is_named(record: Record, out: Path) -> None:
     assert state(out) == before
 
 
-def test_an_open_reader_keeps_its_state_and_its_parts(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_an_open_reader_keeps_its_state_and_its_parts(full: Full) -> None:
+    record, out = full
     ours = connect_read_only(out)
     script = (
         "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True)\n"
@@ -237,9 +252,8 @@ def test_an_open_reader_keeps_its_state_and_its_parts(record: Record, out: Path)
     assert parts_of(out) == parts_of(fresh)
 
 
-def test_readers_of_one_process_do_not_lose_each_other(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_readers_of_one_process_do_not_lose_each_other(full: Full) -> None:
+    record, out = full
     script = (
         "import sys; from pathlib import Path; from eval_pipeline.store.query import connect_read_only as connect\n"
         "path = Path(sys.argv[1]); c = connect(path); connect(path).close(); print('open', flush=True); input()\n"
@@ -259,12 +273,9 @@ def test_readers_of_one_process_do_not_lose_each_other(record: Record, out: Path
         assert theirs.communicate(b"\n")[0] == b"4.5\n"
 
 
-def test_a_reader_that_is_just_opening_is_waited_for(
-    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_that_is_just_opening_is_waited_for(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, out = full
     monkeypatch.setattr(sweeping, "_OPENING_S", 60.0)
-    filled(record)
-    publish(record, out, TRACKS)
     before = parts_of(out)
     put_partition(record, key_of("beta"), value=0.5)
     publish(record, out, TRACKS)
@@ -275,9 +286,8 @@ def test_a_reader_that_is_just_opening_is_waited_for(
     assert not before <= parts_of(out)
 
 
-def test_erasing_leaves_no_part_of_what_was_removed(record: Record, out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_erasing_leaves_no_part_of_what_was_removed(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, out = full
     reader = connect_read_only(out)
     remove_partition(record, key_of("beta"))
     publish(record, out, TRACKS, [key_of("beta")], erase=True)
@@ -394,14 +404,13 @@ def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(
     assert state(out) == before
 
 
-def test_a_moved_home_says_so_until_it_is_published(record: Record, out: Path, tmp_path: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_a_moved_home_says_so_until_it_is_published(full: Full, tmp_path: Path) -> None:
+    _, out = full
     before = state(out)
     there = tmp_path / "there"
     there.mkdir()
     for name in ("record", "catalog", "eval.duckdb", "eval.duckdb.lock"):
-        shutil.move(tmp_path / name, there / name)
+        shutil.move(out.parent / name, there / name)
     with pytest.raises(StoreError, match=r"was moved and still reads .*; run `eval-pipeline publish`"):
         connect_read_only(there / "eval.duckdb")
     done = publish(Record(there / "record"), there / "eval.duckdb", TRACKS)
@@ -409,11 +418,8 @@ def test_a_moved_home_says_so_until_it_is_published(record: Record, out: Path, t
     assert state(there / "eval.duckdb") == before
 
 
-def test_another_form_is_made_anew_and_leaves_nothing(
-    record: Record, out: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
+def test_another_form_is_made_anew_and_leaves_nothing(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, out = full
     before = state(out)
     monkeypatch.setenv("EVAL_STORE", "file")
     script = "import duckdb, sys; c = duckdb.connect(sys.argv[1], read_only=True); print('open', flush=True); input()"

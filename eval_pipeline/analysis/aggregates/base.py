@@ -13,7 +13,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.stages.attempts.spending import turns_not_asked
 from eval_pipeline.stages.score import scored_tables
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS
+from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -88,14 +88,17 @@ class Turns:
         return self.inputs.read(table, columns)
 
     @cached_property
-    def results(self) -> pa.Table:
+    def results(self) -> "pa.Table | ReadByColumn":
         """The table `turn_results`."""
-        return self.read(TURN_RESULTS)
+        return self._turns_table(TURN_RESULTS)
 
     @cached_property
-    def wide(self) -> pa.Table:
+    def wide(self) -> "pa.Table | ReadByColumn":
         """The table `<track>_turns`."""
-        return self.read(turns_table(self.track))
+        return self._turns_table(turns_table(self.track))
+
+    def _turns_table(self, table: Table) -> "pa.Table | ReadByColumn":
+        return self.read(table) if self.inputs.is_small else ReadByColumn(self, table)
 
     @cached_property
     def further(self) -> dict[str, pa.Table]:
@@ -140,10 +143,13 @@ class Turns:
 
     def floats(self, column: str) -> Floats:
         """Returns a column as floats, with NULL as NaN; from the shared columns or the track's own."""
-        if column not in self._floats:
-            table = self.results if column in self.results.column_names else self.wide
-            self._floats[column] = floats(table[column])
-        return self._floats[column]
+        if (known := self._floats.get(column)) is not None:
+            return known
+        table = self.results if column in self.results.column_names else self.wide
+        found = floats(table[column])
+        if self.inputs.is_small:
+            self._floats[column] = found
+        return found
 
     @cached_property
     def metric_failures(self) -> Mapping[str, set[tuple[str, int]]]:
@@ -152,6 +158,28 @@ class Turns:
         for row in self.read(METRIC_ERRORS, ["metric", "turn_id", "sample"]).to_pylist():
             failed.setdefault(row["metric"], set()).add((row["turn_id"], row["sample"]))
         return failed
+
+
+class ReadByColumn:
+    """A table with many rows, as `pyarrow.Table`, of which only the columns that are asked for are read, each time."""
+
+    def __init__(self, turns: Turns, table: Table) -> None:
+        self._turns, self._table = turns, table
+        self.column_names = arrow_schema(table).names
+        self.num_rows = int(turns.read(table, self.column_names[:1]).num_rows)
+
+    def __getitem__(self, column: str) -> pa.ChunkedArray:
+        return self._turns.read(self._table, [column])[column]
+
+    def select(self, columns: Sequence[str]) -> pa.Table:
+        """Returns some columns."""
+        return self._turns.read(self._table, columns)
+
+    def __getattr__(self, name: str) -> Any:
+        """Returns what else a table has; for this, all of it is read."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self._turns.read(self._table), name)
 
 
 class NoTurns(Turns):
@@ -205,10 +233,19 @@ def floats(column: pa.ChunkedArray) -> Floats:
 
 def codes(column: pa.ChunkedArray) -> Codes:
     """Converts a text column to integer codes, in order of first appearance."""
-    encoded = column.combine_chunks().dictionary_encode()
-    indices = encoded.indices if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks().indices
-    found: Codes = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    found, _ = texts_coded(column)
     return found
+
+
+def texts_coded(column: pa.ChunkedArray) -> tuple[Codes, list[str]]:
+    """Returns a code for each text of a column, in order of first appearance, and the text of each code.
+
+    NULL becomes the empty text.
+    """
+    encoded = column.fill_null("").combine_chunks().dictionary_encode()
+    whole = encoded if isinstance(encoded, pa.DictionaryArray) else encoded.combine_chunks()
+    found: Codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return found, whole.dictionary.to_pylist()
 
 
 def sums(values: Floats, groups: Codes) -> Floats:

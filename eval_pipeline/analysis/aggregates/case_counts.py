@@ -31,8 +31,8 @@ def case_counts(turns: Turns) -> CaseCounts:
     A case counts for the first cause that applies, in the order: wrong in the files, left out of the run's part of the
     suite, not asked for lack of budget, excluded by an override, without a verdict.
     """
-    scored = turns.results.filter(pc.is_valid(turns.results["correct"]))
-    done = set(scored["case_id"].to_pylist())
+    scored = turns.results.select(["case_id", "correct"])
+    done = set(scored.filter(pc.is_valid(scored["correct"]))["case_id"].unique().to_pylist())
     causes = [cause for cause in (*_in_files(turns), *_in_run(turns, done)) if cause.cases]
     return CaseCounts(len(done), len(done) + sum(cause.cases for cause in causes), tuple(causes))
 
@@ -47,8 +47,10 @@ def _in_files(turns: Turns) -> Iterator[Cause]:
 def _in_run(turns: Turns, done: set[str]) -> Iterator[Cause]:
     """Yields what is left out of this evaluation only; `done` are the cases with a scored turn."""
     asked = turns.read(GENERATIONS, ["case_id", "call_error"])
-    refused = set(asked.filter(pc.equal(asked["call_error"], CallErrorKind.BUDGET.value))["case_id"].to_pylist())
-    tried = set(asked["case_id"].to_pylist())
+    refused = set(
+        asked.filter(pc.equal(asked["call_error"], CallErrorKind.BUDGET.value))["case_id"].unique().to_pylist()
+    )
+    tried = set(asked["case_id"].unique().to_pylist())
     missing = [case for case in turns.read(CASES, ["case_id"])["case_id"].to_pylist() if case not in done]
     others = [case for case in missing if case in tried and case not in refused]
     excluded = {

@@ -23,7 +23,7 @@ def cost_rows(turns: Turns) -> list[Row]:
         "tokens_total": _whole(_total(tokens)),
         "usd_total": _total(usd),
         "successful_conversations": int(success.sum()),
-        "conversations": len(set(turns.conversations.tolist())),
+        "conversations": len(np.unique(turns.conversations)),
         "correct_turns": int(correct.sum()),
         "turns": len(turns),
     }

@@ -4,28 +4,34 @@ It also holds how many cases were left out and why (docs/reports.md#cases-left-o
 (docs/operations.md#configuration-or-model).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
 from eval_pipeline.analysis.aggregates.case_counts import READS, case_counts
-from eval_pipeline.core.coverage import Coverage, turns_reached
+from eval_pipeline.core.coverage import Coverage, Reached, turns_reached
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.stages.checks.plausible import answered_turns, suspicions
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import COVERAGE as TABLE
-from eval_pipeline.store.tables import RECOVERY_ATTEMPTS
+from eval_pipeline.store.tables import RECOVERY_ATTEMPTS, TURN_RESULTS
 
 
 def coverage_rows(turns: Turns) -> list[Row]:
     """Returns one row. Asked turns without a result are excluded by an override of the gold, and are not counted."""
     scored = turns.results["correct"]
-    places = set(zip(turns.results["turn_id"].to_pylist(), turns.results["sample"].to_pylist(), strict=True))
-    reached = turns_reached(tries_of(turns.read))
-    kept = [found for place, found in reached.items() if place in places or not found.asked]
-    planned = None if turns.planned is None else turns.planned - (len(reached) - len(kept))
-    counts = Coverage.of(kept, planned, len(scored) - scored.null_count).columns()
+    kept: Counter[Reached] = Counter()
+    excluded = 0
+    for part in turns.inputs.parts():
+        results = part.read_within(TURN_RESULTS, ["turn_id", "sample"])
+        places = set(zip(results["turn_id"].to_pylist(), results["sample"].to_pylist(), strict=True))
+        reached = turns_reached(tries_of(part.read_within))
+        own = Counter(found for place, found in reached.items() if place in places or not found.asked)
+        kept, excluded = kept + own, excluded + len(reached) - own.total()
+    planned = None if turns.planned is None else turns.planned - excluded
+    counts = Coverage.of(kept.elements(), planned, len(scored) - scored.null_count).columns()
     signs = suspicions(answered_turns(turns.results) or [])
     return [{**counts, **case_counts(turns).columns(), "implausible": json_text(signs) if signs else None}]
 

@@ -1,15 +1,17 @@
 """The aggregate `error_analysis`: what failed turns have in common."""
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
 from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
 from eval_pipeline.store.tables import ERRORS, GENERATIONS
+from eval_pipeline.workspace.places import places_of
 
 MOST_SHAPES = 50
 """Maximum number of message shapes, most frequent first."""
@@ -30,46 +32,73 @@ def message_shape(message: str) -> str:
 
 def error_rows(turns: Turns) -> list[Row]:
     """Counts failed turns by error class, failure mode, complexity, message shape and recovery."""
-    failed = turns.read(ERRORS, _COLUMNS).to_pylist()
-    rows = _counted("error_class", failed, lambda row: row["error_class"], by_class=False)
-    rows += _counted("failure_mode", failed, lambda row: row["failure_mode"], by_class=False)
-    rows += _counted("complexity", failed, lambda row: row["complexity"])
-    rows += _counted("message_shape", failed, lambda row: message_shape(row["error_message"]))[:MOST_SHAPES]
-    return rows + _counted("recovered", _first_failures(turns), lambda row: row["recovered"])
+    groups = (
+        Grouping("error_class", lambda row: row["error_class"], by_class=False),
+        Grouping("failure_mode", lambda row: row["failure_mode"], by_class=False),
+        Grouping("complexity", lambda row: row["complexity"]),
+        Grouping("message_shape", lambda row: message_shape(row["error_message"]), most=MOST_SHAPES),
+    )
+    for batch in turns.read(ERRORS, _COLUMNS).to_batches():
+        for row in batch.to_pylist():
+            for grouping in groups:
+                grouping.add(row)
+    recovered = Grouping("recovered", lambda row: row["recovered"])
+    for row in _first_failures(turns):
+        recovered.add(row)
+    return [row for grouping in (*groups, recovered) for row in grouping.rows()]
 
 
-def _first_failures(turns: Turns) -> list[Row]:
-    """Returns the turns whose first attempt did not run, with its error class and whether a later attempt ran."""
+def _first_failures(turns: Turns) -> Iterator[Row]:
+    """Yields the turns whose first attempt did not run, with its error class and whether a later attempt ran."""
     columns = ["turn_id", "sample", "outcome", "error_class", "error_message"]
-    generations = turns.read(GENERATIONS, columns)
-    final = turns.results.select(["turn_id", "sample", "outcome"])
-    ran = final.filter(pc.equal(final["outcome"], "ran"))
-    recovered = set(zip(ran["turn_id"].to_pylist(), ran["sample"].to_pylist(), strict=True))
-    return [
-        row | {"recovered": "recovered" if (row["turn_id"], row["sample"]) in recovered else "not recovered"}
-        for row in generations.filter(pc.equal(generations["outcome"], "failed")).to_pylist()
-    ]
+    generations, final = turns.read(GENERATIONS, columns), turns.results.select(["turn_id", "sample", "outcome"])
+    ran = _places(final.filter(pc.equal(final["outcome"], "ran")))
+    failed = generations.filter(pc.equal(generations["outcome"], "failed"))
+    recovered = pc.is_in(_places(failed), ran)
+    for batch in failed.append_column("recovered", recovered).to_batches():
+        for row in batch.to_pylist():
+            yield row | {"recovered": "recovered" if row["recovered"] else "not recovered"}
 
 
-def _counted(grouping: str, rows: Sequence[Row], group: Callable[[Row], Any], *, by_class: bool = True) -> list[Row]:
-    """Counts rows by a value (and by error class), most frequent first; rows without the value are left out."""
-    groups: defaultdict[tuple[str, str | None], list[Row]] = defaultdict(list)
-    for row in rows:
-        if (value := group(row)) is not None:
-            groups[str(value), row["error_class"] if by_class else None].append(row)
-    ordered = sorted(groups.items(), key=lambda item: (-len(item[1]), item[0][0], item[0][1] or ""))
-    return [
-        {
-            "grouping": grouping,
-            "value": value,
-            "error_class": error_class,
-            "turns": len(found),
-            "share": len(found) / len(rows),
-            "example_turn_id": found[0]["turn_id"],
-            "example_message": found[0]["error_message"],
-        }
-        for (value, error_class), found in ordered
-    ]
+def _places(rows: pa.Table) -> pa.Array:
+    return places_of(rows["turn_id"].combine_chunks(), rows["sample"].combine_chunks())
+
+
+class Grouping:
+    """Counts rows by a value (and by error class); of each group it keeps the first row only."""
+
+    def __init__(
+        self, name: str, value: Callable[[Row], Any], *, by_class: bool = True, most: int | None = None
+    ) -> None:
+        """Takes a function that returns the value of a row, None to leave it out; `most` limits the groups told."""
+        self._name, self._value, self._by_class, self._most = name, value, by_class, most
+        self._rows = 0
+        self._counts: Counter[tuple[str, str | None]] = Counter()
+        self._first: dict[tuple[str, str | None], Row] = {}
+
+    def add(self, row: Row) -> None:
+        """Counts a row."""
+        self._rows += 1
+        if (value := self._value(row)) is not None:
+            group = (str(value), row["error_class"] if self._by_class else None)
+            self._counts[group] += 1
+            self._first.setdefault(group, row)
+
+    def rows(self) -> list[Row]:
+        """Returns the groups as rows of the table, most frequent first."""
+        ordered = sorted(self._counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1] or ""))
+        return [
+            {
+                "grouping": self._name,
+                "value": value,
+                "error_class": error_class,
+                "turns": count,
+                "share": count / self._rows,
+                "example_turn_id": self._first[value, error_class]["turn_id"],
+                "example_message": self._first[value, error_class]["error_message"],
+            }
+            for (value, error_class), count in ordered[: self._most]
+        ]
 
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, NoTurns, Row, Turns, unweighted
+from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, NoTurns, Row, Turns, texts_coded, unweighted
 from eval_pipeline.analysis.aggregates.cost import successful_turns
 from eval_pipeline.analysis.draws.rows import drawn_row, look_rows
 from eval_pipeline.statistics import (
@@ -69,11 +69,13 @@ def statistics_rows(turns: Turns) -> list[Row]:
 
 
 def _rows(turns: Turns) -> list[Row]:
-    measures = list(_measures(turns))
-    rows = []
-    for split, value, mask in _splits(turns):
-        clusters = turns.clusters[mask]
-        rows += [_row(measure, split, value, clusters, mask) for measure in measures]
+    splits = [(split, value, mask, turns.clusters[mask]) for split, value, mask in _splits(turns)]
+    # One measure after the other, so that not all need be in memory.
+    by_measure = [
+        [_row(measure, split, value, clusters, mask) for split, value, mask, clusters in splits]
+        for measure in _measures(turns)
+    ]
+    rows = [row for of_split in zip(*by_measure, strict=True) for row in of_split]
     return rows + _conversation_rows(turns) + _track_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
 
 
@@ -99,10 +101,10 @@ def _measures(turns: Turns) -> Iterator[Measure]:
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
     """Yields every group of turns that gets its own figures: split, value and mask."""
     yield ALL, ALL, np.ones(len(turns), dtype=bool)
-    tags = turns.results["tags"].to_pylist()
-    held = {text: set(json.loads(text)) for text in set(tags)}
-    for tag in sorted(set().union(*held.values())):
-        yield "tag", tag, np.array([tag in held[text] for text in tags], dtype=bool)
+    tags, texts = texts_coded(turns.results["tags"])
+    held = [set(json.loads(text)) for text in texts]
+    for tag in sorted(set().union(*held)):
+        yield "tag", tag, np.isin(tags, [code for code, own in enumerate(held) if tag in own])
     for feature in turns.track.feature_columns:
         if feature.type == "BOOLEAN":
             values = turns.floats(feature.name)
@@ -115,9 +117,9 @@ def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
         values = turns.floats(column)
         for level in sorted(set(values[~np.isnan(values)].tolist())):
             yield split, str(int(level)), values == level
-    classes = np.array([text or "" for text in turns.results["error_class"].to_pylist()], dtype=object)
-    for error_class in sorted(set(classes) - {""}):
-        yield "error_class", error_class, classes == error_class
+    classes, names = texts_coded(turns.results["error_class"])
+    for error_class in sorted(set(names) - {""}):
+        yield "error_class", error_class, classes == names.index(error_class)
 
 
 def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int64], mask: Mask) -> Row:
@@ -183,7 +185,7 @@ def _latency_rows(turns: Turns) -> list[Row]:
     known = values[~np.isnan(values)]
     found = latency_quantiles(known)
     reason = "quantiles have no interval here" if len(known) else "no latency known"
-    clusters = len(set(turns.clusters.tolist()))
+    clusters = len(np.unique(turns.clusters))
     return [
         estimate_row(name, ALL, ALL, Estimate(len(known), clusters, value, None, None, None, "none", reason))
         for name, value in (("latency_ms_p50", found.p50), ("latency_ms_p95", found.p95))

@@ -1,6 +1,6 @@
 """Acknowledged losses: recorded with who acknowledged them and why."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 

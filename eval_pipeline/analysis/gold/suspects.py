@@ -9,7 +9,7 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluation
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
+from eval_pipeline.statistics.suspects import LEAST, AgreedAnswer, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS
 from eval_pipeline.tracks.abilities import doubts_of
@@ -48,8 +48,7 @@ def suspect_facts(inputs: Inputs) -> dict[str, Json]:
 def suspect_rows(inputs: Inputs) -> list[Row]:
     """Returns one row per turn and reason, most doubtful turns first."""
     gold = inputs.gold
-    cases = [gold.case(case) for case in inputs.cases]
-    rows = [*_contradicting(inputs, cases), *_outvoted(inputs, cases), *_failing_oracle(inputs, cases)]
+    rows = [*_contradicting(inputs), *_outvoted(inputs), *_failing_oracle(inputs)]
     by_turn: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
         by_turn[row["turn_id"]].append(row["score"])
@@ -64,17 +63,25 @@ def _latest(inputs: Inputs) -> list[Evaluated]:
     return [latest(found[name]) for name in sorted(found)]
 
 
-def _contradicting(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
-    for case in cases:
+def _cases(inputs: Inputs) -> Iterator[Case]:
+    gold = inputs.gold
+    return map(gold.case, inputs.each_case())
+
+
+def _contradicting(inputs: Inputs) -> Iterator[Row]:
+    for case in _cases(inputs):
         turns = {turn.id: turn for turn in case.turns}
         for doubt in doubts_of(inputs.track, case):
             said = {"reason": CONTRADICTION, "evidence": doubt.evidence, "score": doubt.score}
             yield _place(inputs, case, turns[doubt.turn_id]) | said | _NO_VOTES | {"simulated": None}
 
 
-def _outvoted(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
+def _outvoted(inputs: Inputs) -> Iterator[Row]:
     """Yields the turns on which model versions agree with each other against the gold."""
     chosen = voices(inputs, _latest(inputs))
+    if len(chosen) < LEAST:
+        return
+    cases = list(_cases(inputs))
     turns, conversations = turns_in_order(cases)
     answers = answers_of(inputs, chosen, turns)
     case_of = [case for case in cases for _ in case.turns]
@@ -99,13 +106,14 @@ def _sentence(agreed: AgreedAnswer, answers: Answers, chosen: Sequence[Evaluated
     )
 
 
-def _failing_oracle(inputs: Inputs, cases: Sequence[Case]) -> Iterator[Row]:
+def _failing_oracle(inputs: Inputs) -> Iterator[Row]:
     """Yields the turns whose gold answer fails the primary or a strict metric, if the gold was evaluated (oracle)."""
     track = inputs.track
     strict = [track.primary_metric, *(track.strict_metrics if isinstance(track, Audits) else ())]
-    places = {turn.id: (case, turn) for case in cases for turn in case.turns}
+    oracles = [found for found in _latest(inputs) if knows_gold(inputs, found)]
+    places = {turn.id: (case, turn) for case in _cases(inputs) for turn in case.turns} if oracles else {}
     failed: defaultdict[str, set[str]] = defaultdict(set)  # in any sample of any evaluation
-    for evaluated in (found for found in _latest(inputs) if knows_gold(inputs, found)):
+    for evaluated in oracles:
         key = RecordKey.of(evaluated.partition)
         wide = inputs.record.read(turns_table(track), key, ["turn_id", "question", "expected", *dict.fromkeys(strict)])
         for row in wide.to_pylist():

@@ -15,7 +15,7 @@ from eval_pipeline.asking.batches.table import COLUMNS, BatchRows, BatchTable, i
 from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.processes import is_alive, mark
+from eval_pipeline.core.processes import is_alive, worldwide_mark
 
 _ELSEWHERE = timedelta(hours=1)
 """After this time, a process on another machine, of which nothing is known, is taken for one that submits no more."""
@@ -87,7 +87,7 @@ class BatchIntents:
             left = [key for key in wanted if key not in taken]
             if not left:
                 return None
-            intent = Intent(intent_id, now, frozenset(left), None, this_process())
+            intent = Intent(intent_id, now, frozenset(left), None, worldwide_mark())
             row = (intent.id, *self._account, self._version, now.isoformat(), json_text(left))
             rows.put((*row, None, intent.owner, State.OPEN.value))
             return intent
@@ -99,7 +99,7 @@ class BatchIntents:
 
         Raises StoreError.
         """
-        if intent.owner == this_process():
+        if intent.owner == worldwide_mark():
             return True
         if self._lives(intent.owner, intent.created_at):
             return False
@@ -109,7 +109,7 @@ class BatchIntents:
             row = self._row(rows, intent.id)
             if row["owner"] != intent.owner or row["batch_id"] is not None:
                 return False
-            rows.put(tuple((row | {"owner": this_process()}).values()))
+            rows.put(tuple((row | {"owner": worldwide_mark()}).values()))
             return True
 
         return self._table.write(work, paying=True)
@@ -177,13 +177,9 @@ class BatchIntents:
 
     def _lives(self, owner: str, since: datetime) -> bool:
         """Whether the owner may still submit its batch."""
+        if (known := self._table.lives(owner)) is not None:
+            return known
         host, pid, started = owner.rsplit(" ", 2)
-        if host == socket.gethostname():
+        if host.split("@")[0] == socket.gethostname():
             return is_alive(int(pid), started)
-        known = self._table.lives(owner)
-        return datetime.now(UTC) - since < _ELSEWHERE if known is None else known
-
-
-def this_process() -> str:
-    """Returns the owner of the batches that this process submits: host, process id and its start."""
-    return f"{socket.gethostname()} {mark()}"
+        return datetime.now(UTC) - since < _ELSEWHERE

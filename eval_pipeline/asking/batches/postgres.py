@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.asking.batches.table import COLUMNS, BatchRow, BatchRows, batch_digest
+from eval_pipeline.core.processes import host, is_alive
 from eval_pipeline.database.leases import Lease, open_leases
 from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
@@ -69,6 +70,10 @@ class PostgresBatchTable:
         return self.session.run(write_once)
 
     def lives(self, owner: str) -> bool | None:
-        """Whether the lease of a process on another host is held. Raises StoreError."""
-        leases = open_leases()
-        return None if leases is None else leases.is_held(process_name(owner))
+        """Whether the lease of a process is held, or it runs on this host. Raises StoreError."""
+        leases, name = open_leases(), process_name(owner)
+        if leases is None:
+            return None
+        leases.free_of_dead(name)
+        where, pid, started = owner.rsplit(" ", 2)
+        return leases.is_held(name) or (where == host() and is_alive(int(pid), started))

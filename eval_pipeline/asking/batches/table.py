@@ -44,7 +44,7 @@ class BatchTable(Protocol):
         """
 
     def lives(self, owner: str) -> bool | None:
-        """Whether a process on another host is alive; None if that cannot be known."""
+        """Whether a process is alive, on whichever host; None if the table does not know."""
 
 
 def batch_digest(row: Sequence[Any]) -> str:

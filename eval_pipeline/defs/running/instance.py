@@ -10,7 +10,7 @@ from dagster._core.instance import InstanceRef
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.processes import is_alive, mark
+from eval_pipeline.core.processes import is_alive, mark, worldwide_mark
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
@@ -29,7 +29,7 @@ parent. The UI hides tags with this prefix.
 _LEASED = "leased"
 """Last word of the tag of a process that holds a lease in the database."""
 _SWEPT = ".dagster/eval_pipeline/swept"
-"""Tag of a run that another host has swept, with its own host until that has noticed."""
+"""Tag of a run that was swept, with the name of its host until the record of its home has heard of it."""
 _PROCESS_OF_0_1_0 = "eval_pipeline/process"
 
 STORAGE_SETTINGS = frozenset({"storage", "run_storage", "event_log_storage", "schedule_storage"})
@@ -109,9 +109,10 @@ def process_tag(run_id: str) -> str:
     With a database, this process holds a lease from now on, by which other hosts see that it is alive.
     """
     leases = database_leases()
-    if leases is not None:
-        leases.process()
-    return f"{run_id} {socket.gethostname()} {mark()}{'' if leases is None else f' {_LEASED}'}"
+    if leases is None:
+        return f"{run_id} {socket.gethostname()} {mark()}"
+    leases.process()
+    return f"{run_id} {worldwide_mark()} {_LEASED}"
 
 
 def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]:
@@ -132,7 +133,10 @@ def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]
 def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
     """Like `sweep`; also updates the runs in the home's record."""
     swept = sweep(instance)
-    fail_dead_runs(Workspace(home), {*swept, *_swept_elsewhere(instance)})
+    elsewhere = _swept_elsewhere(instance)
+    known = fail_dead_runs(Workspace(home), {*swept, *elsewhere})
+    for run_id in known & elsewhere:
+        instance.add_run_tags(run_id, {_SWEPT: "told"})
     return swept
 
 
@@ -147,8 +151,8 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
         tag = run.tags.get(PROCESS, run.tags.get(_PROCESS_OF_0_1_0, ""))
         run_id, host, pid, started, leased = (tag.split(" ") + [""] * 5)[:5]
         if run_id == run.run_id and _is_gone(host, pid, started, leased=bool(leased)):
-            if host != socket.gethostname():
-                instance.add_run_tags(run.run_id, {_SWEPT: host})
+            if leased:
+                instance.add_run_tags(run.run_id, {_SWEPT: host.split("@")[0]})
             instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)
@@ -156,20 +160,22 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
 
 
 def _is_gone(host: str, pid: str, started: str, *, leased: bool) -> bool:
-    if host == socket.gethostname():
-        return not is_alive(int(pid), started)
-    leases = database_leases() if leased else None
-    return leases is not None and leases.end_expired(process_name(f"{host} {pid} {started}"))
+    if not leased:
+        return host == socket.gethostname() and not is_alive(int(pid), started)
+    # Another host may have this one's name: what the database knows of the lease decides.
+    leases = database_leases()
+    if leases is None:
+        return False
+    name = process_name(f"{host} {pid} {started}")
+    leases.free_of_dead(name)
+    return leases.end_expired(name)
 
 
-def _swept_elsewhere(instance: dg.DagsterInstance) -> list[str]:
-    """Returns the runs of this host that another has swept, once: this home's record still has to hear of it."""
+def _swept_elsewhere(instance: dg.DagsterInstance) -> set[str]:
+    """Returns the runs of hosts with this one's name that were swept, and whose home's record has not heard of it."""
     if database_leases() is None:
-        return []
-    found = [run.run_id for run in instance.get_runs(dg.RunsFilter(tags={_SWEPT: socket.gethostname()}))]
-    for run_id in found:
-        instance.add_run_tags(run_id, {_SWEPT: "told"})
-    return found
+        return set()
+    return {run.run_id for run in instance.get_runs(dg.RunsFilter(tags={_SWEPT: socket.gethostname()}))}
 
 
 def _setting(kind: type, **config: str) -> dict[str, object]:

@@ -8,6 +8,7 @@ and a database that is restarted is waited for.
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 from dagster import EventLogEntry
@@ -56,6 +57,7 @@ class PostgresStorage(DagsterStorage, ConfigurableClass):
         for storage in storages:
             storage._engine.dispose()
             storage._engine = _engine(url, patience)
+            storage.optimize_for_webserver = partial(_for_webserver, storage, url, patience)
         log: Any = self._event_log_storage
         log.store_event = _again(log.store_event, patience)
         super().__init__()  # type: ignore[no-untyped-call]
@@ -117,12 +119,22 @@ def dagster_url(address: DatabaseAddress) -> str:
     return url.set(query=query).render_as_string(hide_password=False)
 
 
-def _engine(url: str, patience: "Patience") -> Engine:
-    engine = create_engine(
-        url, isolation_level="AUTOCOMMIT", pool_size=1, max_overflow=20, pool_recycle=3600, pool_pre_ping=True
-    )
+def _engine(url: str, patience: "Patience", max_overflow: int = 20, pool_recycle: int = 3600) -> Engine:
+    pool = {"pool_size": 1, "max_overflow": max_overflow, "pool_recycle": pool_recycle, "pool_pre_ping": True}
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", **pool)
     event.listen(engine, "do_connect", patience.connect)
     return engine
+
+
+def _for_webserver(
+    storage: Any, url: str, patience: "Patience", statement_timeout: int, pool_recycle: int, max_overflow: int
+) -> None:
+    """Bounds statements, in ms, as Dagster's own method does; its connections would not survive a restart."""
+    from dagster_postgres.utils import set_pg_statement_timeout
+
+    storage._engine.dispose()
+    storage._engine = _engine(url, patience, max_overflow, pool_recycle)
+    event.listen(storage._engine, "connect", lambda made, _: set_pg_statement_timeout(made, statement_timeout))
 
 
 class Patience:

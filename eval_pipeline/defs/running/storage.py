@@ -7,7 +7,6 @@ databases are created at the newest revision in one transaction. Files and table
 daemon open them with Dagster's own classes, even while a run writes.
 """
 
-import json
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -16,8 +15,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import dagster
-import sqlalchemy
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -34,7 +31,6 @@ from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspe
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import QueuePool
 
-from eval_pipeline.core.kept import kept
 from eval_pipeline.core.private import touch
 from eval_pipeline.store.durable import locked
 
@@ -42,8 +38,6 @@ INDEX_SHARD = "index"
 OPEN_RUNS = 4
 """Databases of single runs that are kept open: a command may do hundreds of runs, one after the other."""
 BUSY_SECONDS = 30
-_AROUND = frozenset({"BEGIN TRANSACTION;", "COMMIT;"})
-"""What a dump puts around the statements."""
 
 
 class ReusingEventLog(SqliteEventLogStorage):
@@ -189,8 +183,8 @@ def _prepare(engine: Engine, metadata: MetaData) -> bool:
             return False
         connection.execute(text("PRAGMA journal_mode=WAL"))
         connection.execute(text("BEGIN IMMEDIATE"))
-        for statement in _statements(metadata):
-            connection.exec_driver_sql(statement)
+        metadata.create_all(connection)
+        MigrationContext.configure(connection).stamp(_migrations(), "head")
         connection.commit()
     return True
 
@@ -198,26 +192,6 @@ def _prepare(engine: Engine, metadata: MetaData) -> bool:
 def _is_prepared(engine: Engine) -> bool:
     with engine.connect() as connection:
         return inspect(connection).has_table("alembic_version")
-
-
-@cache
-def _statements(metadata: MetaData) -> Sequence[str]:
-    """Returns the SQL that creates the tables and says that they are of the newest revision.
-
-    Compiling it and reading all migrations takes a tenth of a short run, so the SQL is kept.
-    """
-
-    def made() -> bytes:
-        engine = create_engine("sqlite://")
-        with engine.begin() as connection:
-            metadata.create_all(connection)
-            MigrationContext.configure(connection).stamp(_migrations(), "head")
-            database: Any = connection.connection.dbapi_connection
-            return json.dumps([sql for sql in database.iterdump() if sql not in _AROUND]).encode()
-
-    versions = [dagster.__version__, sqlalchemy.__version__, sqlite3.sqlite_version]
-    found: list[str] = json.loads(kept("dagster", [*sorted(metadata.tables), *versions], made))
-    return found
 
 
 @cache

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import dagster as dg
 import psutil
@@ -22,6 +23,7 @@ from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.core.supervision import end_left_behind, supervise
+from eval_pipeline.database.names import DAEMON
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
@@ -30,7 +32,11 @@ from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
 from eval_pipeline.defs.running.webserver import NO_TOKEN
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import token_of
+from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from eval_pipeline.database.leases import Lease, Leases
 
 _LOOK_S = 0.5
 _LOOKS_A_SWEEP = 20
@@ -38,6 +44,8 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 1.0, 30.0
 _CALM_S = 60.0
 """A child that ran for this long is restarted at once."""
 _MOST_RESTARTS = 6
+_LEASE_LOOK_S = 5.0
+"""How often a host without the daemon looks whether it may have it."""
 _STOP_S = 30.0
 
 _log = logging.getLogger(__name__)
@@ -89,6 +97,56 @@ class Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
+        self.process = None
+
+
+@dataclass
+class Daemon(Child):
+    """The daemon, of which hosts with one database have one: others take over when its host is gone.
+
+    Attributes:
+        leases: of this process; None without a database.
+        lease: held while the daemon runs.
+        refused: whether the last look found that another host has it.
+    """
+
+    leases: "Leases | None" = None
+    lease: "Lease | None" = None
+    refused: bool = False
+
+    def look(self, now: float) -> None:
+        """Also takes and gives up the lease."""
+        if self.leases is None:
+            super().look(now)
+        elif self.lease is not None and self.lease.lost:
+            _log.warning("another host runs the daemon by now; this one serves only the UI")
+            self.lease, self.due = None, now + _LEASE_LOOK_S
+            super().stop()
+        elif self.lease is not None:
+            super().look(now)
+        elif now >= self.due:
+            self.lease, self.due = self._taken(self.leases), now + _LEASE_LOOK_S
+            if self.lease is not None:
+                self.due = now
+                super().look(now)
+
+    def _taken(self, leases: "Leases") -> "Lease | None":
+        try:
+            lease = leases.take(DAEMON)
+        except StoreError as error:  # the database is away
+            _log.warning("it is not known whether another host runs the daemon (%s)", error)
+            return None
+        if lease is None and not self.refused:
+            _log.warning("another host with this database runs the daemon; this one serves only the UI")
+        self.refused = lease is None
+        return lease
+
+    def stop(self) -> None:
+        """Also lets another host have it."""
+        super().stop()
+        if self.leases is not None and self.lease is not None:
+            self.leases.release(self.lease)
+            self.lease = None
 
 
 def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
@@ -180,10 +238,10 @@ def end_idle_code_servers(parent: psutil.Process, serving: set[int]) -> None:
 
 
 def _children(workspace: Path, host: str, port: int) -> list[Child]:
-    room = __name__.rpartition(".")[0]
+    room, leases = __name__.rpartition(".")[0], database_leases()
     return [
         Child("webserver", [sys.executable, "-m", f"{room}.webserver", host, str(port), str(workspace)]),
-        Child("daemon", [sys.executable, "-m", f"{room}.daemon", "run", "--workspace", str(workspace)]),
+        Daemon("daemon", [sys.executable, "-m", f"{room}.daemon", "run", "--workspace", str(workspace)], leases=leases),
     ]
 
 

@@ -18,6 +18,10 @@ _START_S = 60.0
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
 
+class KilledError(SqlError):
+    """The child was ended by SIGKILL, which is not ours: by the system for want of memory, or by somebody else."""
+
+
 class SqlProcess:
     """One child process. It must not be used by several threads at once.
 
@@ -33,6 +37,7 @@ class SqlProcess:
             preload: modules to import before the memory is limited.
 
         Raises:
+            KilledError: it was killed while it started.
             RuntimeError: it does not start; the message contains its output.
         """
         self.served = 0
@@ -50,6 +55,8 @@ class SqlProcess:
             try:
                 self._receive(time.monotonic() + _START_S)
             except (TimeoutError, EOFError) as error:
+                if isinstance(error, EOFError) and self._process.wait() == -signal.SIGKILL:
+                    raise self._died() from error
                 self.kill()
                 log.seek(0)
                 said = log.read().decode(errors="replace").strip().splitlines()
@@ -75,8 +82,9 @@ class SqlProcess:
             seconds: time after which the child is killed.
 
         Raises:
-            SqlError: raised by the task; `timeout_error` if it was killed, `memory_error` if it died from lack of
+            SqlError: raised by the task; `timeout_error` if it took too long, `memory_error` if it died from lack of
                 memory.
+            KilledError: somebody else killed the child.
             UnreachableError: the task needs a server that does not answer.
             SqlFaultError: an error in the task's code.
         """
@@ -125,12 +133,11 @@ class SqlProcess:
         raise SqlFaultError(f"a fault while running SQL: {fault}")
 
     def _died(self) -> SqlError:
-        self._process.wait()
-        code = self._process.returncode
+        code = self._process.wait()
         self.kill()
         if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
             why = f"the query ended its process (signal {-code}), as happens without memory"
-            return SqlError(ErrorClass.MEMORY, why)
+            return (KilledError if code == -signal.SIGKILL else SqlError)(ErrorClass.MEMORY, why)
         return SqlError(ErrorClass.OTHER, f"the query ended its process (exit code {code})")
 
     def _receive(self, deadline: float) -> Any:

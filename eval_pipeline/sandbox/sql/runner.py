@@ -5,6 +5,7 @@ import atexit
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import lru_cache
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -14,7 +15,7 @@ from eval_pipeline.core.processors import processors
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
-from eval_pipeline.sandbox.sql.process import SqlProcess
+from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
 from eval_pipeline.sandbox.sql.rows import SqlRows
 
 T = TypeVar("T")
@@ -24,6 +25,8 @@ _GRACE_S = 1.0
 _GRACE_ON_SERVER_S = 15.0
 """The same where a session on a server may have to be opened first, with pauses between the tries."""
 _MOST_TASKS = 2_000
+_TRIES = 3
+"""Children that somebody else may kill before a task, or their start, has failed."""
 _TASKS = "eval_pipeline.sandbox.sql.tasks"
 _ENGINES = ("duckdb", "eval_pipeline.sandbox.sql.tasks")
 
@@ -48,14 +51,17 @@ class SqlProcesses:
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
         """Returns the result of a task in any child, without counting the time spent waiting for one.
 
+        A task whose child is killed is done again: a query that is to blame for it gets the next ones killed, too.
         See `SqlProcess.call`.
+
+        Raises:
+            RuntimeError: no child can be started.
         """
         with self._places:
-            process = self._take()
-            try:
-                return process.call(task, arguments, seconds)
-            finally:
-                self._give_back(process)
+            for _ in range(_TRIES - 1):
+                with suppress(KilledError):
+                    return self._called(task, arguments, seconds)
+            return self._called(task, arguments, seconds)
 
     def close(self) -> None:
         """Ends the idle children."""
@@ -64,15 +70,29 @@ class SqlProcesses:
         for process in idle:
             process.kill()
 
+    def _called(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+        process = self._take()
+        try:
+            return process.call(task, arguments, seconds)
+        finally:
+            self._give_back(process)
+
     def _take(self) -> SqlProcess:
         while True:
             with self._lock:
                 process = self._idle.pop() if self._idle else None
             if process is None:
-                return SqlProcess(self._limits, self._preload)
+                return self._started()
             if process.alive:
                 return process
             process.kill()
+
+    def _started(self) -> SqlProcess:
+        """Starts a child. No task is to blame if it is killed before it has one."""
+        for _ in range(_TRIES):
+            with suppress(KilledError):
+                return SqlProcess(self._limits, self._preload)
+        raise RuntimeError("the process for SQL is killed whenever it starts, as happens without memory")
 
     def _give_back(self, process: SqlProcess) -> None:
         if process.alive and process.served < _MOST_TASKS:

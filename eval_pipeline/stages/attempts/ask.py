@@ -144,7 +144,7 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
         track: the suite's track.
         suite: name of the suite.
         question: the attempt to be made.
-        prefix_uses: as counted by the function of that name.
+        prefix_uses: as counted by the function of that name; cases that were not counted have one use.
         code: as in `TurnGold`.
     """
     case, turn, before = question.case, question.turn, question.before
@@ -163,7 +163,7 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
         prompt=question.prompt,
         gold=TurnGold(track, case, turn, code),
         task=TurnTask(track, case, turn, question.history, failed),
-        prefix_uses=prefix_uses[case.id],
+        prefix_uses=prefix_uses.get(case.id, 1),
         track=track.name,
         complexity=track.gold_complexity(turn),
         failed_with=error_class,

@@ -5,7 +5,7 @@ Their responses are part of the evaluation. The rest is asked only after they tu
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from random import Random
 
@@ -47,17 +47,19 @@ class Said(Enum):
     BAD = "it looks like the configuration"
 
 
-def draw(units: Sequence[Unit], suite: str, version: ModelVersion) -> frozenset[int]:
+def draw(units: Iterable[Unit], suite: str, version: ModelVersion) -> frozenset[int]:
     """Draws the units to ask first (by index): whole conversations at random, the same ones each time.
 
     Returns an empty set if the evaluation is not much larger than the canary would be.
     """
-    if sum(len(unit.turns) for unit in units) < FEWEST:
-        return frozenset()
-    places: dict[str, list[int]] = {}
+    places: dict[str, dict[int, int]] = {}  # case → index of a unit → its turns
+    planned = 0
     for place, unit in enumerate(units):
+        planned += len(unit.turns)
         if unit.sample == 0:
-            places.setdefault(unit.case.id, []).append(place)
+            places.setdefault(unit.case.id, {})[place] = len(unit.turns)
+    if planned < FEWEST:
+        return frozenset()
     order = sorted(places)
     Random(json_hash([suite, version.name, version.samples_per_turn, order])).shuffle(order)
     wanted = TURNS_BEFORE_BATCHES if version.batch else TURNS
@@ -67,7 +69,7 @@ def draw(units: Sequence[Unit], suite: str, version: ModelVersion) -> frozenset[
         if turns >= wanted:
             break
         drawn += places[case]
-        turns += sum(len(units[place].turns) for place in places[case])
+        turns += sum(places[case].values())
     return frozenset(drawn)
 
 
@@ -98,11 +100,12 @@ def judge(seen: Sequence[Seen], expected: int, gold: Sequence[str]) -> Said:
 class Canary:
     """Watches the attempts of a canary and holds back the other units until its result is known."""
 
-    def __init__(self, track: Track, units: Sequence[Unit], places: frozenset[int]) -> None:
+    def __init__(self, track: Track, units: Iterable[Unit], places: frozenset[int]) -> None:
         """Starts with nothing asked; without `places`, everything may be asked at once."""
+        drawn = [unit for place, unit in enumerate(units) if place in places] if places else []
         self.places = places
         self._track = track
-        self._turns: list[Turn] = [turn for place in sorted(places) for turn in units[place].turns]
+        self._turns: list[Turn] = [turn for unit in drawn for turn in unit.turns]
         self._gold = [track.expected_text(turn) for turn in self._turns]
         self._expected = len(self._turns)
         self._seen: list[Seen] = []

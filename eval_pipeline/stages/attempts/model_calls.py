@@ -13,7 +13,7 @@ from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.limits import shared_limit
-from eval_pipeline.core.model import CallFailure, Case, Json
+from eval_pipeline.core.model import CALL_ERROR, CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
 from eval_pipeline.providers.registry import create, provider_class, traits_of
@@ -61,7 +61,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
     Args:
         inputs: the evaluation; its budget limits the calls.
         provider: the provider to ask. If nobody may be asked, only the journal and in-process providers answer.
-        calls: the planned calls as (case, number of calls).
+        calls: the planned calls as (case, number of calls); not read for in-process providers, which cache nothing.
     """
     version, track = inputs.version, inputs.track
     limit = shared_limit(version)
@@ -78,7 +78,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
             caller = kind(provider, journal, version, inputs.run.epoch, limit=limit, budget=budget, batches=batches)
             caller.counters = inputs.counts
             damage = inputs.workspace.fingerprints.of(*damage_code(track)).code
-            uses = prefix_uses(track, calls)
+            uses = {} if isinstance(provider, Immediate) else prefix_uses(track, calls)
             try:
                 failed = {} if asks else failed_calls(inputs)
                 yield Asker(
@@ -107,7 +107,8 @@ def singly(asker: Asker) -> Asker:
 def failed_calls(inputs: Inputs) -> dict[FailedCall, CallFailure]:
     """Returns the recorded calls without a response, with their failures."""
     tables = [table for table in (GENERATIONS, RECOVERY_ATTEMPTS) if inputs.header(table)]
-    made = (attempt for table in tables for _, attempt in load_attempts(inputs, table))
+    loaded = (load_attempts(part, table, CALL_ERROR) for part in inputs.parts() for table in tables)
+    made = (attempt for attempts in loaded for _, attempt in attempts)
     return {(a.turn_id, a.sample, a.number, a.prompt_hash): a.call_failure for a in made if a.call_failure}
 
 

@@ -5,7 +5,6 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.ids import json_text, parse_json
@@ -163,17 +162,18 @@ def attempted_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
 
 def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
     """Like `attempted_turns`, but with the gold as published by the suite, and including excluded turns."""
-    found: dict[tuple[str, int], Made] = {}
-    for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        for row, attempt in load_attempts(inputs, table):
-            found.setdefault((attempt.turn_id, attempt.sample), []).append((row, attempt))
-    samples = range(1 + max((sample for _, sample in found), default=0))
-    for case in inputs.cases:
-        for turn in case.turns:
-            for sample in samples:
-                made = found.get((turn.id, sample))
-                if made and not _not_asked(made[0][1]):
-                    yield case, turn, sample, made
+    for part in inputs.parts():
+        found: dict[tuple[str, int], Made] = {}
+        for table in (GENERATIONS, RECOVERY_ATTEMPTS):
+            for row, attempt in load_attempts(part, table):
+                found.setdefault((attempt.turn_id, attempt.sample), []).append((row, attempt))
+        samples = range(1 + max((sample for _, sample in found), default=0))
+        for case in part.cases:
+            for turn in case.turns:
+                for sample in samples:
+                    made = found.get((turn.id, sample))
+                    if made and not _not_asked(made[0][1]):
+                        yield case, turn, sample, made
 
 
 def agreeing(track: Track, accepted: Sequence[tuple[Case, Turn]], made: Made) -> tuple[Case, Turn]:
@@ -191,19 +191,18 @@ def _not_asked(attempt: Attempt) -> bool:
     return attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
 
 
-def load_attempts(inputs: Inputs, table: Table) -> Made:
-    """Returns the attempts in one table of the partition."""
+def load_attempts(inputs: Inputs, table: Table, outcome: str | None = None) -> Made:
+    """Returns the attempts in one table of the partition.
 
-    def read() -> Made:
-        return [(spent_of(row), attempt_from_row(inputs.track, row)) for row in _rows_of(inputs, table)]
+    If only those with a certain outcome are needed, others are left out where that saves time.
+    """
+
+    def read(outcome: str | None = None) -> Made:
+        groups = inputs.rows_within(table, READ)
+        if outcome is not None:
+            groups = (group.filter(pc.equal(group["outcome"], outcome)) for group in groups)
+        return [(spent_of(row), attempt_from_row(inputs.track, row)) for group in groups for row in group.to_pylist()]
 
     if inputs.within is not None:
-        return read()
+        return read(outcome)
     return inputs.remembered((table,), read)
-
-
-def _rows_of(inputs: Inputs, table: Table) -> Iterator[dict[str, Any]]:
-    """Yields the rows of all cases, or of those of a shard, one row group in memory at a time."""
-    wanted = None if inputs.within is None else pa.array([case.id for case in inputs.cases], pa.string())
-    for group in inputs.record.row_groups(table, inputs.key(table), READ):
-        yield from (group if wanted is None else group.filter(pc.is_in(group["case_id"], wanted))).to_pylist()

@@ -21,11 +21,16 @@ class AttemptSink:
     """Writes attempts in the order in which they are added.
 
     Attributes:
-        made: all attempts as `load_attempts` would return them; complete after `flush`.
+        made: all attempts as `load_attempts` would return them, complete after `flush`; None if they are not kept.
     """
 
-    def __init__(self, inputs: Inputs, outputs: Outputs, tables: Sequence[Table], simulated: bool) -> None:
-        """Takes the tables of attempts, of prompts and, if validations are kept (one row per turn), of validations."""
+    def __init__(
+        self, inputs: Inputs, outputs: Outputs, tables: Sequence[Table], simulated: bool, *, keeps: bool
+    ) -> None:
+        """Takes the tables of attempts, of prompts and, if validations are kept (one row per turn), of validations.
+
+        With `keeps`, the attempts are kept for the next stages.
+        """
         attempts, prompts, *validation = tables
         self._track, self._version, self._simulated = inputs.track, inputs.version, simulated
         self._day = inputs.place.eval_date.isoformat()
@@ -33,7 +38,7 @@ class AttemptSink:
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
         self._validation = outputs.rows(validation[0]) if validation else None
         self._seen: set[str] = set()
-        self.made: Made = []
+        self.made: Made | None = [] if keeps else None
 
     def add(self, case: Case, turn: Turn, asked: Asked) -> None:
         """Adds an attempt."""
@@ -57,6 +62,8 @@ class AttemptSink:
     def _attempt_columns(self, placed: Sequence[Placed]) -> Values:
         same = {"identity_hash": self._version.identity_hash(), "simulated": self._simulated}
         columns = attempt_columns(self._track, placed) | {name: [value] * len(placed) for name, value in same.items()}
+        if self.made is None:
+            return columns
         spent = (dict(zip(SPENT, values, strict=True)) for values in zip(*(columns[n] for n in SPENT), strict=True))
         self.made += zip(spent, (one.attempt for one in placed), strict=True)
         return columns
@@ -64,6 +71,24 @@ class AttemptSink:
     def flush(self) -> None:
         """Writes the remaining attempts."""
         self._attempts.flush()
+
+
+class Ordered:
+    """Passes results on to a sink in the order of their units, whatever the order in which they arrive."""
+
+    def __init__(self, sink: AttemptSink) -> None:
+        self._sink = sink
+        self._arrived: dict[int, tuple[Case, Sequence[tuple[Turn, Asked]]]] = {}
+        self._next = 0
+
+    def put(self, place: int, case: Case, results: Sequence[tuple[Turn, Asked]]) -> None:
+        """Takes the results of the unit with that index."""
+        self._arrived[place] = (case, results)
+        while self._next in self._arrived:
+            ready, made = self._arrived.pop(self._next)
+            for turn, asked in made:
+                self._sink.add(ready, turn, asked)
+            self._next += 1
 
 
 def _validation_row(case: Case, turn: Turn, asked: Asked) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Caches the check of a suite's gold, which takes long and depends only on the cases and the code."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model import Case
 from eval_pipeline.core.sealed import read_sealed, write_sealed
-from eval_pipeline.stages.checks.verdicts import ENDS_CHECKED, Verdict, check_ends
+from eval_pipeline.stages.checks.verdicts import ENDS_CHECKED, Verdict, check_ends, drawn_places
 from eval_pipeline.stages.code import ends_code
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES
@@ -26,12 +28,22 @@ def ends_of_suite(inputs: Inputs) -> Verdict:
     made_from = json_hash([hashes, ENDS_CHECKED, code])
     if (known := _known(place, made_from)) is not None:
         return known
-    cases, label = [gold.case(case) for case in inputs.cases], inputs.label("checking the gold")
+    turns, label = inputs.read(CASES, ["turns"])["turns"].to_pylist(), inputs.label("checking the gold")
+    cases = [gold.case(case) for case in _drawn(inputs, drawn_places(turns, ENDS_CHECKED))]
     excluded = [turn for turn in gold.actions if gold.is_excluded(turn)]
-    found = check_ends(track, cases, ENDS_CHECKED, inputs.progress, label, excluded)
+    found = check_ends(track, cases, None, inputs.progress, label, excluded, sum(turns))
     if found.passed:
         _keep(place, made_from, found)
     return found
+
+
+def _drawn(inputs: Inputs, places: Sequence[int]) -> list[Case]:
+    """Returns the cases at these places, in this order."""
+    if inputs.is_small:
+        return [inputs.cases[place] for place in places]
+    ids = inputs.case_ids.take(places).to_pylist()
+    found = {case.id: case for part in inputs.parts() for case in part.cases_with(ids)}
+    return [found[name] for name in ids]
 
 
 def _known(place: Path, made_from: str) -> Verdict | None:

@@ -50,7 +50,7 @@ class Answered:
 
 def answered_turns(results: pa.Table) -> list[Answered] | None:
     """Returns the rows of `turn_results` with an answer and a gold; None if the answers are a stand-in's."""
-    if bool(pc.any(results["simulated"]).as_py()):
+    if _any(results):
         return None
     rows = results.select(_COLUMNS).filter(pc.and_(pc.is_valid(results["answer"]), pc.is_valid(results["expected"])))
     return [
@@ -61,9 +61,15 @@ def answered_turns(results: pa.Table) -> list[Answered] | None:
     ]
 
 
+def _any(results: pa.Table) -> bool:
+    """Whether an answer is a stand-in's."""
+    return bool(pc.any(results["simulated"]).as_py())
+
+
 def check_plausible(inputs: Inputs) -> Verdict:
     """Checks that answers fit their questions in unit and order; a failure is a warning."""
-    answered = answered_turns(inputs.read(TURN_RESULTS, [*_COLUMNS, "simulated"]))
+    simulated = inputs.read(TURN_RESULTS, ["simulated"])
+    answered = answered_turns(inputs.read(TURN_RESULTS, [*_COLUMNS, "simulated"])) if not _any(simulated) else None
     if answered is None:
         return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
     found = suspicions(answered)

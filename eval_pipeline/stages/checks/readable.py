@@ -1,6 +1,8 @@
 """Checks that the answers of an evaluation could be read; otherwise its accuracy is meaningless."""
 
+from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 
 import pyarrow.compute as pc
 
@@ -43,9 +45,12 @@ class Readability:
 
 def readability(inputs: Inputs) -> Readability:
     """Computes the readability of an evaluation from the record."""
-    reached = turns_reached(tries_of(inputs.read)).values()
+    by_part = (turns_reached(tries_of(part.read_within)).values() for part in inputs.parts())
+    reached = Counter(chain.from_iterable(by_part))
     simulated = bool(pc.any(inputs.read(GENERATIONS, ["simulated"])["simulated"]).as_py())
-    return Readability(sum(turn.asked for turn in reached), sum(turn.readable for turn in reached), simulated)
+    asked = sum(count for turn, count in reached.items() if turn.asked)
+    readable = sum(count for turn, count in reached.items() if turn.readable)
+    return Readability(asked, readable, simulated)
 
 
 def check_readable(inputs: Inputs) -> Verdict:

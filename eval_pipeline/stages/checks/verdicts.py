@@ -2,11 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from random import Random
 
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Attempt, Case, Json, Response, Turn
@@ -20,7 +21,8 @@ from eval_pipeline.tracks.abilities import executor_of, gather_all
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.planned import planned_cases
+from eval_pipeline.workspace.places import places_of, without
+from eval_pipeline.workspace.planned import planned_turn_ids
 from eval_pipeline.workspace.progress import SILENT, counted
 from eval_pipeline.workspace.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Progress
@@ -64,7 +66,7 @@ def check_gold(inputs: Inputs) -> Verdict:
     broken = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
     wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
     known = {*decided, *(row["turn_id"] for row in broken)}
-    doubts = contradictions(inputs.track, [gold.case(case) for case in inputs.cases], known)
+    doubts = contradictions(inputs.track, map(gold.case, inputs.each_case()), known)
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
     facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
     return Verdict(
@@ -72,7 +74,7 @@ def check_gold(inputs: Inputs) -> Verdict:
     )
 
 
-def contradictions(track: Track, cases: Sequence[Case], decided: Collection[str]) -> list[str]:
+def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]) -> list[str]:
     """Returns a sentence for each turn whose gold contradicts itself, except those that people have decided on."""
     if not isinstance(track, Audits):
         return []
@@ -99,19 +101,28 @@ def check_ends(
     progress: Progress = SILENT,
     label: str = "",
     excluded: Collection[str] = (),
+    drawn_from: int = 0,
 ) -> Verdict:
     """Checks that gold answers score 1.0 and empty answers 0.0, through parsing, execution and metrics.
 
     Turns with invalid gold and those `excluded` are left out. If a suite has more than `most` turns, whole cases are
-    drawn at random, always the same ones. `progress` is told of cases, under the label.
+    drawn at random, always the same ones; if the cases are drawn already, `drawn_from` is the suite's number of turns.
+    `progress` is told of cases, under the label.
     """
-    turns = sum(len(case.turns) for case in cases)
-    drawn = list(cases)
-    if most is not None and turns > most:
-        Random(0).shuffle(drawn)
-        ends = accumulate(len(case.turns) for case in drawn)
-        drawn = [case for case, end in zip(drawn, ends, strict=True) if end <= most]
-    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), turns, set(excluded)))
+    turns = [len(case.turns) for case in cases]
+    drawn = [cases[place] for place in drawn_places(turns, most)]
+    whole = drawn_from or sum(turns)
+    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), whole, set(excluded)))
+
+
+def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
+    """Returns the places of cases, given the number of turns of each: all, or some with at most so many turns."""
+    places = list(range(len(turns)))
+    if most is None or sum(turns) <= most:
+        return places
+    Random(0).shuffle(places)
+    ends = accumulate(turns[place] for place in places)
+    return [place for place, end in zip(places, ends, strict=True) if end <= most]
 
 
 async def _check_ends(track: Track, cases: Iterable[Case], whole: int, left_out: set[str]) -> Verdict:
@@ -161,22 +172,28 @@ def check_every_turn_once(inputs: Inputs) -> Verdict:
     """Checks that every planned turn and sample has exactly one result; without a known plan, every asked turn."""
     if inputs.place.model_version not in inputs.workspace.model_versions:
         return check_generations_scored(inputs)
-    cases = planned_cases(inputs.workspace, inputs.place)
-    samples = range(inputs.version.samples_per_turn)
-    return _scored_once(inputs, {(turn.id, sample) for case in cases for turn in case.turns for sample in samples})
+    turns, samples = planned_turn_ids(inputs.workspace, inputs.place), inputs.version.samples_per_turn
+    planned = [places_of(turns, pa.repeat(sample, len(turns))) for sample in range(samples)]
+    return _scored_once(inputs, pa.concat_arrays(planned))
 
 
 def check_generations_scored(inputs: Inputs) -> Verdict:
     """Checks that every asked turn and sample has exactly one result; works without suite and model version files."""
-    return _scored_once(inputs, set(_places(inputs, GENERATIONS)))
+    return _scored_once(inputs, _places(inputs, GENERATIONS).unique())
 
 
-def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
+def _scored_once(inputs: Inputs, planned: pa.Array) -> Verdict:
+    """Compares the planned places with those that have a result, without an object for each of them."""
     not_asked = turns_not_asked(inputs)
-    scored = Counter(_places(inputs, TURN_RESULTS))
-    missing = sorted(planned - not_asked - scored.keys() - _excluded(inputs, planned))
-    extra = sorted(scored.keys() - (planned - not_asked))
-    twice = sorted(place for place, count in scored.items() if count > 1)
+    refused = places_of(
+        pa.array([turn for turn, _ in not_asked], pa.string()),
+        pa.array([sample for _, sample in not_asked], pa.int64()),
+    )
+    counted = pc.value_counts(_places(inputs, TURN_RESULTS))
+    scored, times = counted.field("values"), counted.field("counts")
+    asked = without(planned, refused)
+    missing = _unexcluded(inputs, _told(without(asked, scored)))
+    extra, twice = _told(without(scored, asked)), _told(scored.filter(pc.greater(times, 1)))
     facts = {"planned": len(planned), "missing": len(missing), "unplanned": len(extra), "twice": len(twice)}
     facts["not_asked"] = len(not_asked)
     if not (missing or extra or twice):
@@ -190,24 +207,29 @@ def _scored_once(inputs: Inputs, planned: set[Place]) -> Verdict:
     return Verdict(False, text, facts | {"examples": examples})
 
 
-def _excluded(inputs: Inputs, planned: set[Place]) -> set[Place]:
-    """Returns the planned places that are excluded.
+def _told(places: pa.Array) -> list[Place]:
+    """Returns places as turn id and sample, sorted."""
+    parted = (place.rpartition(" ") for place in places.to_pylist())
+    return sorted((turn, int(sample)) for turn, _, sample in parted)
 
-    If scoring used another edition of the gold, returns all of them, because the excluded ones are unknown.
+
+def _unexcluded(inputs: Inputs, missing: list[Place]) -> list[Place]:
+    """Returns the places that are not excluded.
+
+    If scoring used another edition of the gold, returns none of them, because the excluded ones are unknown.
     """
     scored, current = inputs.header(TURN_RESULTS), inputs.header(GOLD_OVERRIDES)
     by = scored.made_from.get(GOLD_OVERRIDES.name) if scored else None
     if by is None:  # scored before overrides existed
-        return set()
+        return missing
     if current is None or by != current.content_hash:
-        return set(planned)
-    gold = inputs.gold
-    return {place for place in planned if gold.is_excluded(place[0])}
+        return []
+    return [place for place in missing if not inputs.gold.is_excluded(place[0])]
 
 
-def _places(inputs: Inputs, table: Table) -> Iterator[Place]:
+def _places(inputs: Inputs, table: Table) -> pa.Array:
     found = inputs.read(table, ["turn_id", "sample"])
-    return zip(found["turn_id"].to_pylist(), found["sample"].to_pylist(), strict=True)
+    return places_of(found["turn_id"].combine_chunks(), found["sample"].combine_chunks())
 
 
 def has_safety_verdicts(track: Track) -> bool:

@@ -1,7 +1,7 @@
 """The record as objects of a bucket."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -48,16 +48,23 @@ class MirroredRecord(Record):
         with self._named():
             return super().header(table, key)
 
-    def row_groups(self, table: Table, key: RecordKey, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:  # noqa: D102
+    def row_groups(  # noqa: D102
+        self,
+        table: Table,
+        key: RecordKey,
+        columns: Sequence[str] | None = None,
+        chosen: Collection[int] | None = None,
+    ) -> Iterator[pa.Table]:
         with self._named():
-            groups = super().row_groups(table, key, columns)
+            groups = super().row_groups(table, key, columns, chosen)
             try:
-                first = next(groups)
+                first = next(groups, None)
             except DamagedFileError:  # perhaps only the copy
                 self._mirror.update(self.path(table, key), anew=True)
-                groups = super().row_groups(table, key, columns)
-                first = next(groups)
-            yield first
+                groups = super().row_groups(table, key, columns, chosen)
+                first = next(groups, None)
+            if first is not None:
+                yield first
             yield from groups
 
     def verify(self, table: Table, key: RecordKey) -> Header:  # noqa: D102

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -153,13 +153,15 @@ def verify(path: Path, header: Header) -> None:
     _VERIFIED.add(state)
 
 
-def row_groups(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
-    """Yields the file's row groups one at a time; an empty file yields one empty table."""
+def row_groups(
+    path: Path, columns: Sequence[str] | None = None, chosen: Collection[int] | None = None
+) -> Iterator[pa.Table]:
+    """Yields the file's row groups one at a time, or those `chosen` by number; an empty file yields an empty table."""
     try:
         with pq.ParquetFile(path) as file:
             if not file.num_row_groups:
                 yield file.schema_arrow.empty_table().select(columns or file.schema_arrow.names)
-            for index in range(file.num_row_groups):
+            for index in range(file.num_row_groups) if chosen is None else chosen:
                 yield file.read_row_group(index, columns=columns, use_threads=False)
     except (OSError, pa.ArrowException) as error:
         raise damaged(path, error) from error

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval_pipeline.variants.inside.building import Recipe, Tables, build
+from eval_pipeline.variants.inside.building import Recipe, Tables, build, changed_columns
 from eval_pipeline.variants.inside.choosing import Rng, by_conditions, by_group, by_values, narrowed, partners
 from eval_pipeline.variants.inside.facts import Facts, Hints, read_facts
 from eval_pipeline.variants.inside.sketch import Sketch
@@ -16,13 +16,12 @@ _FACTORS = (3, 7)
 _VALUES = "named values"
 
 
-def derive(tables: Tables, hints: Hints) -> list[dict[str, Any]]:
-    """Returns variants of tables, each `{"kind": name, "tables": recipes by table}`; determined by the hints."""
+def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Tables]]:
+    """Yields variants of tables, each `{"kind": name, "tables": recipes by table}`, with the tables.
+
+    They are determined by the hints.
+    """
     facts = read_facts(tables, hints)
-    return [*_derived(tables, facts, hints)]
-
-
-def _derived(tables: Tables, facts: list[Facts], hints: Hints) -> Iterator[dict[str, Any]]:
     several = len(facts) > 1
     for number, (kind, rows, group_first, change) in enumerate(KINDS):
         if kind == "unmatched keys" and not several:
@@ -33,17 +32,20 @@ def _derived(tables: Tables, facts: list[Facts], hints: Hints) -> Iterator[dict[
             continue
         change(sketches, hints, rng)
         recipes = {sketch.facts.name: sketch.recipe(rng) for sketch in sketches}
-        if _possible(tables, recipes):
-            yield {"kind": kind, "tables": recipes}
+        built = _built(tables, recipes)
+        if built is not None:
+            yield {"kind": kind, "tables": recipes}, built
 
 
-def _possible(tables: Tables, recipes: dict[str, Recipe]) -> bool:
-    """Returns whether the tables can be built and keep their dtypes."""
+def _built(tables: Tables, recipes: dict[str, Recipe]) -> Tables | None:
+    """Returns the tables; None if they cannot be built or do not keep their dtypes."""
     try:
         built = build(tables, recipes)
     except Exception:
-        return False
-    return all((frame.dtypes == tables[name].dtypes).all() for name, frame in built.items())
+        return None
+    changed = [(name, column) for name, recipe in recipes.items() for column in changed_columns(recipe)]
+    kept = all(built[name][column].dtype == tables[name][column].dtype for name, column in changed)
+    return built if kept else None
 
 
 def _chosen(facts: list[Facts], hints: Hints, count: int, group_first: bool, rng: Rng) -> list[Sketch]:

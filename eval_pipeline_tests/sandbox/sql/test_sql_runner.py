@@ -5,6 +5,7 @@ import hashlib
 import os
 import signal
 import sqlite3
+import threading
 import time
 from datetime import date, datetime, timedelta
 from decimal import Decimal
@@ -144,6 +145,44 @@ def test_a_child_that_dies_is_told_and_replaced(databases):
             processes.call("os:abort", (), 5.0)
         assert died.value.error_class is ErrorClass.MEMORY
         assert processes.call("os:getpid", (), 5.0) > 0
+    finally:
+        processes.close()
+
+
+def children() -> list[psutil.Process]:
+    return [one for one in psutil.Process().children() if one.status() != "zombie"]
+
+
+@pytest.mark.parametrize("at_work", [True, False], ids=["at work", "starting"])
+def test_a_task_whose_child_is_killed_from_outside_is_done_again(at_work):
+    processes = SqlProcesses(SqlLimits(), most=1)
+    before, killed = {one.pid for one in children()}, list[int]()
+
+    def kill() -> None:
+        while not (found := [one for one in children() if one.pid not in before]):
+            time.sleep(0.001)
+        found[0].kill()
+        killed.append(found[0].pid)
+
+    try:
+        if at_work:
+            before.discard(processes.call("os:getpid", (), 5.0))
+        thread = threading.Timer(0.3 if at_work else 0.0, kill)
+        thread.start()
+        assert processes.call("time:sleep", (0.6,), 20.0) is None
+        thread.join()
+        assert killed and processes.call("os:getpid", (), 5.0) not in killed
+    finally:
+        processes.close()
+
+
+def test_a_task_that_gets_every_child_killed_is_done_three_times_at_most(tmp_path):
+    processes = SqlProcesses(SqlLimits(), most=1)
+    try:
+        with pytest.raises(Exception, match="signal 9") as died:
+            processes.call("os:system", (f"mkdir {tmp_path}/$PPID; kill -9 $PPID",), 5.0)
+        assert died.value.error_class is ErrorClass.MEMORY
+        assert len(list(tmp_path.iterdir())) == 3
     finally:
         processes.close()
 

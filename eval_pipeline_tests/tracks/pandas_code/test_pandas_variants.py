@@ -127,6 +127,15 @@ def test_where_the_result_depends_on_the_order_of_rows_or_on_ties_there_is_no_ri
     assert all(row[0]["value"] is False for row in outcomes_on(top, [one.tables for one in found], [ties]))
 
 
+@pytest.mark.parametrize("code", ['df["amount"].diff().abs().sum()', 'int((df["shop"] != df["shop"].shift()).sum())'])
+def test_what_is_the_same_in_the_opposite_order_only_is_found_to_depend_on_the_order(
+    tables: PandasShared, code: str
+) -> None:
+    gold = _case(tables, f"result = {code}").turns[0].gold
+    assert len(candidates_of(gold)) > 8
+    assert len(variants_of(gold)) <= 3  # a single row, and what is the same by chance
+
+
 def test_another_way_to_break_ties_is_right_although_it_differs_on_tables_with_ties(tables: PandasShared) -> None:
     case = _case(tables, 'result = df.nlargest(3, "amount")[["order_id", "amount"]]')
     gold = case.turns[0].gold

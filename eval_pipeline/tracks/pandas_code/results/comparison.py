@@ -74,6 +74,9 @@ class Aligned:
     extra: Sequence[ResultColumn]
 
 
+_Aligned = tuple[list[Pair], list[ResultColumn], list[ResultColumn]]
+
+
 def align(got: ResultTable, wanted: ResultTable) -> Aligned:
     """Returns which columns of two results correspond to each other."""
     return Aligned(*_aligned(got, wanted))
@@ -102,26 +105,45 @@ def compare(
         ValueError: the expected result is not in the sandbox's form. A generated result that is not counts as
             different.
     """
+    why, (pairs, missing, extra) = _compared(generated, expected, order_keys if ordered else None)
+    given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
+    asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
+    matched = sum(_matches(pair) for pair in pairs)
+    return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
+
+
+def are_equal(generated: Any, expected: Any, *, ordered: bool = False, order_keys: Sequence[str] = ()) -> bool:
+    """Returns `compare(...).equal`, but does not count what matches.
+
+    Raises:
+        ValueError: as `compare` does.
+    """
+    return not _compared(generated, expected, order_keys if ordered else None)[0]
+
+
+def _compared(generated: Any, expected: Any, order_keys: Sequence[str] | None) -> tuple[str, _Aligned]:
+    """Returns why two results differ, empty if they do not, and their columns; no columns if they have none to compare.
+
+    Args:
+        generated: as for `compare`.
+        expected: as for `compare`.
+        order_keys: None if the order of rows does not matter.
+    """
     wanted = read_result(expected)
     try:
         got = read_result(generated)
     except ValueError as error:
-        return ResultComparison(False, 0.0, 0.0, str(error))
+        return str(error), ([], [], [])
     if FIGURE in (got.kind, wanted.kind):
         if [column.name for column in got.columns] != [column.name for column in wanted.columns]:
-            return ResultComparison(False, 0.0, 0.0, f"expected a {wanted.kind}, got a {got.kind}")
-        (got, wanted), ordered = comparable_figures(got, wanted), False
-    pairs, missing, extra = _aligned(got, wanted)
-    given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
-    asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
-    matched = sum(_matches(pair) for pair in pairs)
-    why = _difference(got, wanted, pairs, missing, extra) or _row_difference(
-        pairs, order_keys if ordered and not wanted.unordered else None
-    )
-    return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
+            return f"expected a {wanted.kind}, got a {got.kind}", ([], [], [])
+        (got, wanted), order_keys = comparable_figures(got, wanted), None
+    columns = _aligned(got, wanted)
+    why = _difference(got, wanted, *columns) or _row_difference(columns[0], None if wanted.unordered else order_keys)
+    return why, columns
 
 
-def _aligned(got: ResultTable, wanted: ResultTable) -> tuple[list[Pair], list[ResultColumn], list[ResultColumn]]:
+def _aligned(got: ResultTable, wanted: ResultTable) -> _Aligned:
     """Returns pairs of columns, expected columns that are missing, and generated columns that are not expected."""
     if "frame" in (got.kind, wanted.kind) and got.kind != wanted.kind:
         got, wanted = _as_row_of(got, wanted), _as_row_of(wanted, got)

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
-from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, told_result
+from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, same, told_result
 from eval_pipeline.tracks.pandas_code.robust.variants import (
     Variant,
     is_determined,
@@ -22,6 +23,8 @@ from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.mutants import Mutant
 from eval_pipeline.variants.snippets import examine_snippet
 
+_SHUFFLED = 3
+"""Variants on which the reference code is run with the rows in random order too, not only in the opposite one."""
 _Results = list[Json]
 
 
@@ -98,8 +101,8 @@ def _examined(gold: PandasGold) -> tuple[list[bool], list[_Results]]:
     if not found:
         known = known_candidates(gold)
         return [bool(one["determined"]) for one in known], [[None] * len(known) for _ in codes]
-    decides, columns = found
-    return decides, columns
+    decides, results, columns = found
+    return decides, [[results[place] for place in column] for column in columns]
 
 
 def _examine(gold: PandasGold) -> list[Json] | None:
@@ -108,33 +111,50 @@ def _examine(gold: PandasGold) -> list[Json] | None:
     Where a mutant takes too long, or uses too much, the mutants are run apart, a few at a time.
 
     Returns:
-        Both; None if the sandbox could not find it out, which is no fault of the code and not kept.
+        Whether the candidates are determined, the different results of mutants, and for each mutant which of these it
+        has on each candidate. None if the sandbox could not find it out, which is no fault of the code and not kept.
     """
     codes = [mutant.code for mutant in turn_mutants(gold)]
     both = _run(gold, codes, None)
     if both is not None:
-        return [*both]
-    alone = _run(gold, [], OWN_CODE_S)
-    if alone is None:
+        decides, columns = both
+    elif (alone := _run(gold, [], OWN_CODE_S)) is not None:
+        decides, columns = alone[0], results_of(gold, codes, [one.tables for one in _candidates(gold)])
+    else:
         return None
-    return [alone[0], results_of(gold, codes, [one.tables for one in _candidates(gold)])]
+    places: dict[str, int] = {}
+    kept = [[places.setdefault(json_text(result), len(places)) for result in column] for column in columns]
+    return [decides, [*map(parse_json, places)], kept]
 
 
 def _run(gold: PandasGold, mutants: Sequence[str], wall_s: float | None) -> tuple[list[bool], list[_Results]] | None:
     """Returns what `_examined` says; None if the sandbox could not find it out."""
     candidates = known_candidates(gold)
     unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
+    # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
+    found = _checked(gold, mutants, unknown, unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown, wall_s)
+    if found is not None and found[2]:
+        found = _checked(gold, mutants, unknown, unknown, wall_s)
+    return None if found is None else found[:2]
+
+
+def _checked(
+    gold: PandasGold, mutants: Sequence[str], unknown: Sequence[int], shuffled: Sequence[int], wall_s: float | None
+) -> tuple[list[bool], list[_Results], bool] | None:
+    """Returns the same, and whether some of the shuffled candidates, but not all candidates, turned out to differ."""
+    candidates = known_candidates(gold)
     names, recipes = [*gold.context.paths], [one["tables"] for one in candidates]
-    text = examine_snippet(names, recipes, tie_breaking(gold), unknown, mutants)
+    text = examine_snippet(names, recipes, tie_breaking(gold), mutants, unknown, shuffled)
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
     if isinstance(found, SnippetFailed):
         return None
-    otherwise, given = ([_results(row) for row in listed(part)] for part in listed(found.result["value"]))
-    decides = [bool(one["determined"]) for one in candidates]
-    for place, others in zip(unknown, otherwise, strict=True):
-        decides[place] = is_determined(gold, candidates[place]["expected"], others)
-    return decides, [[row[place] for row in given] for place in range(len(mutants))]
-
-
-def _results(row: Json) -> _Results:
-    return [told_result(one) for one in listed(row)]
+    told, *parts = listed(found.result["value"])
+    results = [told_result(one) for one in listed(told)]
+    orders, ties, given = ([[results[place] for place in listed(row)] for row in listed(part)] for part in parts)
+    decides, differs = [bool(one["determined"]) for one in candidates], False
+    for place, others, tied in zip(unknown, orders, ties, strict=True):
+        first = candidates[place]["expected"]
+        decides[place] = is_determined(gold, first, others, tied)
+        differs |= not all(same(gold, one, first) for one in others[1:])
+    columns = [[row[place] for row in given] for place in range(len(mutants))]
+    return decides, columns, differs and len(shuffled) < len(unknown)

@@ -46,18 +46,16 @@ def explained(gold: PandasGold, behaviour: Behaviour) -> Explanation:
     if all(behaviour.right):
         return Explanation(1.0, 1.0)
     expected = [one.expected for one in variants_of(gold)]
-    mutants = [one for one in mutants_on_variants(gold) if _tells(gold, one, expected)]
+    compared = _Compared(gold)
+    mutants = [one for one in mutants_on_variants(gold) if compared.tells(one, expected)]
     count = max(1, requirement_count(turn_mutants(gold)))
-    exact = [one for one in mutants if _is_same(gold, behaviour.results, one.results)]
+    exact = [one for one in mutants if compared.are_same(behaviour.results, one.results)]
     if exact:
         # What is dropped is the plainer explanation of what several mutants do.
         told = sorted(exact, key=lambda one: not one.mutant.dropped)
         return _result(1.0, told, count, exact=True)
-    agreement = _beyond_chance(_agreeing(gold, behaviour.results, expected), expected)
-    near = [
-        (_beyond_chance(_agreeing(gold, behaviour.results, one.results), one.results), -place, one)
-        for place, one in enumerate(mutants)
-    ]
+    agreement = compared.beyond_chance(behaviour.results, expected)
+    near = [(compared.beyond_chance(behaviour.results, one.results), -place, one) for place, one in enumerate(mutants)]
     best = max(near, default=None, key=lambda found: found[:2])
     if best is None or agreement >= best[0] * (1 - 1 / count):
         return Explanation(agreement, agreement)
@@ -75,28 +73,38 @@ def _result(agreement: float, found: Sequence[Gives], count: int, *, exact: bool
     return Explanation(understood, covered, tuple(one.mutant.words for one in told), kinds, exact)
 
 
-def _tells(gold: PandasGold, one: Gives, expected: Sequence[Json]) -> bool:
-    """Whether a mutant has several results and differs from the reference code: a constant explains nothing."""
-    return len(set(map(json_text, one.results))) > 1 and not _is_same(gold, one.results, expected)
+class _Compared:
+    """Compares results of a turn, each pair once: most mutants have the same results on most variants."""
 
+    def __init__(self, gold: PandasGold) -> None:
+        self._gold = gold
+        self._pairs: dict[tuple[int, int], bool] = {}
+        self._texts: dict[int, str] = {}
 
-def _is_same(gold: PandasGold, results: Sequence[Json], others: Sequence[Json]) -> bool:
-    return all(_alike(gold, one, other) for one, other in zip(results, others, strict=True))
+    def tells(self, one: Gives, expected: Sequence[Json]) -> bool:
+        """Whether a mutant has several results and differs from the reference code: a constant explains nothing."""
+        return len(set(map(self._text, one.results))) > 1 and not self.are_same(one.results, expected)
 
+    def are_same(self, results: Sequence[Json], others: Sequence[Json]) -> bool:
+        """Whether results are equal on each variant."""
+        return all(self._alike(one, other) for one, other in zip(results, others, strict=True))
 
-def _agreeing(gold: PandasGold, results: Sequence[Json], others: Sequence[Json]) -> float:
-    """Returns the share of variants with equal results; a missing result equals nothing."""
-    pairs = zip(results, others, strict=True)
-    return sum(one is not None and _alike(gold, one, other) for one, other in pairs) / len(results)
+    def beyond_chance(self, results: Sequence[Json], others: Sequence[Json]) -> float:
+        """Returns how far the agreement exceeds that of code which always returns the most frequent of the others."""
+        pairs = zip(results, others, strict=True)
+        agreement = sum(one is not None and self._alike(one, other) for one, other in pairs) / len(results)
+        chance = Counter(map(self._text, others)).most_common(1)[0][1] / len(others)
+        return max(0.0, (agreement - chance) / (1 - chance)) if chance < 1 else 0.0
 
+    def _alike(self, one: Json, other: Json) -> bool:
+        if one is None or other is None:
+            return one is other
+        pair = id(one), id(other)  # all of them live longer than this
+        if pair not in self._pairs:
+            self._pairs[pair] = self._text(one) == self._text(other) or same(self._gold, one, other)
+        return self._pairs[pair]
 
-def _alike(gold: PandasGold, one: Json, other: Json) -> bool:
-    if one is None or other is None:
-        return one is other
-    return one == other or same(gold, one, other)
-
-
-def _beyond_chance(agreement: float, results: Sequence[Json]) -> float:
-    """Returns how far the agreement exceeds that of code which always returns the most frequent result."""
-    chance = Counter(map(json_text, results)).most_common(1)[0][1] / len(results)
-    return max(0.0, (agreement - chance) / (1 - chance)) if chance < 1 else 0.0
+    def _text(self, result: Json) -> str:
+        if id(result) not in self._texts:
+            self._texts[id(result)] = json_text(result)
+        return self._texts[id(result)]

@@ -20,8 +20,8 @@ from eval_pipeline.variants.snippets import derive_snippet
 from eval_pipeline.variants.ties import other_ties
 
 _ORDERS = 2
-"""Outcomes of the reference code itself, with its rows in other orders, before those of code that breaks ties."""
-VERSION = 5
+"""Outcomes of the reference code with its rows in other orders, before those of code that breaks ties."""
+VERSION = 7
 """Raised when the same code on the same tables comes to give other variants."""
 
 
@@ -90,23 +90,38 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     variants_text, told = listed(found.result["value"])
     rows = [[told_result(one) for one in listed(row)] for row in listed(told)]
     return [
-        {**variant, "expected": first, "determined": is_determined(gold, first, others) if others else None}
+        {**variant, "expected": first, "determined": _determined(gold, first, others) if others else None}
         for variant, (first, *others) in zip(parse_json(variants_text), rows, strict=True)
         if first is not None and not _is_empty(first)
     ]
 
 
-def tie_breaking(gold: PandasGold) -> list[str]:
+def tie_breaking(gold: PandasGold) -> tuple[str, ...]:
     """Returns the reference code, and code that means the same but breaks ties in another way."""
     assert gold.code is not None
-    return [gold.code, *other_ties(gold.code)]
+    return _tie_breaking(gold.code)
 
 
-def is_determined(gold: PandasGold, first: Json, others: Sequence[Json]) -> bool:
-    """Whether the result of the reference code does not depend on the order of rows and ties."""
+@lru_cache(maxsize=64)
+def _tie_breaking(code: str) -> tuple[str, ...]:
+    return code, *other_ties(code)
+
+
+def _determined(gold: PandasGold, first: Json, others: Sequence[Json]) -> bool:
+    return is_determined(gold, first, others[:_ORDERS], others[_ORDERS:])
+
+
+def is_determined(gold: PandasGold, first: Json, orders: Sequence[Json], ties: Sequence[Json]) -> bool:
+    """Whether the result of the reference code does not depend on the order of rows and ties.
+
+    Args:
+        gold: the turn's gold.
+        first: the result.
+        orders: the results with the rows in other orders.
+        ties: the results of code that breaks ties in other ways.
+    """
     # Code that breaks ties in another way is made by rule, and may fail where the reference code does not.
-    otherwise = [one for one in others[_ORDERS:] if one is not None]
-    return all(same(gold, one, first) for one in [*others[:_ORDERS], *otherwise])
+    return all(same(gold, one, first) for one in [*orders, *(one for one in ties if one is not None)])
 
 
 def _is_empty(result: Json) -> bool:

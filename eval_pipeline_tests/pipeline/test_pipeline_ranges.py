@@ -1,0 +1,96 @@
+"""An evaluation whose cases are read by ranges is, byte for byte, the one that was held in memory as a whole."""
+
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+import yaml
+
+from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Case
+from eval_pipeline.workspace import ranges
+from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.support import Lab, case
+
+RANGE = 12
+"""Turns in a range."""
+CASES = 30
+PROGRAMS = (("add(50, 7)", 57.0), ("divide(57, 50)", 1.14), ("subtract(50, 8), divide(#0, 50)", 0.84))
+RATES = {"execution_error": 0.35, "sign_error": 0.3}
+OVERRIDES = [
+    {"turn": "c3#0", "action": "excluded", "who": "a reviewer", "why": "the document lacks it"},
+    {
+        "turn": "c20#0",
+        "action": "corrected",
+        "who": "a reviewer",
+        "why": "added",
+        "gold": {"program": "50", "answer": 50},
+    },
+]
+
+
+def filled(lab: Lab, history: str) -> None:
+    """A suite of many ranges; some of its answers do not run, some are wrong, some of the gold is overridden."""
+    cases = [case(f"c{number}", *PROGRAMS[: 1 + number % 3], tags=["odd"] * (number % 2)) for number in range(CASES)]
+    (lab.suite(cases=cases) / "gold_overrides.yaml").write_text(yaml.safe_dump(OVERRIDES))
+    lab.versions(
+        {
+            "name": "weak",
+            "provider": "simulated",
+            "samples_per_turn": 2,
+            "history": history,
+            "options": {"rates": RATES},
+        }
+    )
+
+
+def made(lab: Lab) -> dict[str, Any]:
+    """Runs all stages; returns the content hash of each table, and what each check says."""
+    inputs = lab.inputs(version="weak")
+    found: dict[str, Any] = {}
+    for stage in chain_of(inputs.track):
+        if stage.deliver is None:
+            run_stage(stage, inputs)
+            for table in stage.writes:
+                header = inputs.header(table)
+                assert header is not None
+                found[table.name] = header.content_hash
+            found |= {check.name: check.verdict(inputs) for check in stage.checks}
+    return found
+
+
+@pytest.mark.parametrize("history", ["gold", "own"])
+def test_ranges_give_the_same_record(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: str) -> None:
+    filled(lab, history)
+    whole = made(lab)
+    assert lab.inputs(version="weak").header(chain_table("recovery_attempts", lab)).rows > RANGE
+    monkeypatch.setattr(ranges, "HELD_TURNS", 0)
+    monkeypatch.setattr(ranges, "RANGE_TURNS", RANGE)
+    other = Lab(Home(tmp_path / "by ranges", lab.home.data))
+    largest = watched(monkeypatch)
+    assert made(other) == whole
+    assert 0 < max(largest) < 2 * RANGE  # whole cases of up to three turns
+
+
+def chain_table(stage: str, lab: Lab) -> Any:
+    return next(one for one in chain_of(lab.inputs(version="weak").track) if one.name == stage).writes[0]
+
+
+def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Lets no stage read all cases at once; returns a list of how many turns were read together."""
+    seen: list[int] = []
+    real = Workspace.cases_within
+
+    def counted(workspace: Workspace, *given: Any) -> tuple[Case, ...]:
+        found = real(workspace, *given)
+        seen.append(sum(len(case.turns) for case in found))
+        return found
+
+    def refused(*_: object) -> NoReturn:
+        raise AssertionError("all cases of a large suite were read at once")
+
+    monkeypatch.setattr(Workspace, "cases_within", counted)
+    monkeypatch.setattr(Workspace, "cases", refused)
+    return seen

@@ -1,0 +1,161 @@
+"""Codes that share their steps: they have the results that each has alone, and what they share is computed once."""
+
+from unittest.mock import Mock
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline.variants.inside import sharing
+from eval_pipeline.variants.inside.building import Tables, shuffled, turned
+from eval_pipeline.variants.inside.running import outcome
+from eval_pipeline.variants.inside.sharing import Codes, Shared, content
+from eval_pipeline.variants.mutants import Known, mutants_of
+from eval_pipeline.variants.steps import split
+
+PER_AREA = """\
+big = orders[(orders["amount"] > 12) & orders["kind"].isin(["web", "phone"])]
+merged = big.merge(shops, on="shop", how="left")
+totals = merged.assign(net=merged["amount"] * (1 - merged["rate"].fillna(0))).groupby("area")["net"].sum()
+result = totals.reset_index().sort_values("net", ascending=False).head(3)
+"""
+BY_YEAR = """\
+paid = pd.to_datetime(orders["paid_on"])
+late = orders.loc[paid.dt.year == 2024, ["shop", "amount"]]
+result = late.groupby("shop").agg(total=("amount", "sum"), largest=("amount", "max"))
+"""
+WORDS = """\
+areas = {shop: area for shop, area in [("north", 1), ("south", 2)]}
+parts = orders["kind"].str.split("o").str[0].map(lambda text: text.upper() if text else "none")
+result = [int((parts == "PH").sum()), round(float(orders["amount"].mean()), 2), areas["north"], -orders["amount"].max()]
+"""
+SPLIT = (PER_AREA, BY_YEAR, WORDS)
+WHOLE = (
+    'nothing = orders.sort_values("amount", inplace=True)\nresult = int(orders["amount"].iloc[0] * 10)',
+    'orders["amount"] = orders["amount"] * 2\nresult = orders["amount"].sum()',
+    'kinds = orders.pop("kind")\nresult = kinds.nunique() + orders.shape[1]',
+    'orders.columns = ["a", "b", "c", "d"]\nresult = orders["c"].sum()',
+    'total = 0\nfor value in orders["amount"].dropna():\n    total += value\nresult = total',
+    "def large(table):\n    return table[table.amount > 12]\nresult = large(orders)",
+    'result = orders.sample(5)["amount"].sum()',
+    'least = 12\nresult = orders.query("amount > @least").shape[0]',
+    'names = ["shop"]\nresult = orders[[*names]].drop_duplicates().shape[0]',
+    'result = [*map(len, orders["shop"].unique())]',
+    'pairs = zip(orders["shop"], orders["kind"])\nresult = len(list(pairs)) + len(list(pairs))',
+    'options = {"ascending": False}\nresult = orders.sort_values("amount", **options).iloc[0]["shop"]',
+    'texts = []\nresult = [texts.append(text) for text in orders["shop"]] and len(texts)',
+    "areas = shops.area.to_numpy(copy=True)\nmore = np.add(areas, 1, out=areas)\nresult = areas.sum()",
+    "pd = orders\nresult = len(pd)",
+    "orders = orders.head(3)",
+)
+
+
+@pytest.fixture
+def tables() -> Tables:
+    rng = np.random.default_rng(3)
+    amounts = np.where(rng.random(60) < 0.1, np.nan, rng.integers(0, 40, 60))
+    orders = {"shop": rng.choice(["north", "south", "east"], 60), "kind": rng.choice(["web", "phone", "post"], 60)}
+    days = pd.Series(pd.date_range("2023-11-01", periods=60).strftime("%Y-%m-%d"))
+    shops = pd.DataFrame({"shop": ["north", "south", "west"], "area": [10, 20, 10], "rate": [0.5, None, 0.1]})
+    return {"orders": pd.DataFrame({**orders, "amount": amounts, "paid_on": days}), "shops": shops}
+
+
+def _mutants(code: str, tables: Tables) -> list[str]:
+    dtypes = {name: {str(column): str(dtype) for column, dtype in one.dtypes.items()} for name, one in tables.items()}
+    return [code, *(one.code for one in mutants_of(code, Known(dtypes, {"kind": ("web", "phone")})))]
+
+
+def _codes(codes: list[str], tables: Tables) -> Codes:
+    return Codes(split(codes, [*tables]).told())
+
+
+def _alone(code: str, tables: Tables) -> bytes:
+    return encode(outcome(compile(code, "<snippet>", "exec"), tables))
+
+
+def test_codes_that_share_steps_have_the_results_that_each_has_alone(
+    tables: Tables, capsys: pytest.CaptureFixture[str]
+) -> None:
+    texts = [text for code in SPLIT for text in _mutants(code, tables)] + [*WHOLE]
+    codes = _codes(texts, tables)
+    assert len(texts) > 40
+    for some in (tables, turned(tables), shuffled(tables, 1), {name: one.head(1) for name, one in tables.items()}):
+        before = {name: one.copy() for name, one in some.items()}
+        shared = Shared(codes, some)
+        with capsys.disabled():
+            assert [encode(shared.outcome(place)) for place in range(len(texts))] == [
+                _alone(text, some) for text in texts
+            ]
+        for name, one in some.items():
+            pd.testing.assert_frame_equal(one, before[name])
+
+
+@pytest.mark.parametrize("code", SPLIT)
+def test_reference_code_and_its_mutants_are_split(code: str, tables: Tables) -> None:
+    assert not [one for one in split(_mutants(code, tables), [*tables]).codes if isinstance(one, str)]
+
+
+@pytest.mark.parametrize("code", WHOLE)
+def test_code_of_which_it_is_not_known_that_it_can_be_shared_stays_whole(code: str, tables: Tables) -> None:
+    assert split([PER_AREA, code], [*tables]).codes[1] == code
+
+
+def test_what_codes_have_in_common_is_computed_once(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = _mutants(PER_AREA, tables)
+    codes = _codes(texts, tables)
+    merge = Mock(side_effect=pd.DataFrame.merge)
+    monkeypatch.setattr(pd.DataFrame, "merge", lambda *given, **more: merge(*given, **more))
+    shared = Shared(codes, tables)
+    assert all(shared.outcome(place)[0] == "ran" for place in range(3))
+    for place in range(3, len(texts)):
+        shared.outcome(place)
+    ways = {tuple(text.splitlines()[:2]) for text in texts}  # in which the tables come to be joined
+    assert 1 < merge.call_count < len(ways) < len(texts)  # some filters keep the same rows
+
+
+def test_a_filter_that_keeps_the_same_rows_is_followed_by_nothing_new(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = 'kept = orders[orders["amount"] > 12.5]\nresult = kept.groupby("shop")["amount"].sum()'
+    codes = _codes([code, code.replace("> 12.5", ">= 12.5"), code.replace("> 12.5", "< 12.5")], tables)
+    shared = Shared(codes, tables)
+    first, same, other = (shared.outcome(place) for place in range(3))
+    assert same is first
+    assert other is not first
+    assert encode(other) != encode(first)
+
+
+def test_a_step_that_fails_fails_all_codes_that_need_it_and_no_others(tables: Tables) -> None:
+    code = 'known = orders["nothing"]\nresult = known.sum()'
+    others = [code.replace("sum", "max"), 'unused = orders["nothing"]\nresult = 1', "result = len(orders)"]
+    shared = Shared(_codes([code, *others], tables), tables)
+    assert [shared.outcome(place) for place in range(4)] == [["failed", "KeyError"]] * 3 + [["ran", 60]]
+
+
+SERIES = pd.Series([1.0, 2.0, None], name="a")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SERIES.rename("b"),
+        SERIES.set_axis([0, 1, 3]),
+        SERIES.set_axis([0, 1, 2]),
+        SERIES.rename_axis("row"),
+        SERIES.astype("float32"),
+        SERIES.fillna(0),
+        SERIES.to_frame(),
+        SERIES.iloc[::-1].reset_index(drop=True),
+        pd.Series([0.0, 2.0, None], name="a"),
+    ],
+)
+def test_values_that_code_can_distinguish_are_not_taken_for_each_other(other: object) -> None:
+    assert content(SERIES.copy()) == content(SERIES)
+    assert content(other) != content(SERIES)
+
+
+@pytest.mark.parametrize(("one", "other"), [(1, 1.0), (1, True), (0.0, -0.0), ("1", 1), (np.int64(1), 1), (None, None)])
+def test_numbers_and_texts_are_the_same_only_with_their_type(one: object, other: object) -> None:
+    assert content(one) != content(other)
+    assert sharing.content(7) == content(7)
