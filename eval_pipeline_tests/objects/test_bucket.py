@@ -110,7 +110,6 @@ def test_addresses() -> None:
     [
         ("s3://b/p", {}, "needs EVAL_DATABASE_URL"),
         ("s3://b/p", ENV | {"EVAL_STORE": "file"}, "published as a catalog; unset EVAL_STORE"),
-        ("s3://b/p", ENV | {"EVAL_CLUSTER": "tcp://127.0.0.1:1"}, "cannot be used with EVAL_CLUSTER"),
         ("gs://b/p", ENV, "begins with 'gs://'; expected s3://bucket/prefix"),
         ("s3://", ENV, "malformed"),
         ("s3://key:secret@b/p", ENV, "malformed"),
