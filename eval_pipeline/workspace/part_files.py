@@ -5,14 +5,10 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.durable import fsync_path, make_folders, temporary_path
-
-if TYPE_CHECKING:
-    pass
 
 
 def part_files(home: Home) -> "PartFiles":
