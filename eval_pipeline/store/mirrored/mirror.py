@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from eval_pipeline.store.durable import make_folders, replace_durably, sweep, te
 from eval_pipeline.store.file_status import FileStatus, file_status
 
 _TRIES = 10
+_YOUNG_S = 600.0
 
 
 class Mirror:
@@ -67,6 +69,14 @@ class Mirror:
         """Removes a copy."""
         for gone in (path, _note(path)):
             gone.unlink(missing_ok=True)
+
+    def drop_gone(self) -> None:
+        """Removes the copies whose objects another host has removed, but for young ones, which may just be read."""
+        there, now = {found.name for found in self.bucket.list(self.root.name)}, time.time()
+        for path in self.root.rglob("[!.]*.*"):
+            with suppress(FileNotFoundError):  # another process of this host has removed it
+                if self.name(path) not in there and path.is_file() and now - path.stat().st_mtime > _YOUNG_S:
+                    self.drop(path)
 
     def _fetch(self, path: Path) -> Found | None:
         for _ in range(_TRIES):
