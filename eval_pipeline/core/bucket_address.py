@@ -96,6 +96,8 @@ def _require_secrecy(url: str) -> None:
         host = parts.hostname or ""
     except ValueError as error:
         raise UsageError("AWS_ENDPOINT_URL is malformed; expected https://host") from error
+    if "@" in parts.netloc:  # messages name the endpoint
+        raise UsageError("AWS_ENDPOINT_URL has a user or password in it; expected https://host, and AWS_ACCESS_KEY_ID")
     if not url or parts.scheme == "https":
         return
     if parts.scheme != "http":
