@@ -83,8 +83,13 @@ def prepare(connection: "Connection") -> None:
 
 def _version(connection: "Connection") -> int | None:
     """Returns the version of the tables; None if there are none."""
-    there = connection.execute("SELECT to_regclass(%s)", (f"{SCHEMA}.meta",)).fetchone()
-    if there is None or there[0] is None:
+    # Read from the catalogue's tables: `to_regclass` may answer from before the wait for the lock.
+    there = connection.execute(
+        "SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace "
+        "WHERE n.nspname = %s AND c.relname = 'meta'",
+        (SCHEMA,),
+    ).fetchone()
+    if there is None:
         return None
     row = connection.execute(f"SELECT max(version) FROM {SCHEMA}.meta").fetchone()
     return None if row is None else row[0]
