@@ -48,15 +48,13 @@ class Outcome:
 
 
 def halves(sizes: Mapping[str, int]) -> tuple[list[str], list[str]]:
-    """Splits names into two parts of about equal size, each in the order given; the second may be empty."""
-    parts: tuple[list[str], list[str]] = ([], [])
-    filled = [0, 0]
-    for name in sorted(sizes, key=lambda name: -sizes[name]):
-        smaller = int(filled[1] < filled[0])
-        parts[smaller].append(name)
-        filled[smaller] += sizes[name]
-    order = list(sizes)
-    return sorted(parts[0], key=order.index), sorted(parts[1], key=order.index)
+    """Deals names out to two parts, the largest first, each in the order given; the second may be empty.
+
+    Sizes only tell the order: what a model's answers and the reports of a suite take hardly depends on them.
+    """
+    largest_first = sorted(sizes, key=lambda name: -sizes[name])
+    order = list(sizes).index
+    return sorted(largest_first[::2], key=order), sorted(largest_first[1::2], key=order)
 
 
 def written(outcome: Outcome) -> str:
@@ -73,7 +71,9 @@ def beside(part: Part, home: str) -> Iterator[Callable[[], Outcome]]:
     if not part.suites:
         yield lambda: Outcome([], [])
         return
-    command = [sys.executable, "-c", _START, "demo", "--part", json.dumps(asdict(part))]
+    # The script `eval-pipeline` does not look for modules in the current folder, so its child must not either.
+    here = [] if sys.path[0] in {"", os.getcwd()} else ["-P"]
+    command = [sys.executable, *here, "-c", _START, "demo", "--part", json.dumps(asdict(part))]
     environment = {**os.environ, SUPERVISOR: own_identity(home)}
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
         # Ctrl-C reaches all processes of a session. In one of its own this process gets one signal, and not two.
