@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.durable import fsync_path, make_folders, temporary_path
+from eval_pipeline.workspace.home_folders import home_folders
 
 if TYPE_CHECKING:
     pass
@@ -25,7 +26,7 @@ class PartFiles:
 
     def __init__(self, home: Home) -> None:
         """Takes a home in a folder."""
-        self._root, self._parts = home.root, home.parts
+        self._root, self._parts, self._folders = home.root, home.parts, home_folders(home)
 
     def place(self, path: Path) -> str:
         """Returns where a part is, for messages."""
@@ -62,7 +63,7 @@ class PartFiles:
 
     def folders(self, below: Sequence[str]) -> list[Path]:
         """Returns the folders of all stages that are named so below the stage; names may be patterns."""
-        return sorted(self._parts.glob("/".join(("*", *below))))
+        return self._folders.below(self._parts, below)
 
 
 class _BucketPartFiles(PartFiles):
@@ -101,14 +102,8 @@ class _BucketPartFiles(PartFiles):
             self._bucket.delete(self._name(path))
 
     def drop(self, folder: Path) -> None:
-        for found in list(self._bucket.list(self._name(folder))):
-            self._bucket.delete(found.name)
+        self._folders.remove(folder)
         super().drop(folder)
-
-    def folders(self, below: Sequence[str]) -> list[Path]:
-        names = (found.name for found in self._bucket.list(self._name(self._parts)))
-        found = {self._root.joinpath(*name.split("/")[: len(below) + 2]) for name in names}
-        return sorted(path for path in found if path.relative_to(self._parts).match("/".join(("*", *below))))
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()

@@ -228,3 +228,21 @@ def test_a_damaged_file_is_set_aside_from_the_bucket(hosts: Hosts, server: Bucke
     a.set_aside(METRICS, key, tmp_path / "aside")
     assert a.header(METRICS, key) is None
     assert [path.read_bytes() for path in (tmp_path / "aside").rglob("*.parquet")] == [data]
+
+
+def test_copies_of_what_another_host_has_removed_go_but_for_young_ones(hosts: Hosts) -> None:
+    a, b = hosts[0].record, hosts[1].record
+    few(a)
+    few(a, "beta")
+    gone, stays = key_of(), key_of("beta")
+    for key in (gone, stays):
+        assert b.read(METRICS, key).num_rows
+    a.remove(METRICS, gone)
+    copies = mirror.Mirror(b.root, b.bucket)
+    copies.drop_gone()
+    assert b.path(METRICS, gone).exists(), "somebody may be reading it"
+    for path in b.root.rglob("part.parquet"):
+        os.utime(path, (0, 0))
+    copies.drop_gone()
+    assert not b.path(METRICS, gone).exists()
+    assert b.path(METRICS, stays).exists()

@@ -6,6 +6,7 @@ of this host could put an older one over a newer one that another process has ju
 
 import hashlib
 import os
+import time
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from eval_pipeline.store.durable import locked, make_folders, replace_durably, s
 from eval_pipeline.store.file_status import FileStatus, file_status
 
 _TRIES = 10
+_YOUNG_S = 600.0
+"""Copies younger than this are left alone, since somebody may just read them."""
 _PATIENCE_S = 1800.0
 """How long to wait for another process of this host that fetches or uploads the same object."""
 
@@ -77,6 +80,14 @@ class Mirror:
         """Removes a copy."""
         for gone in (path, _note(path)):
             gone.unlink(missing_ok=True)
+
+    def drop_gone(self) -> None:
+        """Removes the copies whose objects another host has removed, but for young ones, which may just be read."""
+        there, now = {found.name for found in self.bucket.list(self.root.name)}, time.time()
+        for path in self.root.rglob("[!.]*.*"):
+            with suppress(FileNotFoundError):  # another process of this host has removed it
+                if self.name(path) not in there and path.is_file() and now - path.stat().st_mtime > _YOUNG_S:
+                    self.drop(path)
 
     def _fetch(self, path: Path) -> Found | None:
         for _ in range(_TRIES):

@@ -101,6 +101,7 @@ class MirroredPublisher(CatalogPublisher):
                 yield str(error)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        Mirror(self._record.root, self._bucket).drop_gone()
         for _ in range(_TRIES):
             try:
                 return self._publish_once(lock, changed, full=full)
@@ -227,9 +228,11 @@ class MirroredPublisher(CatalogPublisher):
         sweeping.sweep(self._parts, self._retired, state.places(), erase=self._erase)
 
     def _sweep(self, state: Manifests) -> None:
-        """Removes the parts from the bucket that no manifest has named for a while."""
-        there = self._bucket.list(self._mirror.name(self._parts))
-        old = [found.name for found in there if sweeping.is_part(Path(found.name)) and _is_old(found.changed)]
+        """Removes the parts from the bucket that no manifest has named for a while; to erase rows, at once."""
+        there = [
+            found for found in self._bucket.list(self._mirror.name(self._parts)) if sweeping.is_part(Path(found.name))
+        ]
+        old = [found.name for found in there if self._erase or _is_old(found.changed)]
         if old:
             needed = {self._mirror.name(part.path(self._parts)) for part in _all_parts(self._pull())}
             for name in old:
