@@ -15,7 +15,7 @@ from eval_pipeline.cluster.port import open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import held
+from eval_pipeline.workspace.locks import held, of_home
 from eval_pipeline.workspace.outputs import open_outputs
 from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
@@ -104,7 +104,8 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
             yield lease
     elif stage.whole_suite or stage.shards or inputs.workspace.home.bucket is not None:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
-        with held(inputs.workspace.home.root, (*folders, stage.name), inf) as lease:
+        home = inputs.workspace.home
+        with held(home.root, (*folders, of_home(stage.name, home)), inf) as lease:
             yield lease
     else:
         yield None
