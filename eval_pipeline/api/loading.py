@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from eval_pipeline.api.homes import at_home
 from eval_pipeline.core.home import find_home
 from eval_pipeline.store.loading import Frames, load
 from eval_pipeline.workspace.bucket_store import fresh_store
@@ -13,4 +14,9 @@ if TYPE_CHECKING:
 
 def loaded(what: str | None, model_version: str | None, home: str | Path | None) -> "pd.DataFrame | Frames":
     """Implements `eval_pipeline.load`, with its arguments and errors."""
-    return load(what, model_version, home=fresh_store(find_home()) if home is None else home)
+    if home is None:
+        home = fresh_store(find_home())
+    elif "://" in str(home):
+        with at_home(home) as found:
+            home = fresh_store(found)
+    return load(what, model_version, home=home)

@@ -109,12 +109,13 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
     """Makes sure that only one run at a time asks for an evaluation, and only one compares a suite's evaluations.
 
     Otherwise a run that looked at an older state of the record could write last. Of a stage in shards, one run would
-    remove the parts that the other is about to read.
+    remove the parts that the other is about to read. In a bucket, two hosts that make the same files would be in each
+    other's way, so that they take turns at every stage; and who has lost its lease writes nothing.
     """
     if stage.asks:
         with partition_lock(inputs.workspace, inputs.place, inputs.progress) as lease:
             yield lease
-    elif stage.whole_suite or stage.shards:
+    elif stage.whole_suite or stage.shards or inputs.workspace.home.bucket is not None:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
         with held(inputs.workspace.home.root, (*folders, stage.name), inf) as lease:
             yield lease

@@ -5,7 +5,6 @@ part computed by an earlier, interrupted run is used again, and one that was mad
 """
 
 import os
-import shutil
 import socket
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,8 +24,9 @@ from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.abilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.part_files import part_files
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts_folder
-from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
+from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code, told_home
 
 TURNS_A_SHARD = "EVAL_SHARD_TURNS"
 """Environment variable: answers in a shard; by default as many as a track takes some 45 CPU seconds for."""
@@ -38,28 +38,22 @@ def run_in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: Mapping[
     tasks = tasks_of(stage, inputs, made)
     writers = {table.name: outputs.rows(table) for table in stage.writes}
     told = inputs.counted(f"{stage.name}, in shards", cluster.map(run_shard, tasks), len(tasks))
-    hosts: dict[str, int] = {}
+    hosts, files = dict[str, int](), part_files(inputs.workspace.home)
     for task, found in zip(tasks, told, strict=True):
         hosts[str(found["host"])] = hosts.get(str(found["host"]), 0) + 1
-        for table, row in part_rows(part_path(inputs, stage.name, str(task["name"]))):
+        for table, row in part_rows(files, part_path(inputs, stage.name, str(task["name"]))):
             writers[table].add(row)
     return {"shards": len(tasks), "workers": dict(sorted(hosts.items()))}
 
 
 def drop_parts(stage: Stage, inputs: Inputs) -> None:
     """Removes the parts of a stage whose tables are written, those of earlier attempts too."""
-    folder = parts_folder(inputs, stage.name)
-    shutil.rmtree(folder, ignore_errors=True)
-    for parent in folder.parents[:4]:
-        try:
-            parent.rmdir()
-        except OSError:  # others still have parts there, or it is gone
-            return
+    part_files(inputs.workspace.home).drop(parts_folder(inputs, stage.name))
 
 
 def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task]:
     """Cuts a stage into shards: plain values that any process with this home can compute a part from."""
-    home, place, base = inputs.workspace.home, inputs.place, json_hash(dict(made))
+    place, base = inputs.place, json_hash(dict(made))
     return [
         {
             "name": json_hash([base, within.start, within.stop])[:32],
@@ -67,8 +61,7 @@ def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task
             "made_from": base,
             "first": within.start,
             "end": within.stop,
-            "home": str(home.root.absolute()),
-            "data": str(home.data.absolute()),
+            **told_home(inputs.workspace.home),
             "suite": place.suite,
             "model_version": place.model_version,
             "eval_date": place.eval_date.isoformat(),
@@ -122,7 +115,7 @@ def run_shard(task: Task) -> dict[str, Json]:
     place = Partition(_text(task, "suite"), _text(task, "model_version"), date.fromisoformat(_text(task, "eval_date")))
     inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
     path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
-    if not path.exists():
+    if not part_files(inputs.workspace.home).exists(path):
         told["tier"] = admit(inputs.workspace, inputs.track)
         stage = stage_of(inputs.track, _text(task, "stage"))
         _check_same(stage, inputs, task)

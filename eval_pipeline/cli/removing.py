@@ -33,10 +33,10 @@ def remove(
     from eval_pipeline.defs.running.removing import forget
     from eval_pipeline.operations.purging import Removal
     from eval_pipeline.operations.removing import remove as remove_from_home
-    from eval_pipeline.workspace.bucket_store import refuse_bucket
+    from eval_pipeline.workspace.bucket_store import fresh_store
 
     workspace = open_workspace()
-    refuse_bucket(workspace.home, "remove", "copies on other hosts, and versions that the bucket keeps, would remain")
+    fresh_store(workspace.home)
     sweep(workspace.home)  # so that runs whose process has ended do not count as active
     removal = Removal(model_version, frozenset(suite) if suite else None, purge)
     planned = remove_from_home(workspace, removal, dry_run=True)

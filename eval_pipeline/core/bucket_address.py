@@ -37,17 +37,25 @@ def bucket_address(home: str, env: Mapping[str, str] = os.environ) -> BucketAddr
     Raises:
         UsageError: the address is malformed, or what a home in a bucket needs is missing.
     """
-    if "://" not in home:
+    address = secret_address(home, env)
+    if address is None:
         return None
-    address = _parsed(home)
     if not env.get("EVAL_DATABASE_URL", "").strip():
         raise UsageError(f"{HOME}={address} needs EVAL_DATABASE_URL, for the journal and the leases (docs/scale.md)")
     if (form := env.get("EVAL_STORE", "").strip()) not in ("", "catalog"):
         raise UsageError(f"{HOME}={address} is published as a catalog; unset EVAL_STORE, which is '{form}'")
-    if env.get("EVAL_CLUSTER", "").strip():
-        raise UsageError(
-            f"{HOME}={address} cannot be used with EVAL_CLUSTER, whose workers read a folder; unset one of them"
-        )
+    return address
+
+
+def secret_address(home: str, env: Mapping[str, str] = os.environ) -> BucketAddress | None:
+    """Returns the address, for one who needs no database, as workers of a cluster; None if it is a folder.
+
+    Raises:
+        UsageError: the address is malformed, or everyone on the way to the bucket could read what is sent.
+    """
+    if "://" not in home:
+        return None
+    address = _parsed(home)
     _require_secrecy(endpoint(env))
     return address
 
@@ -88,6 +96,8 @@ def _require_secrecy(url: str) -> None:
         host = parts.hostname or ""
     except ValueError as error:
         raise UsageError("AWS_ENDPOINT_URL is malformed; expected https://host") from error
+    if "@" in parts.netloc:  # messages name the endpoint
+        raise UsageError("AWS_ENDPOINT_URL has a user or password in it; expected https://host, and AWS_ACCESS_KEY_ID")
     if not url or parts.scheme == "https":
         return
     if parts.scheme != "http":

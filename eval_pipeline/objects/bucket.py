@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +14,15 @@ from eval_pipeline.core.bucket_address import HOME, BucketAddress, endpoint
 from eval_pipeline.core.errors import MissingExtraError, StoreError
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config, S3Store
+    from obstore.store import ClientConfig, S3Config, S3Store
 
 PATIENCE_S = 30.0
 """How long a request is repeated that the bucket did not answer, or answered with 5xx."""
+ANSWER_S = 30.0
+"""How long a bucket may take for a small request; a call to it cannot be interrupted from the keyboard."""
+_TRANSFER_S = 600.0
+_LARGE = 4_000_000
+"""From that many bytes on, writing may take longer."""
 _MOST_TRIES = 10
 _MOST_SAID = 200
 
@@ -46,7 +52,11 @@ class Bucket:
     """The objects below a prefix. Names are relative to it; every method raises StoreError if the bucket fails."""
 
     def __init__(self, address: BucketAddress) -> None:
-        """Does not connect yet."""
+        """Does not connect yet. Raises MissingExtraError if the extra `objects` is not installed."""
+        if find_spec("obstore") is None:
+            raise MissingExtraError(
+                f"{HOME}={address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
+            )
         self.address = address
 
     def look(self, name: str) -> Found | None:
@@ -55,7 +65,7 @@ class Bucket:
 
         with self._told():
             try:
-                return _found(obstore.head(self._store, name))
+                return _found(obstore.head(self._small, name))
             except FileNotFoundError:
                 return None
 
@@ -65,7 +75,7 @@ class Bucket:
 
         with self._told():
             try:
-                got = obstore.get(self._store, name)
+                got = obstore.get(self._reading, name)
                 return bytes(got.bytes()), _found(got.meta)
             except FileNotFoundError:
                 return None
@@ -76,7 +86,7 @@ class Bucket:
 
         with self._told():
             try:
-                got = obstore.get(self._store, name)
+                got = obstore.get(self._reading, name)
             except FileNotFoundError:
                 return None
             with target.open("xb") as file:
@@ -95,15 +105,16 @@ class Bucket:
             before: the ETag of the object to replace; None if there must be none.
 
         Raises:
-            ConflictError: there is another object now, and its bytes are not these.
+            ConflictError: there is another object now, and its bytes are not these; or none any more.
         """
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
         mode: Any = "create" if before is None else {"e_tag": before}
+        store = self._small if len(data) < _LARGE else self._writing
         with self._told():
             try:
-                return _etag(obstore.put(self._store, name, data, mode=mode, use_multipart=False)["e_tag"])
+                return _etag(obstore.put(store, name, data, mode=mode, use_multipart=False)["e_tag"])
             except (AlreadyExistsError, PreconditionError):
                 pass
         # The answer to an earlier try may have been lost: then the object is what this one wanted to write.
@@ -117,7 +128,7 @@ class Bucket:
         import obstore
 
         with self._told():
-            for chunk in obstore.list(self._store, prefix):
+            for chunk in obstore.list(self._small, prefix):
                 yield from map(_found, chunk)
 
     def delete(self, name: str) -> None:
@@ -125,24 +136,36 @@ class Bucket:
         import obstore
 
         with self._told():
-            obstore.delete(self._store, name)
+            obstore.delete(self._small, name)
 
     @cached_property
-    def _store(self) -> "S3Store":
-        try:
-            from obstore.store import S3Store
-        except ImportError as error:
-            raise MissingExtraError(
-                f"{HOME}={self.address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
-            ) from error
+    def _small(self) -> "S3Store":
+        return self._store({"timeout": timedelta(seconds=ANSWER_S)})
+
+    @cached_property
+    def _reading(self) -> "S3Store":
+        limits: ClientConfig = {"read_timeout": timedelta(seconds=ANSWER_S)}  # for each piece, not for all
+        return self._store(limits | {"timeout": timedelta(seconds=_TRANSFER_S)})
+
+    @cached_property
+    def _writing(self) -> "S3Store":
+        return self._store({"timeout": timedelta(seconds=_TRANSFER_S)})
+
+    def _store(self, limits: "ClientConfig") -> "S3Store":
+        from obstore.store import S3Store
+
         url = endpoint()
         # Amazon's own endpoint follows from the region; others have the bucket in the path.
         elsewhere: S3Config = {"endpoint": url, "virtual_hosted_style_request": False} if url else {}
+        options: ClientConfig = {"allow_http": False}
+        if url.startswith("http://"):
+            # On loopback, what is in the clear must not go to the proxy of HTTP_PROXY: another one that is never used.
+            options = {"allow_http": True, "proxy_url": url, "proxy_excludes": "localhost,127.0.0.0/8,::1"}
         return S3Store(
             self.address.bucket,
             prefix=self.address.prefix or None,
             config=elsewhere,
-            client_options={"allow_http": url.startswith("http://"), "timeout": timedelta(minutes=10)},
+            client_options=options | limits,
             retry_config={"max_retries": _MOST_TRIES, "retry_timeout": timedelta(seconds=PATIENCE_S)},
         )
 
@@ -163,15 +186,16 @@ class Bucket:
     def _explained(self, error: Exception) -> StoreError:
         from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
-        said = " ".join(str(error).partition("Debug source:")[0].split())[:_MOST_SAID]
-        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "403" in said:
+        said = " ".join(str(error).partition("Debug source:")[0].split())
+        # What obstore raises for a listing says so only in its text, which may also have other numbers in it.
+        if isinstance(error, PermissionDeniedError | UnauthenticatedError) or "status code: 403" in said:
             return StoreError(
                 f"the bucket of {self.address} refuses; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION "
                 "(docs/scale.md)"
             )
         return StoreError(
             f"the bucket of {self.address} cannot be used; nothing recorded is lost: check AWS_ENDPOINT_URL and the "
-            f"server, and start the run again ({said})"
+            f"server, and start the run again ({said[:_MOST_SAID]})"
         )
 
 

@@ -159,14 +159,13 @@ def _servers(_: Workspace) -> Iterator[Finding]:
 def _cluster(workspace: Workspace) -> Iterator[Finding]:
     """Yields a finding for each worker of `EVAL_CLUSTER`; none without a cluster."""
     from eval_pipeline.cluster.port import open_cluster
-    from eval_pipeline.workspace.workers import told
+    from eval_pipeline.workspace.workers import told, told_home
 
     opened = open_cluster()
     if opened is None:
         return
-    home = workspace.home
     with opened as cluster:
-        for found in cluster.everywhere(partial(told, str(home.root.absolute()), str(home.data.absolute()))):
+        for found in cluster.everywhere(partial(told, **told_home(workspace.home))):
             held = ", ".join(map(str, found["keys"]))
             text = f"process {found['pid']}, {found['sandbox'] or 'no sandbox'}" + (f"; has {held}" if held else "")
             remedy = "start it without keys of providers, where bubblewrap or Landlock works (docs/scale.md)"

@@ -25,6 +25,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import database_leases
+from eval_pipeline.workspace.part_files import part_files
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition
 from eval_pipeline.workspace.track_tables import further_tables
@@ -171,8 +172,9 @@ def _remove(workspace: Workspace, partition: Partition) -> None:
         if key.fits(table):
             workspace.record.remove(table, key)
     _remove_folder(report_folder(workspace.home.reports, partition))
-    for stage in workspace.home.parts.glob("*"):
-        _remove_folder(stage.joinpath(*key.folders(RUNS)))
+    parts = part_files(workspace.home)
+    for folder in parts.folders(key.folders(RUNS)):
+        parts.drop(folder)
     # If somebody is just creating a new lock, it stays.
     shutil.rmtree(workspace.home.root.joinpath("locks", *key.folders(RUNS)), ignore_errors=True)
 

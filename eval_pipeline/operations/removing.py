@@ -15,7 +15,7 @@ from eval_pipeline.analysis.comparisons.acknowledging import forget_acknowledged
 from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.days import today
-from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.operations.pruning import partition_tables, somebody_asks
@@ -25,10 +25,10 @@ from eval_pipeline.operations.removing_nights import tell_nights_again
 from eval_pipeline.providers.model_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
-from eval_pipeline.store.durable import fsync_path
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
+from eval_pipeline.workspace.home_folders import home_folders, remove_folder
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
@@ -98,8 +98,8 @@ def remove(
     before = noted(workspace.home, removal.model_version)
     _check_known(workspace, removal, found, known=before is not None)
     with _alone(workspace, removal, found):
-        files = [path for folder in found.folders for path in folder.rglob("*") if path.is_file()]
-        told = (len(files), sum(path.stat().st_size for path in files))
+        files = [size for folder in found.folders for size in home_folders(workspace.home).sizes(folder)]
+        told = (len(files), sum(files))
         entry, listed = _entries(workspace, removal, dry_run=True)
         if dry_run:
             purged = purge(workspace, removal, found.partitions, dry_run=True) if removal.purge else None
@@ -150,7 +150,8 @@ def _folders(workspace: Workspace, removal: Removal) -> Iterator[Path]:
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
     suites = None if removal.suites is None else {_suite_folder(suite) for suite in removal.suites}
-    for folder in (found for root in (home.record, home.parts) for found in root.glob("*/suite=*/model_version=*")):
+    folders, inside = home_folders(home), ("suite=*", "model_version=*")
+    for folder in (found for root in (home.record, home.parts) for found in folders.below(root, inside)):
         if folder.name == own and (suites is None or folder.parent.name in suites):
             yield folder
     names = None if removal.suites is None else {safe_name(suite) for suite in removal.suites}
@@ -204,24 +205,14 @@ def _take_out(workspace: Workspace, removal: Removal, found: _Found, progress: P
         key = RecordKey.of(partition)
         for table in partition_tables():
             workspace.record.remove(table, key)
+    folders = home_folders(workspace.home)
     for folder in _folders(workspace, removal):
-        remove_folder(folder)
+        folders.remove(folder)
     for partition in ordered:
         place = workspace.home.root.joinpath("locks", *RecordKey.of(partition).folders(RUNS))
         shutil.rmtree(place, ignore_errors=True)
     if not workspace.record.partitions(RUNS, RecordKey.of_model_version(removal.model_version)):
         workspace.record.remove(MODEL_VERSIONS, RecordKey.of_model_version(removal.model_version))
-
-
-def remove_folder(folder: Path) -> None:
-    """Removes a folder if it exists. Raises StoreError."""
-    try:
-        shutil.rmtree(folder)
-        fsync_path(folder.parent)
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StoreError(f"cannot remove {folder}: {error.strerror or error}") from error
 
 
 def _entries(workspace: Workspace, removal: Removal, *, dry_run: bool) -> tuple[bool, Path | None]:

@@ -1,10 +1,10 @@
 """The record: immutable Parquet files, one for each table and key, replaced atomically."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from eval_pipeline.objects.bucket import Bucket
 
 __all__ = ["Header", "Record", "RecordKey", "TableWriter"]
+
+Contents = tuple[Mapping[str, str], Mapping[str, Sequence[Any]]]
+"""What a file is made from, see `Record.writer`, and its columns."""
 
 FILE = "part.parquet"
 """Name of every file of the record, in its folder."""
@@ -71,8 +74,24 @@ class Record:
         Raises:
             StoreError: the file cannot be written.
         """
+        with self._writer(table, key, made_from, run_id, self._before_writing(self.path(table, key))) as writer:
+            yield writer
+
+    def rewrite(self, table: Table, key: RecordKey, make: Callable[[], Contents | None]) -> None:
+        """Replaces a file by contents that are made from its present ones; nothing is written if `make` returns None.
+
+        Only for holders of a lock of this host on the file. If another host replaces it meanwhile, `make` is called
+        again.
+        """
+        if (made := make()) is not None:
+            with self.writer(table, key, made[0]) as writer:
+                writer.write(made[1])
+
+    @contextmanager
+    def _writer(
+        self, table: Table, key: RecordKey, made_from: Mapping[str, str], run_id: str, before: str | None
+    ) -> Iterator[TableWriter]:
         path = self.path(table, key)
-        before = self._before_writing(path)
         temporary = temporary_path(path)
         try:
             file = _open_aside(temporary)

@@ -1,4 +1,4 @@
-"""Parts: what a shard of a stage has computed, as files in the home until the stage is written to the record.
+"""Parts: what a shard of a stage has computed, kept in the home until the stage is written to the record.
 
 A part is named by what it is made of, appears whole or not at all, and is never replaced: of two equal shards that run
 at the same time, the first part wins.
@@ -7,19 +7,20 @@ at the same time, the first part wins.
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from eval_pipeline.core.errors import DamagedFileError, StoreError
-from eval_pipeline.store.durable import fsync_path, make_folders, sweep, temporary_path, write_error
+from eval_pipeline.store.durable import make_folders, sweep, temporary_path, write_error
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.workspace.columns import GROUP, Columns, by_name
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.part_files import PartFiles, part_files
 
 _END = "rows"
 """Key of the last line of a part, which says how many rows it has, and the SHA-256 of the lines before it."""
@@ -91,9 +92,7 @@ def open_part(inputs: Inputs, tables: Sequence[Table], path: Path) -> Iterator[P
             outputs.end()
             file.flush()
             os.fsync(file.fileno())
-        with suppress(FileExistsError):
-            os.link(temporary, path)
-            fsync_path(path.parent)
+        part_files(inputs.workspace.home).put(temporary, path)
     except OSError as error:
         raise write_error(path, error) from error
     finally:
@@ -110,17 +109,28 @@ def _opened(path: Path) -> TextIO:
     raise StoreError(f"cannot make {path}: its folder is removed again and again")
 
 
-def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def part_rows(files: PartFiles, path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yields the rows of a part, each with the name of its table, in the order in which they were written per table.
 
     Raises:
         StoreError: there is no such part.
         DamagedFileError: the part is not whole; it is removed, so that it is computed again.
     """
-    if not path.exists():
-        raise StoreError(
-            f"a worker has computed {path}, but it is not there; give workers the same home at the same path"
-        )
+    with files.opened(path) as file:
+        if file is None:
+            raise StoreError(
+                f"a worker has computed {files.place(path)}, but it is not there; "
+                "give workers the same home at the same path"
+            )
+        if not (yield from _rows_of(file)):
+            files.remove(path)
+            raise DamagedFileError(
+                f"{files.place(path)} is not what was written to it; it is removed, run again to compute it again"
+            )
+
+
+def _rows_of(path: Path) -> Generator[tuple[str, Mapping[str, Any]], None, bool]:
+    """Yields the rows of a part; returns whether it is whole."""
     found, digest, end = 0, hashlib.sha256(), None
     try:
         with path.open("rb") as file:
@@ -135,8 +145,5 @@ def part_rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
                     found += 1
                     yield line["table"], dict(zip(names, values, strict=True))
     except (OSError, ValueError, KeyError, TypeError):
-        end = None
-    if end != {_END: found, "sha256": digest.hexdigest()}:
-        with suppress(OSError):
-            path.unlink()
-        raise DamagedFileError(f"{path} is not what was written to it; it is removed, run again to compute it again")
+        return False
+    return end == {_END: found, "sha256": digest.hexdigest()}

@@ -15,7 +15,7 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.record import Contents, RecordKey
 from eval_pipeline.store.tables import RUNS
 from eval_pipeline.workspace.locks import held, lock_path
 from eval_pipeline.workspace.workspace import Progress, Workspace
@@ -55,8 +55,8 @@ def record_run(
     workspace: Workspace, partition: Partition, run_id: str, counts: Counters | None = None, **changes: Any
 ) -> None:
     """Adds the run to the partition's `runs` or changes its columns; `counts` are added to the existing ones."""
-    key = RecordKey.of(partition)
-    with locked(lock_file(workspace, partition, "runs"), _PATIENCE):
+
+    def changed() -> Contents:
         rows = run_rows(workspace, partition)
         row = next((row for row in rows if row["run_id"] == run_id), None)
         if row is None:
@@ -71,9 +71,10 @@ def record_run(
             row.update({name: (row[name] or 0) + count for name, count in made.items()})
             if counts.usd is not None:
                 row["usd_spent"] = (row["usd_spent"] or 0.0) + counts.usd
-        columns = {column.name: [row[column.name] for row in rows] for column in RUNS.columns}
-        with workspace.record.writer(RUNS, key, {"runs": str(len(rows))}) as writer:
-            writer.write(columns)
+        return {"runs": str(len(rows))}, {column.name: [row[column.name] for row in rows] for column in RUNS.columns}
+
+    with locked(lock_file(workspace, partition, "runs"), _PATIENCE):
+        workspace.record.rewrite(RUNS, RecordKey.of(partition), changed)
 
 
 def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: str, turns: int, cases: int) -> None:

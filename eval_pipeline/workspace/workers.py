@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from eval_pipeline.core.bucket_address import secret_address, working_folder
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
@@ -23,14 +24,22 @@ from eval_pipeline.workspace.workspace import Workspace
 _LOOK_S = 5.0
 
 
+def told_home(home: Home) -> dict[str, str]:
+    """Returns what tasks say of a home: a folder or a bucket, without its keys, and the folder of the suites."""
+    return {"home": str(home.bucket or home.root.absolute()), "data": str(home.data.absolute())}
+
+
 def at_home(home: str, data: str) -> Workspace:
     """Makes the run's home that of this process, since tracks find databases by it.
 
+    Of a home in a bucket, that is this host's working folder; endpoint and keys are those of this process.
     The workspace is kept as long as the suites and model versions are the same, with what the cases of a suite share.
     """
-    os.environ.update(EVAL_HOME=home, EVAL_DATA=data)
-    make_private(Path(home))
-    found = Home(Path(home), Path(data))
+    bucket = secret_address(home)
+    root = Path(home) if bucket is None else working_folder(bucket)
+    os.environ.update(EVAL_HOME=str(root), EVAL_DATA=data)
+    make_private(root)
+    found = Home(root, Path(data), bucket)
     state = _state(found)
     if _workspaces.get(found, (None,))[0] != state:
         _workspaces[found] = (state, Workspace(found))

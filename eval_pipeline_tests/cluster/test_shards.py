@@ -21,6 +21,7 @@ from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
 from eval_pipeline.cluster import port
 from eval_pipeline.cluster.port import Task, Work
 from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
+from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Attempt, Json, Partition
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.operations import doctor, pruning, removing
@@ -29,6 +30,7 @@ from eval_pipeline.stages.attempts import rows
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace import parts, workers
+from eval_pipeline.workspace.part_files import PartFiles
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
@@ -388,5 +390,5 @@ def test_what_is_no_part_is_removed(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text(text)
     with pytest.raises(DamagedFileError):
-        list(part_rows(path))
+        list(part_rows(PartFiles(Home(tmp_path, tmp_path)), path))
     assert not path.exists()

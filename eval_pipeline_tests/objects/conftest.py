@@ -1,13 +1,20 @@
 """Tests of homes in a bucket: each begins with an empty bucket."""
 
+import os
 from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 import pytest
 
 from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.database import leases
+from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects.bucket import Bucket
+from eval_pipeline_tests.fakes.anthropic_server import KEY as MODEL_KEY
 from eval_pipeline_tests.fakes.bucket_server import KEY, SECRET, BucketServer, bucket_server
+from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.servers import StatePostgres
 
 _serial = count()
 
@@ -34,3 +41,18 @@ def address(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[B
 @pytest.fixture
 def bucket(address: BucketAddress) -> Bucket:
     return Bucket(address)
+
+
+@pytest.fixture
+def hosts(
+    state_server: StatePostgres, address: BucketAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hosts]:
+    """Hosts of an empty bucket with a database of its own."""
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", MODEL_KEY)
+    monkeypatch.setenv(DATABASE_URL, state_server.new_database())
+    yield Hosts(address, tmp_path / "data", tmp_path, monkeypatch)
+    for opened in leases._opened.values():
+        opened.close()
+    leases._opened.clear()

@@ -1,19 +1,28 @@
 """The port to a bucket: conditional writes, and what is told when the bucket fails."""
 
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from eval_pipeline.core.bucket_address import BucketAddress, bucket_address, working_folder
-from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.errors import MissingExtraError, StoreError, UsageError
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 
 pytestmark = pytest.mark.services("bucket")
 ENV = {"EVAL_DATABASE_URL": "postgresql://a@127.0.0.1/b"}
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The address of a server that takes connections and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        yield f"http://127.0.0.1:{found.getsockname()[1]}"
 
 
 def test_an_object_is_written_only_if_it_is_as_it_was(bucket: Bucket, tmp_path: Path) -> None:
@@ -46,25 +55,46 @@ def test_a_write_whose_answer_was_lost_is_no_conflict(bucket: Bucket) -> None:
     assert bucket.put("x", b"two", first) == second
 
 
-@pytest.mark.parametrize("how", ["503", "unreachable", "no bucket", "wrong key"])
+@pytest.mark.parametrize("how", ["503", "unreachable", "silent", "no bucket", "wrong key"])
 def test_a_bucket_that_fails_is_told_in_a_sentence(
-    address: BucketAddress, server: BucketServer, monkeypatch: pytest.MonkeyPatch, how: str
+    address: BucketAddress, server: BucketServer, silent: str, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setattr(port, "PATIENCE_S", 0.5)
     if how == "503":
         server.failing = "503 Service Unavailable"
     elif how == "unreachable":
         monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    asked = BucketAddress("missing", "x") if how == "no bucket" else address
+    asked = BucketAddress("missing-403", "x") if how == "no bucket" else address
     if how == "wrong key":
         server.failing = "403 Forbidden"
-    calls = (lambda it: it.put("x", b"data", None), lambda it: list(it.list("x")))
+    calls = [lambda it: it.put("x", b"data", None), lambda it: list(it.list("x"))]
+    if how == "silent":
+        monkeypatch.setattr(port, "ANSWER_S", 0.1)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", silent)
+        calls += [lambda it: it.look("x"), lambda it: it.read("x"), lambda it: it.delete("x")]
     for call in calls:
         with pytest.raises(StoreError) as caught:
             call(Bucket(asked))
         said = str(caught.value)
         assert str(asked) in said and "\n" not in said and len(said) < 500 and SECRET not in said
         assert ("refuses; check AWS_ACCESS_KEY_ID" if how == "wrong key" else "nothing recorded is lost") in said
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
+def test_what_is_in_the_clear_does_not_go_to_a_proxy(
+    address: BucketAddress, server: BucketServer, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
+    monkeypatch.setattr(port, "PATIENCE_S", 0.1)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.url.replace("127.0.0.1", host))
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    assert Bucket(address).put("x", b"a prompt", None)
+
+
+def test_a_missing_extra_is_told(address: BucketAddress, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(MissingExtraError, match=r"needs the extra `objects`: uv pip install"):
+        Bucket(address)
 
 
 def test_addresses() -> None:
@@ -80,7 +110,6 @@ def test_addresses() -> None:
     [
         ("s3://b/p", {}, "needs EVAL_DATABASE_URL"),
         ("s3://b/p", ENV | {"EVAL_STORE": "file"}, "published as a catalog; unset EVAL_STORE"),
-        ("s3://b/p", ENV | {"EVAL_CLUSTER": "tcp://127.0.0.1:1"}, "cannot be used with EVAL_CLUSTER"),
         ("gs://b/p", ENV, "begins with 'gs://'; expected s3://bucket/prefix"),
         ("s3://", ENV, "malformed"),
         ("s3://key:secret@b/p", ENV, "malformed"),
@@ -90,6 +119,7 @@ def test_addresses() -> None:
         ("s3://b/p", ENV | {"AWS_ENDPOINT_URL": "http://store.example:9000"}, "it has to be https://"),
         ("s3://b/p", ENV | {"AWS_ENDPOINT_URL_S3": "http://10.0.0.1"}, "it has to be https://"),
         ("s3://b/p", ENV | {"AWS_ENDPOINT_URL": "127.0.0.1:9000"}, "malformed"),
+        ("s3://b/p", ENV | {"AWS_ENDPOINT_URL": "https://me:secret@store.example"}, "has a user or password in it"),
     ],
 )
 def test_what_a_home_in_a_bucket_needs_is_told(home: str, env: dict[str, str], told: str) -> None:

@@ -1,43 +1,25 @@
 """A home in a bucket: two hosts with one database and one bucket do what one does with a folder."""
 
-import os
-from collections.abc import Iterator
 from math import inf
 from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress
-from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace.track_tables import further_tables
-from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
-from eval_pipeline_tests.remote import RUN, VERSION, answers, charged, contents, holding, prepare
-from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
+from eval_pipeline_tests.remote import RUN, answers, charged, contents, holding, prepare
+from eval_pipeline_tests.servers import STATE_PASSWORD
 from eval_pipeline_tests.support import Lab
 
 OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
 pytestmark = pytest.mark.services("postgres", "bucket")
-
-
-@pytest.fixture
-def hosts(
-    state_server: StatePostgres, address: BucketAddress, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Hosts]:
-    monkeypatch.setattr(os, "fsync", lambda handle: None)
-    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
-    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    monkeypatch.setenv(DATABASE_URL, state_server.new_database())
-    yield Hosts(address, tmp_path / "data", tmp_path, monkeypatch)
-    for opened in leases._opened.values():
-        opened.close()
-    leases._opened.clear()
 
 
 def test_a_second_host_finds_what_the_first_has_paid_for(
@@ -116,12 +98,8 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert hosts.run("a", "prune", "--keep", "1").code == 0
         asked = hosts.run("b", "query", "SELECT DISTINCT eval_date FROM turn_results", "--format", "csv")
         assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
-        for command in (
-            ["remove", "--model-version", VERSION, "--yes"],
-            ["import", "predictions", "x", "--suite", "small", "--model-version", "mine"],
-        ):
-            said = hosts.run("a", *command)
-            assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
+        said = hosts.run("a", "import", "predictions", "x", "--suite", "small", "--model-version", "mine")
+        assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
 
 
 def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog import sweeping
+from eval_pipeline.store.mirrored import mirror
 from eval_pipeline.store.mirrored import publisher as publishing
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
@@ -168,6 +169,40 @@ def test_a_damaged_object_is_told_and_mended(
     assert b.shown() == a.shown() == expected
 
 
+def test_a_manifest_whose_bytes_differ_behind_its_etag_is_mended(
+    hosts: Hosts, server: BucketServer, address: BucketAddress
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    expected = a.shown()
+    name = next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
+    server.flip(address.bucket, name)
+    copy = a.folder / "catalog" / "manifests" / Path(name).name
+    found = a.record.bucket.look(name.removeprefix(f"{address.prefix}/"))
+    assert found is not None
+    mirror._note(copy).write_text(f"{found.etag}\n{mirror._state(copy)}")  # as if it had been fetched whole
+    assert a.publish(full=True).full
+    assert b.problems() == [] and b.shown() == expected
+
+
+def test_what_is_published_while_parts_are_examined_is_no_damage(hosts: Hosts, server: BucketServer) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    met: list[Request] = []
+
+    def meanwhile(request: Request) -> None:
+        if request[0] == "GET" and "/catalog/parts/metrics/" in request[1] and not met:
+            met.append(request)
+            few(a.record, value=0.25)
+            a.publish()
+            server.client.delete_object(Bucket=a.address.bucket, Key=request[1].split("/", 2)[2])  # swept
+
+    server.before = meanwhile
+    assert b.problems() == [] and met
+
+
 def test_parts_that_no_manifest_names_go_after_a_while(
     hosts: Hosts, server: BucketServer, address: BucketAddress, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -175,6 +210,9 @@ def test_parts_that_no_manifest_names_go_after_a_while(
     few(a.record)
     a.publish()
     names = _parts(server, address)
+    of_others = ("parts/", "parts/notes.txt", "manifests/", "manifests/notes.txt", "manifests/old/suite=a.manifest")
+    for name in of_others:
+        server.client.put_object(Bucket=address.bucket, Key=f"{address.prefix}/catalog/{name}", Body=b"mine")
     few(a.record, value=0.25)
     a.publish()
     assert names < _parts(server, address)
@@ -183,7 +221,9 @@ def test_parts_that_no_manifest_names_go_after_a_while(
     b.publish()
     left = _parts(server, address)
     assert not names <= left
-    assert left == {f"{address.prefix}/catalog/parts/{place}.parquet" for place in b.publisher._pull().places()}
+    kept = {f"{address.prefix}/catalog/{name}" for name in of_others}
+    assert {data for name, data in server.objects(address.bucket).items() if name in kept} == {b"mine"}
+    assert left - kept == {f"{address.prefix}/catalog/parts/{place}.parquet" for place in b.publisher._pull().places()}
     assert a.shown() == b.shown() and a.problems() == []
 
 

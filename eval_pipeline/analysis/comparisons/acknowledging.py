@@ -1,6 +1,6 @@
 """Acknowledged losses: recorded with who acknowledged them and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
@@ -8,6 +8,7 @@ from eval_pipeline.analysis.comparisons.making import newest_trends
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.durable import locked
+from eval_pipeline.store.record import Contents
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import now
@@ -48,27 +49,27 @@ def open_loss(inputs: Inputs, model_version: str) -> Loss:
 
 def acknowledge(inputs: Inputs, loss: Loss, who: str, why: str) -> None:
     """Records that somebody has acknowledged a loss."""
-    path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
-    with locked(path, _PATIENCE_S):
-        rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
-        rows.append(dict(zip(_COLUMNS, (*loss, who, why, now()), strict=True)))
-        _write(inputs, rows)
+    row = dict(zip(_COLUMNS, (*loss, who, why, now()), strict=True))
+    _rewrite(inputs, lambda rows: [*rows, row])
 
 
 def forget_acknowledged(inputs: Inputs, model_version: str) -> None:
     """Removes a model version's acknowledgements from the record."""
+    _rewrite(inputs, lambda rows: [row for row in rows if row["model_version"] != model_version])
+
+
+def _rewrite(inputs: Inputs, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
+    def changed() -> Contents | None:
+        before = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
+        rows = change(before)
+        if rows == before:
+            return None
+        columns = {name: [row[name] for row in rows] for name in _COLUMNS}
+        return {"acknowledgements": json_hash(len(rows))}, columns
+
     path = inputs.workspace.home.root / "locks" / f"suite={inputs.suite}" / "acknowledgements.lock"
     with locked(path, _PATIENCE_S):
-        rows = inputs.read(ACKNOWLEDGEMENTS).to_pylist() if inputs.header(ACKNOWLEDGEMENTS) else []
-        left = [row for row in rows if row["model_version"] != model_version]
-        if len(left) < len(rows):
-            _write(inputs, left)
-
-
-def _write(inputs: Inputs, rows: Sequence[Mapping[str, Any]]) -> None:
-    made_from = {"acknowledgements": json_hash(len(rows))}
-    with inputs.record.writer(ACKNOWLEDGEMENTS, inputs.key(ACKNOWLEDGEMENTS), made_from) as writer:
-        writer.write({name: [row[name] for row in rows] for name in _COLUMNS})
+        inputs.record.rewrite(ACKNOWLEDGEMENTS, inputs.key(ACKNOWLEDGEMENTS), changed)
 
 
 _COLUMNS = tuple(column.name for column in ACKNOWLEDGEMENTS.columns)

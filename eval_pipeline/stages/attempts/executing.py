@@ -15,7 +15,7 @@ from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.abilities import executor_of
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code
+from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code, told_home
 from eval_pipeline.workspace.workspace import Workspace
 
 
@@ -42,10 +42,8 @@ class RemoteExecutor:
     def __init__(self, cluster: Cluster, inputs: Inputs) -> None:
         self._cluster = cluster
         self._track = inputs.track
-        home = inputs.workspace.home
         self._of_suite: dict[str, Json] = {
-            "home": str(home.root.absolute()),
-            "data": str(home.data.absolute()),
+            **told_home(inputs.workspace.home),
             "suite": inputs.suite,
             "code": _code(inputs.workspace, inputs.suite),
         }

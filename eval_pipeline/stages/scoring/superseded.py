@@ -2,6 +2,7 @@
 
 from eval_pipeline.fingerprints import UNKNOWN_CODE
 from eval_pipeline.store.durable import locked
+from eval_pipeline.store.record import Contents
 from eval_pipeline.store.tables import GENERATIONS, GOLD_EDITIONS, STATISTICS, SUPERSEDED_STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import lock_file, now
@@ -26,10 +27,11 @@ def keep_superseded(inputs: Inputs) -> None:
     scored, statistics = inputs.header(TURN_RESULTS), inputs.header(STATISTICS)
     if not scored or not statistics or statistics.made_from.get(TURN_RESULTS.name) != scored.content_hash:
         return
-    with locked(lock_file(inputs.workspace, inputs.place, "superseded"), _PATIENCE_S):
+
+    def with_statistics() -> Contents | None:
         kept = inputs.header(SUPERSEDED_STATISTICS)
         if kept and kept.made_from.get(_LAST) == statistics.content_hash:
-            return
+            return None
         before = inputs.read(SUPERSEDED_STATISTICS).to_pydict() if kept else {}
         table = inputs.read(STATISTICS)
         columns = {column.name: table[column.name].to_pylist() for column in STATISTICS.columns}
@@ -41,6 +43,8 @@ def keep_superseded(inputs: Inputs) -> None:
             "gold_hash": scored.made_from.get("gold"),
         }
         columns |= {name: [value] * statistics.rows for name, value in told.items()}
-        made_from = {_LAST: statistics.content_hash}
-        with inputs.record.writer(SUPERSEDED_STATISTICS, inputs.key(SUPERSEDED_STATISTICS), made_from) as writer:
-            writer.write({name: [*before.get(name, ()), *values] for name, values in columns.items()})
+        kept_now = {name: [*before.get(name, ()), *values] for name, values in columns.items()}
+        return {_LAST: statistics.content_hash}, kept_now
+
+    with locked(lock_file(inputs.workspace, inputs.place, "superseded"), _PATIENCE_S):
+        inputs.record.rewrite(SUPERSEDED_STATISTICS, inputs.key(SUPERSEDED_STATISTICS), with_statistics)

@@ -159,7 +159,12 @@ def empty_manifest(schema: str) -> bytes:
 
 def manifest_files(folder: Path) -> Iterator[Path]:
     """Yields the manifests of a folder."""
-    yield from sorted(path for path in folder.glob(f"*{_ENDING}") if not path.name.startswith("."))
+    yield from sorted(path for path in folder.glob(f"*{_ENDING}") if is_manifest(path))
+
+
+def is_manifest(path: Path) -> bool:
+    """Whether a file in the folder of the manifests is one by its name; others are somebody else's."""
+    return path.name.endswith(_ENDING) and not path.name.startswith(".")
 
 
 def digests(texts: Mapping[str, bytes]) -> dict[bytes, bytes]:

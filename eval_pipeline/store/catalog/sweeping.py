@@ -85,7 +85,12 @@ def sweep(parts: Path, retired: Path, named: Collection[str], *, erase: bool = F
 
 def part_files(parts: Path) -> list[str]:
     """Returns the parts on the disk, as `<table>/<name>`; other files that lie there are somebody else's."""
-    return [f"{path.parent.name}/{path.stem}" for path in parts.glob("*/*.parquet") if _NAME.fullmatch(path.stem)]
+    return [f"{path.parent.name}/{path.stem}" for path in parts.glob("*/*.parquet") if is_part(path)]
+
+
+def is_part(path: Path) -> bool:
+    """Whether a file is a part by its name."""
+    return path.suffix == ".parquet" and _NAME.fullmatch(path.stem) is not None
 
 
 def _is_open(folder: Path, number: int) -> bool:

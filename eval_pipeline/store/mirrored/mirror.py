@@ -1,16 +1,25 @@
-"""Copies of a bucket's objects on the disk. A copy is used while the object has the ETag with which it was fetched."""
+"""Copies of a bucket's objects on the disk. A copy is used while the object has the ETag with which it was fetched.
+
+Whoever replaces a copy holds a lock from the request to the bucket until the copy is in its place: otherwise a process
+of this host could put an older one over a newer one that another process has just been told to be current.
+"""
 
 import hashlib
 import os
-from contextlib import suppress
+import time
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.objects.bucket import Bucket, Found
-from eval_pipeline.store.durable import make_folders, replace_durably, sweep, temporary_path, write_error
+from eval_pipeline.store.durable import locked, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 
 _TRIES = 10
+_YOUNG_S = 600.0
+"""Copies younger than this are left alone, since somebody may just read them."""
+_PATIENCE_S = 1800.0
+"""How long to wait for another process of this host that fetches or uploads the same object."""
 
 
 class Mirror:
@@ -39,11 +48,14 @@ class Mirror:
             StoreError: the bucket cannot be used, or the disk is full.
         """
         found = self.bucket.look(self.name(path))
-        if found is None:
-            self.drop(path)
-        elif anew or not self.holds(path, found):
+        if found is None and not path.exists():
+            return None
+        if found is not None and not anew and self.holds(path, found):
+            return found
+        with _alone(path):
+            if found is not None and not anew and self.holds(path, found):  # another process has fetched it
+                return found
             return self._fetch(path)
-        return found
 
     def holds(self, path: Path, found: Found) -> bool:
         """Whether the copy is that of the object as it was found."""
@@ -60,13 +72,22 @@ class Mirror:
             ConflictError: the object is not the one that `before` is the ETag of.
             StoreError: the bucket cannot be used, or the disk is full.
         """
-        etag = self.bucket.put(self.name(path), temporary.read_bytes(), before)
-        self._place(temporary, path, etag)
+        with _alone(path):
+            etag = self.bucket.put(self.name(path), temporary.read_bytes(), before)
+            self._place(temporary, path, etag)
 
     def drop(self, path: Path) -> None:
         """Removes a copy."""
         for gone in (path, _note(path)):
             gone.unlink(missing_ok=True)
+
+    def drop_gone(self) -> None:
+        """Removes the copies whose objects another host has removed, but for young ones, which may just be read."""
+        there, now = {found.name for found in self.bucket.list(self.root.name)}, time.time()
+        for path in self.root.rglob("[!.]*.*"):
+            with suppress(FileNotFoundError):  # another process of this host has removed it
+                if self.name(path) not in there and path.is_file() and now - path.stat().st_mtime > _YOUNG_S:
+                    self.drop(path)
 
     def _fetch(self, path: Path) -> Found | None:
         for _ in range(_TRIES):
@@ -89,9 +110,10 @@ class Mirror:
     def _place(self, temporary: Path, path: Path, etag: str) -> None:
         """Puts a copy in its place, with a note that says of which file it holds; a torn pair is fetched again."""
         try:
+            state = _state(temporary)
             replace_durably(temporary, path)
             note = temporary_path(_note(path))
-            note.write_text(f"{etag}\n{_state(path)}")
+            note.write_text(f"{etag}\n{state}")
             note.replace(_note(path))
         except OSError as error:
             raise write_error(path, error) from error
@@ -107,6 +129,10 @@ def object_status(found: Found | None) -> FileStatus | None:
 
 def _state(path: Path) -> str:
     return " ".join(map(str, file_status(os.stat(path))))
+
+
+def _alone(path: Path) -> AbstractContextManager[int]:
+    return locked(path.with_name(f".{path.name}.lock"), _PATIENCE_S)
 
 
 def _note(path: Path) -> Path:

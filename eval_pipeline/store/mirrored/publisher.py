@@ -7,9 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from eval_pipeline.core.errors import LockedError, StoreError
-from eval_pipeline.objects.bucket import Bucket, ConflictError
+from eval_pipeline.objects.bucket import Bucket, ConflictError, Found
 from eval_pipeline.store.catalog import sweeping
-from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part, empty_manifest
+from eval_pipeline.store.catalog.manifests import (
+    DamagedManifestError,
+    Manifests,
+    Part,
+    empty_manifest,
+    is_manifest,
+    manifest_files,
+)
 from eval_pipeline.store.catalog.parts import digest
 from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
 from eval_pipeline.store.ddl import FORMAT
@@ -70,6 +77,14 @@ class MirroredPublisher(CatalogPublisher):
         Args:
             before: called with the size of each part before it is fetched.
         """
+        while True:
+            found, seen = list(self._problems(before)), self._etags
+            # Another host that has published meanwhile may also have removed parts that the old manifests name.
+            if not found or {path.name: now.etag for path, now in self._listed()} == seen:
+                yield from found
+                return
+
+    def _problems(self, before: Callable[[int], None]) -> Iterator[str]:
         try:
             state = self._pull(anew=True)
         except DamagedManifestError as error:
@@ -86,6 +101,7 @@ class MirroredPublisher(CatalogPublisher):
                 yield str(error)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
+        Mirror(self._record.root, self._bucket).drop_gone()
         for _ in range(_TRIES):
             try:
                 return self._publish_once(lock, changed, full=full)
@@ -100,7 +116,7 @@ class MirroredPublisher(CatalogPublisher):
         if not full:
             self._refuse_newer(memo, FORMAT)
         try:
-            state = self._pull()
+            state = self._pull(anew=full)
             if full:
                 state = Manifests({})
             self._fetch_parts(state)
@@ -129,13 +145,12 @@ class MirroredPublisher(CatalogPublisher):
         """Makes the copies of the manifests those of the bucket, and remembers which they are."""
         self._etags: dict[str, str] = {}
         make_folders(self._manifests)
-        for found in self._bucket.list(self._mirror.name(self._manifests)):
-            path = self._mirror.path(found.name)
+        for path, found in self._listed():
             current = not anew and self._mirror.holds(path, found)
             now = found if current else self._mirror.update(path, anew=True)
             if now is not None:
                 self._etags[path.name] = now.etag
-        for path in self._manifests.glob("[!.]*"):
+        for path in manifest_files(self._manifests):
             if path.name not in self._etags:
                 self._mirror.drop(path)
         try:
@@ -143,6 +158,13 @@ class MirroredPublisher(CatalogPublisher):
         except DamagedManifestError as error:
             there = f"{self._bucket.address}/{self._mirror.name(self._manifests)}"
             raise DamagedManifestError(str(error).replace(str(self._manifests), there)) from error
+
+    def _listed(self) -> Iterator[tuple[Path, Found]]:
+        """Yields the place of each manifest's copy, and what is known of its object."""
+        for found in self._bucket.list(self._mirror.name(self._manifests)):
+            path = self._mirror.path(found.name)
+            if path.parent == self._manifests and is_manifest(path):
+                yield path, found
 
     def _fetch_parts(self, state: Manifests) -> None:
         """Fetches the parts that this host has no copies of. Raises DamagedPartError."""
@@ -206,8 +228,11 @@ class MirroredPublisher(CatalogPublisher):
         sweeping.sweep(self._parts, self._retired, state.places(), erase=self._erase)
 
     def _sweep(self, state: Manifests) -> None:
-        """Removes the parts from the bucket that no manifest has named for a while."""
-        old = [found.name for found in self._bucket.list(self._mirror.name(self._parts)) if _is_old(found.changed)]
+        """Removes the parts from the bucket that no manifest has named for a while; to erase rows, at once."""
+        there = [
+            found for found in self._bucket.list(self._mirror.name(self._parts)) if sweeping.is_part(Path(found.name))
+        ]
+        old = [found.name for found in there if self._erase or _is_old(found.changed)]
         if old:
             needed = {self._mirror.name(part.path(self._parts)) for part in _all_parts(self._pull())}
             for name in old:

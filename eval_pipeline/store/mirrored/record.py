@@ -1,21 +1,23 @@
 """The record as objects of a bucket."""
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 
-from eval_pipeline.core.errors import DamagedFileError
-from eval_pipeline.objects.bucket import Bucket
+from eval_pipeline.core.errors import DamagedFileError, StoreError
+from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.migrations import MIGRATIONS, Migration
 from eval_pipeline.store.mirrored.mirror import Mirror, object_status
 from eval_pipeline.store.parquet import Header, read_header
-from eval_pipeline.store.record import FILE, Record
+from eval_pipeline.store.record import FILE, Contents, Record
 from eval_pipeline.store.schemas import Table
+
+_TRIES = 20
 
 
 class MirroredRecord(Record):
@@ -77,6 +79,21 @@ class MirroredRecord(Record):
             self._mirror.update(self.path(table, key), anew=True)
             return super().verify(table, key)
 
+    def rewrite(self, table: Table, key: RecordKey, make: Callable[[], Contents | None]) -> None:  # noqa: D102
+        name = self._mirror.name(self.path(table, key))
+        for _ in range(_TRIES):
+            found = self._mirror.bucket.look(name)  # before `make` reads it, so that what it has not seen is not lost
+            made = make()
+            if made is None:
+                return
+            try:
+                with self._writer(table, key, made[0], "", None if found is None else found.etag) as writer:
+                    writer.write(made[1])
+            except ConflictError:
+                continue
+            return
+        raise StoreError(f"{self.place(table, key)} is being written by other hosts all the time; run again")
+
     def set_aside(self, table: Table, key: RecordKey, folder: Path) -> None:  # noqa: D102
         super().set_aside(table, key, folder)
         self.remove(table, key)
@@ -110,9 +127,9 @@ class MirroredRecord(Record):
                 break
             known.append(folder)
         for found in self._mirror.bucket.list("/".join([self.root.name, table.name, *known])):
-            _, name, *folders, file = found.name.split("/")
+            *folders, file = found.name.split("/")[2:] or [""]
             status = object_status(found)
-            if name == table.name and file == FILE and status is not None:
+            if file == FILE and status is not None:
                 yield tuple(folders), status
 
     @contextmanager
