@@ -61,6 +61,7 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     if opened is None:
         with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
             facts = stage.run(inputs, outputs) or {}
+            _refuse_changed(stage, inputs, made)
             if inputs.lease is not None:
                 inputs.lease.check()  # before the files are in the record: another run may have taken over
             return facts
@@ -68,6 +69,18 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
         facts = run_in_shards(stage, inputs, outputs, made, cluster)
     drop_parts(stage, inputs)
     return facts
+
+
+def _refuse_changed(stage: Stage, inputs: Inputs, made: dict[str, str]) -> None:
+    """Raises EvalError if another run has replaced what the stage read in parts: they may not fit together."""
+    if inputs.is_small:  # read at once
+        return
+    now = inputs.hashes(table for table in stage.reads if table.name in made)
+    if changed := [name for name, content in now.items() if content != made[name]]:
+        raise EvalError(
+            f"{inputs.label(stage.name)}: another run has replaced {', '.join(changed)} in the record meanwhile; "
+            "start this run again: it goes on from there, and no answer is asked for twice"
+        )
 
 
 def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:
