@@ -2,22 +2,32 @@
 
 import subprocess
 import sys
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import pytest
 
+from eval_pipeline.chain import runner
+from eval_pipeline.chain.evaluation import chain_of, comparing
+from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.errors import LockedError
+from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
+from eval_pipeline.workspace import bucket_store
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
 from eval_pipeline_tests.remote import MODULE, RUN, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD
-from eval_pipeline_tests.support import ROOT, Lab
+from eval_pipeline_tests.support import ROOT, Lab, case
 
 OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
@@ -120,6 +130,30 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
         said = hosts.run("a", "import", "predictions", "x", "--suite", "small", "--model-version", "mine")
         assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
+
+
+@pytest.mark.parametrize("what", ["publishing", "comparing"])
+def test_homes_in_two_buckets_do_not_wait_for_each_other(
+    what: str, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_store, "_LOCK_S", 0)
+    monkeypatch.setattr(runner, "inf", 0)
+    Lab.at(tmp_path).suite("small", [case("c", ("50", 50.0))])
+    home = hosts.use("a").home
+    twin = replace(home, root=tmp_path / "b")
+    other = replace(home, root=tmp_path / "c", bucket=BucketAddress("elsewhere", "team/evals"))
+
+    def turn(of: Home) -> AbstractContextManager[object]:
+        if what == "publishing":
+            return bucket_store.publishing_in_turn(of)
+        stage = next(stage for stage in comparing(chain_of(None)) if stage.whole_suite)
+        return runner._in_turn(stage, Inputs(Workspace(of), "small"))
+
+    with turn(home):
+        with turn(other):
+            pass
+        with pytest.raises(LockedError), turn(twin):
+            pass
 
 
 def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
