@@ -15,7 +15,7 @@ from eval_pipeline.cluster.port import open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import held
+from eval_pipeline.workspace.locks import held, of_home
 from eval_pipeline.workspace.outputs import open_outputs
 from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
@@ -61,6 +61,7 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     if opened is None:
         with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
             facts = stage.run(inputs, outputs) or {}
+            _refuse_changed(stage, inputs, made)
             if inputs.lease is not None:
                 inputs.lease.check()  # before the files are in the record: another run may have taken over
             return facts
@@ -68,6 +69,18 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
         facts = run_in_shards(stage, inputs, outputs, made, cluster)
     drop_parts(stage, inputs)
     return facts
+
+
+def _refuse_changed(stage: Stage, inputs: Inputs, made: dict[str, str]) -> None:
+    """Raises EvalError if another run has replaced what the stage read in parts: they may not fit together."""
+    if inputs.is_small:  # read at once
+        return
+    now = inputs.hashes(table for table in stage.reads if table.name in made)
+    if changed := [name for name, content in now.items() if content != made[name]]:
+        raise EvalError(
+            f"{inputs.label(stage.name)}: another run has replaced {', '.join(changed)} in the record meanwhile; "
+            "start this run again: it goes on from there, and no answer is asked for twice"
+        )
 
 
 def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:
@@ -104,7 +117,8 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
             yield lease
     elif stage.whole_suite or stage.shards or inputs.workspace.home.bucket is not None:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
-        with held(inputs.workspace.home.root, (*folders, stage.name), inf) as lease:
+        home = inputs.workspace.home
+        with held(home.root, (*folders, of_home(stage.name, home)), inf) as lease:
             yield lease
     else:
         yield None

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+UNKNOWN = "-"
+"""The machine of processes to which the system does not tell it."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _STATE, _STARTED = 0, 19
 """Indices of state and start time among the fields after the name in `/proc/<pid>/stat`, see proc(5)."""
@@ -29,11 +31,11 @@ def mark() -> str:
 
 
 def machine() -> str:
-    """Returns a short hash of this boot and container, outside of which process ids mean nothing; `-` if unknown."""
+    """Returns a short hash of this boot and container, outside of which process ids mean nothing; or `UNKNOWN`."""
     try:
         boot, container = _BOOT.read_text().strip(), os.readlink("/proc/self/ns/pid")
     except OSError:
-        return "-"
+        return UNKNOWN
     return hashlib.sha256(f"{boot} {container}".encode()).hexdigest()[:12]
 
 
@@ -48,17 +50,35 @@ def worldwide_mark() -> str:
 
 
 def is_alive(pid: int, since: str) -> bool:
-    """Whether the process identified by `mark` still runs, and its id was not reused by another one."""
+    """Whether the process identified by `mark` still runs, and its id was not reused by another one.
+
+    Of a process that cannot be looked at, only its id is compared.
+    """
     fields = _fields(pid)
     if fields is not None and "." not in since:
         # A killed process stays in the process table, as a zombie, until its parent reaps it, perhaps forever.
         return fields[_STATE] not in {"Z", "X"} and fields[_STARTED] == since
+    if not since:
+        return _exists(pid)
     try:  # systems without /proc, or a mark written by version 0.1.0
         process = psutil.Process(pid)
         ended = process.status() in {psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD}
         return not ended and abs(process.create_time() - float(since)) < 1
-    except (psutil.NoSuchProcess, ValueError):
+    except (psutil.NoSuchProcess, psutil.AccessDenied):
+        return _exists(pid)
+    except ValueError:
         return False
+
+
+def _exists(pid: int) -> bool:
+    """Whether a process has this id, also where `/proc` hides the processes of other users, or is itself hidden."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # it is another user's
+        pass
+    return True
 
 
 def _fields(pid: int) -> list[str] | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.processes import host, is_alive, worldwide_mark
+from eval_pipeline.core.processes import UNKNOWN, host, is_alive, worldwide_mark
 from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
@@ -220,12 +220,16 @@ class Leases:
         return self._session.run(lambda connection: connection.execute(query, self._values(name) | more).fetchone())
 
     def free_of_dead(self, name: str) -> None:
-        """Frees a lease at once whose holder was a process of this machine and is gone. Raises StoreError."""
+        """Frees a lease at once whose holder was a process of this machine and is gone.
+
+        Where the machine is unknown, another host may have this one's name, and leases end by time only. Raises
+        StoreError.
+        """
         row = self._first("SELECT owner, fence FROM eval_pipeline.leases WHERE name = %(name)s", name)
         if not isinstance(row, tuple):
             return
         where, pid, started, _ = str(row[0]).rsplit(" ", 3)
-        if where == host() and not is_alive(int(pid), started):
+        if where == host() and not where.endswith(f"@{UNKNOWN}") and not is_alive(int(pid), started):
             query = "DELETE FROM eval_pipeline.leases WHERE name = %s AND fence = %s"
             self._session.run(lambda connection: connection.execute(query, (name, row[1])).rowcount)
 

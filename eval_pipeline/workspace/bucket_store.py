@@ -9,7 +9,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.store.opening import open_record
-from eval_pipeline.workspace.locks import held
+from eval_pipeline.workspace.locks import held, of_home
 from eval_pipeline.workspace.track_tables import further_tables
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def publishing_in_turn(home: Home) -> Iterator[None]:
     if home.bucket is None:
         yield
         return
-    with held(home.root, ("publishing",), _LOCK_S):
+    with held(home.root, (of_home("publishing", home),), _LOCK_S):
         yield
 
 

@@ -38,3 +38,24 @@ def test_a_step_of_the_clock_changes_nothing(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(processes.psutil.Process, "create_time", lambda _: 1.0)
     assert mark() == f"{pid} {since}"
     assert is_alive(int(pid), since)
+
+
+@pytest.mark.parametrize("refusal", [psutil.NoSuchProcess, psutil.AccessDenied])
+def test_a_process_that_cannot_be_seen_counts_as_alive(
+    monkeypatch: pytest.MonkeyPatch, refusal: type[Exception]
+) -> None:
+    """With `hidepid`, `/proc` shows no process of another user; where it is hidden, it shows none at all."""
+
+    def hidden(pid: int) -> psutil.Process:
+        raise refusal(pid)
+
+    since = started(os.getpid())
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    monkeypatch.setattr(processes, "_fields", lambda _: None)
+    monkeypatch.setattr(psutil, "Process", hidden)
+    assert started(os.getpid()) == ""
+    assert is_alive(os.getpid(), since)
+    assert is_alive(os.getpid(), ""), "marked by one that did not see itself"
+    assert not is_alive(ended.pid, since)
+    assert not is_alive(ended.pid, "")

@@ -150,6 +150,19 @@ def test_a_host_with_the_name_of_another_is_another(host: Host, monkeypatch: pyt
     lease.check()
 
 
+def test_hosts_that_cannot_be_told_apart_free_nothing_of_each_other(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_RENEWALS", 5)
+    monkeypatch.setattr(processes, "machine", lambda: processes.UNKNOWN)
+    one, other = host(), host()
+    lease = one.take("a")
+    assert lease is not None
+    monkeypatch.setattr(module, "is_alive", lambda pid, since: False)  # it runs on the other one
+    assert other.take("a") is None
+    lease.check()
+
+
 def test_threads_that_ask_at_the_same_time_share_the_lease_of_the_process(
     host: Host, monkeypatch: pytest.MonkeyPatch
 ) -> None:

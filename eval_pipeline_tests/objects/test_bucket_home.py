@@ -1,21 +1,36 @@
 """A home in a bucket: two hosts with one database and one bucket do what one does with a folder."""
 
+import subprocess
+import sys
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
 import pytest
 
+from eval_pipeline.chain import runner
+from eval_pipeline.chain.evaluation import chain_of, comparing
+from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.errors import LockedError, StoreError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
+from eval_pipeline.workspace import bucket_store
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.unpublished import Unpublished, adopted, lag, left_behind
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
-from eval_pipeline_tests.remote import RUN, answers, charged, contents, holding, prepare
+from eval_pipeline_tests.remote import MODULE, RUN, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD
-from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.support import DAY, ROOT, Lab, case
 
 OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
@@ -48,6 +63,24 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
         assert away.err.count("\n") == 1 and f"the bucket of {hosts.address} cannot be used" in away.err
     assert holding(tmp_path, STATE_PASSWORD) == holding(tmp_path, SECRET) == []
     assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
+
+
+@pytest.mark.soak
+def test_hosts_that_evaluate_the_same_at_once_both_end_well(hosts: Hosts, tmp_path: Path) -> None:
+    with AnthropicServer(answers) as model:
+        prepare(Lab.at(tmp_path), model)
+        running = []
+        for name in ("a", "b", "c"):
+            hosts.use(name)
+            command = [sys.executable, "-m", MODULE, *RUN]
+            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+        for process in running:
+            said = process.communicate(timeout=300)[0].decode()
+            assert process.returncode == 0, said
+        assert set(charged(model).values()) == {1}
+    told = "SELECT status, count(*) AS runs, sum(calls) AS calls FROM runs GROUP BY ALL"
+    asked = hosts.run("d", "query", told, "--format", "csv")
+    assert asked.out.split() == ["status,runs,calls", f"complete,3,{charged(model).total()}"], asked.text
 
 
 @pytest.mark.soak
@@ -100,6 +133,52 @@ def test_commands_work_on_it_and_those_that_do_not_say_so(hosts: Hosts, server: 
         assert asked.out.split() == ["eval_date", "2026-03-08"], asked.text
         said = hosts.run("a", "import", "predictions", "x", "--suite", "small", "--model-version", "mine")
         assert said.code == 2 and f"is not possible with EVAL_HOME={hosts.address}" in said.err, said.text
+
+
+@pytest.mark.parametrize("what", ["publishing", "comparing"])
+def test_homes_in_two_buckets_do_not_wait_for_each_other(
+    what: str, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bucket_store, "_LOCK_S", 0)
+    monkeypatch.setattr(runner, "inf", 0)
+    Lab.at(tmp_path).suite("small", [case("c", ("50", 50.0))])
+    home = hosts.use("a").home
+    twin = replace(home, root=tmp_path / "b")
+    other = replace(home, root=tmp_path / "c", bucket=BucketAddress("elsewhere", "team/evals"))
+
+    def turn(of: Home) -> AbstractContextManager[object]:
+        if what == "publishing":
+            return bucket_store.publishing_in_turn(of)
+        stage = next(stage for stage in comparing(chain_of(None)) if stage.whole_suite)
+        return runner._in_turn(stage, Inputs(Workspace(of), "small"))
+
+    with turn(home):
+        with turn(other):
+            pass
+        with pytest.raises(LockedError), turn(twin):
+            pass
+
+
+def test_another_host_knows_what_a_dead_process_left_unpublished(hosts: Hosts, server: BucketServer) -> None:
+    at_a, at_b = hosts.use("a").home, hosts.use("b").home
+    places = [Partition("small", name, DAY) for name in ("one", "two")]
+    note, published = Unpublished(at_a), Unpublished(at_a)
+    published.add(places[0])
+    published.clear()
+    for place in places:
+        note.add(place)
+    assert left_behind(at_b) == [], "its process is at work"
+    known = leases.open_leases()
+    assert known is not None
+    known.release(known.process())  # as if it had died, and its lease expired
+    assert left_behind(at_b) == left_behind(at_a) == places
+    assert "a run ended before it published small · one · 2026-03-01 and 1 more" in lag(at_b)
+    with pytest.raises(StoreError), adopted(at_b):
+        raise StoreError("not published")
+    assert left_behind(at_a) == places
+    with adopted(at_b) as found:
+        assert found == places
+    assert left_behind(at_a) == [] and server.objects(hosts.address.bucket) == {}
 
 
 def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,10 @@ import yaml
 
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.runner import run_stage
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Case
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace import ranges
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import Lab, case
@@ -72,6 +74,31 @@ def test_ranges_give_the_same_record(lab: Lab, tmp_path: Path, monkeypatch: pyte
     largest = watched(monkeypatch)
     assert made(other) == whole
     assert 0 < max(largest) < 2 * RANGE  # whole cases of up to three turns
+
+
+def test_cases_that_are_replaced_meanwhile_are_not_mixed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranges, "HELD_TURNS", 0)
+    monkeypatch.setattr(ranges, "RANGE_TURNS", RANGE)
+    filled(lab, "gold")
+    for stage in ("raw_dataset", "cases"):
+        lab.stage(stage, lab.inputs(version="weak"))
+    real, ranges_read = Workspace.cases_within, []
+
+    def replacing(workspace: Workspace, *given: Any) -> tuple[Case, ...]:
+        ranges_read.append(given)
+        if len(ranges_read) == 2:
+            lab.suite(cases=[case("a0", *PROGRAMS), case("a1", *PROGRAMS)])  # the others are no longer where they were
+            for stage in ("raw_dataset", "cases"):
+                lab.stage(stage, lab.inputs(version="weak"))
+        return real(workspace, *given)
+
+    monkeypatch.setattr(Workspace, "cases_within", replacing)
+    with pytest.raises(EvalError, match="another run has replaced cases in the record meanwhile; start this run again"):
+        lab.stage("generations", lab.inputs(version="weak"))
+    assert lab.inputs(version="weak").header(GENERATIONS) is None
+    lab.stage("generations", lab.inputs(version="weak"))
+    turns = lab.inputs(version="weak").read(GENERATIONS, ["turn_id", "sample"]).to_pylist()
+    assert len(turns) == len({tuple(turn.values()) for turn in turns}) == 2 * sum(1 + n % 3 for n in range(CASES)) + 12
 
 
 def chain_table(stage: str, lab: Lab) -> Any:
