@@ -2,15 +2,17 @@
 
 A command publishes all its evaluations together at its end. Until then they are listed in a file of its own, which it
 keeps locked. The kernel frees the lock when the process dies, so a file that is not locked was left by a dead process.
+In a bucket they are objects, with the lease of the process instead of a lock.
 """
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
@@ -18,11 +20,15 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.durable import locked, replace_durably
 
+if TYPE_CHECKING:
+    from eval_pipeline.workspace.unpublished_objects import NoteObject
+
 
 class Unpublished:
     """The note of this process; its file exists while it lists anything."""
 
     def __init__(self, home: Home) -> None:
+        self._object = None if home.bucket is None else _object(home)
         self._path = home.unpublished / uuid4().hex
         self._hidden = self._path.with_name(f".{self._path.name}")  # until it is locked, others would take it for left
         self._file = ExitStack()
@@ -30,9 +36,12 @@ class Unpublished:
 
     def add(self, partition: Partition) -> None:
         """Lists an evaluation. Raises StoreError if the file cannot be written."""
+        line = json.dumps([partition.suite, partition.model_version, partition.eval_date.isoformat()])
+        if self._object is not None:
+            self._object.add(line)
+            return
         if self._handle is None:
             self._handle = self._file.enter_context(locked(self._hidden, 0))
-        line = json.dumps([partition.suite, partition.model_version, partition.eval_date.isoformat()])
         try:
             os.write(self._handle, f"{line}\n".encode())
             os.fsync(self._handle)
@@ -43,6 +52,8 @@ class Unpublished:
 
     def clear(self) -> None:
         """Removes the note: everything in it has been published, or reported as failed."""
+        if self._object is not None:
+            self._object.clear()
         if self._handle is not None:
             for path in (self._path, self._hidden):
                 path.unlink(missing_ok=True)
@@ -53,12 +64,18 @@ class Unpublished:
 @contextmanager
 def adopted(home: Home) -> Iterator[list[Partition]]:
     """Yields the evaluations that dead processes left unpublished; forgets them if the block succeeds."""
+    if home.bucket is not None:
+        notes = list(_left_objects(home))
+        yield list(dict.fromkeys(partition for listed, _ in notes for partition in listed))
+        for _, forget in notes:
+            forget()
+        return
     with ExitStack() as stack:
         found: dict[Path, list[Partition]] = {}
         for path in _notes(home):
             with suppress(StoreError):  # the process is alive
                 stack.enter_context(locked(path, 0))
-                found[path] = list(_listed(path))
+                found[path] = list(_listed(path.read_text(errors="replace")))
         yield list(dict.fromkeys(partition for listed in found.values() for partition in listed))
         for path in found:
             path.unlink(missing_ok=True)
@@ -66,7 +83,10 @@ def adopted(home: Home) -> Iterator[list[Partition]]:
 
 def left_behind(home: Home) -> list[Partition]:
     """Returns the evaluations that dead processes left unpublished."""
-    found = [partition for path in _notes(home) if _is_free(path) for partition in _listed(path)]
+    if home.bucket is not None:
+        return list(dict.fromkeys(partition for listed, _ in _left_objects(home) for partition in listed))
+    texts = (path.read_text(errors="replace") for path in _notes(home) if _is_free(path))
+    found = [partition for text in texts for partition in _listed(text)]
     return list(dict.fromkeys(found))
 
 
@@ -93,9 +113,22 @@ def _is_free(path: Path) -> bool:
     return False
 
 
-def _listed(path: Path) -> Iterator[Partition]:
-    """Yields what a file lists; the last line may be torn."""
-    for line in path.read_text(errors="replace").splitlines():
+def _object(home: Home) -> "NoteObject":
+    from eval_pipeline.workspace.unpublished_objects import NoteObject
+
+    return NoteObject(home)
+
+
+def _left_objects(home: Home) -> Iterator[tuple[list[Partition], Callable[[], None]]]:
+    from eval_pipeline.workspace.unpublished_objects import left_notes
+
+    for text, forget in left_notes(home):
+        yield list(_listed(text)), forget
+
+
+def _listed(text: str) -> Iterator[Partition]:
+    """Yields what a note lists; the last line of a file may be torn."""
+    for line in text.splitlines():
         with suppress(ValueError, TypeError):
             suite, model_version, day = json.loads(line)
             yield Partition(suite, model_version, date.fromisoformat(day))

@@ -12,8 +12,10 @@ import pytest
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.core.bucket_address import BucketAddress
-from eval_pipeline.core.errors import LockedError
+from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
@@ -21,13 +23,14 @@ from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace import bucket_store
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.unpublished import Unpublished, adopted, lag, left_behind
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
 from eval_pipeline_tests.remote import MODULE, RUN, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD
-from eval_pipeline_tests.support import ROOT, Lab, case
+from eval_pipeline_tests.support import DAY, ROOT, Lab, case
 
 OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
@@ -154,6 +157,28 @@ def test_homes_in_two_buckets_do_not_wait_for_each_other(
             pass
         with pytest.raises(LockedError), turn(twin):
             pass
+
+
+def test_another_host_knows_what_a_dead_process_left_unpublished(hosts: Hosts, server: BucketServer) -> None:
+    at_a, at_b = hosts.use("a").home, hosts.use("b").home
+    places = [Partition("small", name, DAY) for name in ("one", "two")]
+    note, published = Unpublished(at_a), Unpublished(at_a)
+    published.add(places[0])
+    published.clear()
+    for place in places:
+        note.add(place)
+    assert left_behind(at_b) == [], "its process is at work"
+    known = leases.open_leases()
+    assert known is not None
+    known.release(known.process())  # as if it had died, and its lease expired
+    assert left_behind(at_b) == left_behind(at_a) == places
+    assert "a run ended before it published small · one · 2026-03-01 and 1 more" in lag(at_b)
+    with pytest.raises(StoreError), adopted(at_b):
+        raise StoreError("not published")
+    assert left_behind(at_a) == places
+    with adopted(at_b) as found:
+        assert found == places
+    assert left_behind(at_a) == [] and server.objects(hosts.address.bucket) == {}
 
 
 def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
