@@ -204,13 +204,14 @@ def test_equal_calls_at_once_share_a_failure(journal: Journal, error: Exception)
 
 
 def test_who_shares_a_call_takes_it_over_when_the_asker_is_cancelled(journal: Journal) -> None:
-    provider = ScriptedProvider(default=Slow(0.05))
+    provider = ScriptedProvider(default=Slow(0.5))
     caller = make_caller(provider, journal)
 
     async def ask() -> Any:
         first = asyncio.create_task(caller.ask(make_call()))
         second = asyncio.create_task(caller.ask(make_call()))
-        await asyncio.sleep(0.01)
+        while not provider.asked:  # the look into the journal comes first
+            await asyncio.sleep(0.001)
         first.cancel()
         return await asyncio.wait_for(second, 5)
 
