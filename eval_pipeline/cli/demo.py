@@ -1,6 +1,8 @@
 """The command `demo`: evaluates two simulated model versions fully, and a real small model on part of the suites."""
 
-from typing import TYPE_CHECKING
+import json
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -10,6 +12,7 @@ from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from eval_pipeline.cli.beside import Outcome, Part
     from eval_pipeline.workspace.workspace import Workspace
 
 SIMULATED = ("simulated-strong", "simulated-weak")
@@ -18,29 +21,75 @@ SLICE = 1
 """How many conversations of each suite the local model answers; it takes up to a minute on one thread."""
 
 
-def demo() -> None:
+def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None) -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
+    from eval_pipeline.cli.beside import Part, beside, halves, written
     from eval_pipeline.cli.terminal import note
+    from eval_pipeline.core.processors import processors
+    from eval_pipeline.core.supervision import end_with_supervisor
+
+    workspace = open_workspace()
+    if part is not None:
+        end_with_supervisor()
+        typer.echo(written(_evaluated(workspace, Part(**json.loads(part)))))
+        raise typer.Exit
+    suites = _own_suites(workspace)
+    if why_not := _why_not_local(workspace):
+        note(f"{LOCAL} is left out: {why_not}")
+    day, local = today(), not why_not
+    # Much of the time one thread works, or a single answer is waited for: two processes share the suites.
+    first, second = halves(suites) if processors() > 1 else (list(suites), [])
+    with beside(Part(second, day.isoformat(), local), str(workspace.home.root)) as rest:
+        own, other = _evaluated(workspace, Part(first, day.isoformat(), local)), rest()
+    for line in other.said:
+        note(line)
+    _show(workspace, day, own, other)
+
+
+def _show(workspace: "Workspace", day: date, *outcomes: "Outcome") -> NoReturn:
+    """Shows what came of all parts, in the order of the suites, and ends the command."""
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.headline import headline
+
+    done = {place for outcome in outcomes for place in outcome.done}
+    order = [(suite, version) for suite in workspace.suites for version in (*SIMULATED, LOCAL)]
+    problems = [problem for outcome in outcomes for problem in outcome.problems]
+    found = [
+        headline(workspace, Partition(suite, version, day)) for suite, version in order if (suite, version) in done
+    ]
+    show(workspace, found, problems, report=True)
+    raise typer.Exit(1 if problems else 0)
+
+
+def _own_suites(workspace: "Workspace") -> dict[str, int]:
+    """Returns the suites of the project, which imported ones are not, with the bytes of their files."""
+    own = workspace.home.data / "suites"
+    suites = [(name, source.folder) for name, source in workspace.suites.items() if source.folder.parent == own]
+    if not suites:
+        raise UsageError(no_suite([own]))
+    return {name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for name, folder in suites}
+
+
+def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
+    """Evaluates the suites of a part with all model versions."""
+    from eval_pipeline.cli.beside import Outcome
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.keeping import evaluation_is_current
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope
 
-    workspace = open_workspace()
-    own = workspace.home.data / "suites"
-    suites = [name for name, source in workspace.suites.items() if source.folder.parent == own]
-    if not suites:
-        raise UsageError(no_suite([own]))
-    day = today()
+    day = date.fromisoformat(part.day)
     problems, done = evaluate(
-        workspace, [Partition(suite, name, day) for name in SIMULATED for suite in suites], Scope(), "", report=True
+        workspace,
+        [Partition(suite, name, day) for name in SIMULATED for suite in part.suites],
+        Scope(),
+        "",
+        report=True,
     )
-    if why_not := _why_not_local(workspace):
-        note(f"{LOCAL} is left out: {why_not}")
     asked: dict[Scope, list[Partition]] = {}
-    for suite in () if why_not else suites:
+    for suite in part.suites if part.local else ():
         partition, scope = Partition(suite, LOCAL, day), Scope(sample_size=SLICE)
         try:
             guard_scope(workspace, partition, scope)
@@ -55,8 +104,7 @@ def demo() -> None:
     for scope, partitions in asked.items():
         wrong, made = evaluate(workspace, partitions, scope, "", report=True)
         problems, done = problems + wrong, done + made
-    show(workspace, [headline(workspace, partition) for partition in done], problems, report=True)
-    raise typer.Exit(1 if problems else 0)
+    return Outcome(problems, [(partition.suite, partition.model_version) for partition in done])
 
 
 def _why_not_local(workspace: "Workspace") -> str | None:

@@ -25,8 +25,13 @@ SUPERVISOR = "EVAL_SUPERVISOR"
 
 def supervise(home: str) -> str:
     """Makes this process the supervisor of every process it starts from now on, and returns its identity."""
-    os.environ[SUPERVISOR] = identity = f"{mark()} {home}"
-    return identity
+    os.environ[SUPERVISOR] = found = own_identity(home)
+    return found
+
+
+def own_identity(home: str) -> str:
+    """Returns the identity that this process has as a supervisor."""
+    return f"{mark()} {home}"
 
 
 def end_with_supervisor() -> None:

@@ -1,0 +1,120 @@
+"""`eval-pipeline demo` in two processes: who evaluates what, what is told, and how both end."""
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psutil
+import pytest
+
+from eval_pipeline.cli import beside
+from eval_pipeline.cli.beside import Part, halves
+from eval_pipeline.core.processes import is_alive, started
+from eval_pipeline_tests.support import ROOT, Lab, case
+
+PART = Part(["other", "third"], "2026-03-01", local=False)
+NAMES = ("strong", "weak")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [
+        ({}, ([], [])),
+        ({"a": 0}, (["a"], [])),
+        ({"a": 1, "b": 1}, (["a"], ["b"])),
+        ({"a": 3, "b": 9, "c": 4, "d": 3}, (["a", "b"], ["c", "d"])),
+        ({"z": 2, "a": 9, "b": 9}, (["z", "a"], ["b"])),
+    ],
+)
+def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[list[str], list[str]]) -> None:
+    assert halves(sizes) == expected
+
+
+@pytest.mark.usefixtures("few_pictures")
+def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 2)
+    lab.suite("first", [case("c0", ("50", 50.0))])
+    lab.suite("second", [case("long_name", ("50", 50.0))])
+    lab.versions(*({"name": f"simulated-{n}", "provider": "simulated", "options": {"rates": {}}} for n in NAMES))
+    said = lab.cli("demo")
+    assert said.code == 0, said.text
+    assert said.out.index("first · 95%") < said.out.index("second · 95%")
+    assert said.out.count("report:") == 2 * (len(NAMES) + 1)
+    assert said.err.count("smollm2-135m is left out: it is not in") == 1
+    found = {tuple(row) for row in lab.sql("SELECT DISTINCT suite, model_version FROM statistics")}
+    assert found == {(suite, f"simulated-{n}") for suite in ("first", "second") for n in NAMES}
+
+
+def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = '{"problems": ["p"], "done": [["other", "v"]]}'
+    monkeypatch.setattr(beside, "_START", f"import sys; print('a\\nb', file=sys.stderr); print({text!r})")
+    with beside.beside(PART, "home") as rest:
+        assert rest() == beside.Outcome(["p"], [("other", "v")], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        ("import os; os.kill(os.getpid(), 9)", "ended with signal SIGKILL: it said nothing"),
+        ("import sys; print('error: no disk', file=sys.stderr); sys.exit(2)", "ended with code 2: no disk"),
+        ("1 / 0", "ended with code 1: ZeroDivisionError: division by zero"),
+        ("print('{')", "ended with code 0: it said nothing"),
+    ],
+)
+def test_a_process_that_fails_is_told(program: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "_START", program)
+    with beside.beside(PART, "home") as rest:
+        found = rest()
+    assert found.problems == [f"other, third: their process {told}"]
+    assert not found.done
+
+
+def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "_START", "import time; time.sleep(300)")
+
+    def interrupted() -> None:
+        with beside.beside(PART, "home"):
+            found.extend(psutil.Process().children())
+            raise KeyboardInterrupt
+
+    found: list[psutil.Process] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [child.is_running() for child in found] == [False]
+
+
+ALONE = """
+import sys
+from eval_pipeline.cli import beside
+beside._START = '''
+from eval_pipeline.core.supervision import end_with_supervisor
+import os, time
+end_with_supervisor()
+print(os.getpid(), file=open(r"{file}", "w"), flush=True)
+time.sleep(300)
+'''
+with beside.beside(beside.Part(["other"], "2026-03-01", False), "home") as rest:
+    rest()
+"""
+
+
+def test_the_other_process_does_not_outlive_a_killed_one(tmp_path: Path) -> None:
+    file = tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", ALONE.format(file=file)], cwd=ROOT)
+    until(lambda: file.exists() and file.read_text().endswith("\n"))
+    child = int(file.read_text())
+    since = started(child)
+    assert is_alive(child, since)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    until(lambda: not is_alive(child, since))
+
+
+def until(holds: Callable[[], bool]) -> None:
+    give_up = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < give_up
+        time.sleep(0.05)
