@@ -5,15 +5,11 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.durable import fsync_path, make_folders, temporary_path
 from eval_pipeline.workspace.home_folders import home_folders
-
-if TYPE_CHECKING:
-    pass
 
 
 def part_files(home: Home) -> "PartFiles":
