@@ -76,20 +76,26 @@ def test_ranges_give_the_same_record(lab: Lab, tmp_path: Path, monkeypatch: pyte
     assert 0 < max(largest) < 2 * RANGE  # whole cases of up to three turns
 
 
-def test_cases_that_are_replaced_meanwhile_are_not_mixed(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "HELD_TURNS", 0)
+@pytest.mark.parametrize("turns_left", [65, 4])
+def test_cases_that_are_replaced_meanwhile_are_not_mixed(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, turns_left: int
+) -> None:
+    monkeypatch.setattr(ranges, "HELD_TURNS", 20)
     monkeypatch.setattr(ranges, "RANGE_TURNS", RANGE)
     filled(lab, "gold")
-    for stage in ("raw_dataset", "cases"):
-        lab.stage(stage, lab.inputs(version="weak"))
+    folder = lab.home.data / "suites" / "small" / "cases"
+    ingest(lab)
     real, ranges_read = Workspace.cases_within, []
 
     def replacing(workspace: Workspace, *given: Any) -> tuple[Case, ...]:
         ranges_read.append(given)
-        if len(ranges_read) == 2:
-            lab.suite(cases=[case("a0", *PROGRAMS), case("a1", *PROGRAMS)])  # the others are no longer where they were
-            for stage in ("raw_dataset", "cases"):
-                lab.stage(stage, lab.inputs(version="weak"))
+        if len(ranges_read) == 2 and turns_left > 20:
+            lab.suite(cases=[case("a0", *PROGRAMS), case("a1", *PROGRAMS[:2])])  # the others move on
+            ingest(lab)
+        elif len(ranges_read) == 2:
+            for path in {*folder.iterdir()} - {folder / "c3.yaml", folder / "c20.yaml"}:
+                path.unlink()
+            ingest(lab)
         return real(workspace, *given)
 
     monkeypatch.setattr(Workspace, "cases_within", replacing)
@@ -98,7 +104,12 @@ def test_cases_that_are_replaced_meanwhile_are_not_mixed(lab: Lab, monkeypatch: 
     assert lab.inputs(version="weak").header(GENERATIONS) is None
     lab.stage("generations", lab.inputs(version="weak"))
     turns = lab.inputs(version="weak").read(GENERATIONS, ["turn_id", "sample"]).to_pylist()
-    assert len(turns) == len({tuple(turn.values()) for turn in turns}) == 2 * sum(1 + n % 3 for n in range(CASES)) + 12
+    assert len(turns) == len({tuple(turn.values()) for turn in turns}) == 2 * turns_left
+
+
+def ingest(lab: Lab) -> None:
+    for stage in ("raw_dataset", "cases"):
+        lab.stage(stage, lab.inputs(version="weak"))
 
 
 def chain_table(stage: str, lab: Lab) -> Any:
