@@ -123,10 +123,16 @@ class DaskCluster:
 
     def _check_alive(self) -> None:
         if self._client.status != "running":
-            raise EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
+            raise self._gone()
+
+    def _gone(self) -> EvalError:
+        return EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
 
     def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
-        free = sum(self._client.nthreads().values()) - len(running)
+        try:
+            free = sum(self._client.nthreads().values()) - len(running)
+        except OSError as error:  # also that of Dask's connections: the scheduler has ended since it was looked at
+            raise self._gone() from error
         for _ in range(free):
             task = ledger.next(time.monotonic())
             if task is None:
