@@ -14,12 +14,11 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
+from eval_pipeline.operations.verifying import verified_files
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
-from eval_pipeline.store.record import Header, RecordKey
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites import read_suite
 from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.locks import database_leases
@@ -219,57 +218,21 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
     wrong = dict[tuple[str, RecordKey], str]()
     known = {RecordKey.of(partition): partition for partition in evaluations(workspace, Chosen())}
     for key, one in itertools.groupby(verified_files(workspace, by_key=True), lambda found: found[1]):
+        damaged = False
         for source, _, found in one:
             files += 1
             if isinstance(found, EvalError):
-                wrong[source.name, key] = str(found)
+                wrong[source.name, key], damaged = str(found), True
             else:
                 old += not found.sealed
-        changed += key in known and bool(outdated(workspace, [known[key]]))
+        # What is damaged is made again by a repair, with the code of today.
+        changed += key in known and not damaged and bool(outdated(workspace, [known[key]]))
     workspace.fingerprints.save()
     text = "; ".join([f"{files} files below {workspace.home.place}/record", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
     text = f"{changed} of {len(known)} evaluations were scored by code or libraries that have changed since"
     yield Finding("figures", True, text + ("; `eval-pipeline rescore --dry-run` lists them" if changed else ""))
-
-
-def unreadable_files(
-    workspace: Workspace, before: Callable[[int], None] = lambda _: None
-) -> Iterator[tuple[Table, RecordKey, EvalError]]:
-    """Yields the damaged files of the record and those of a newer version; `before` receives the size of each file."""
-    for source, key, found in verified_files(workspace, before):
-        if isinstance(found, EvalError):
-            yield source, key, found
-
-
-def verified_files(
-    workspace: Workspace, before: Callable[[int], None] = lambda _: None, *, by_key: bool = False
-) -> Iterator[tuple[Table, RecordKey, Header | EvalError]]:
-    """Yields each file of the record with its header, or with what is wrong with it.
-
-    Args:
-        workspace: the workspace.
-        before: receives the size of each file before it is read.
-        by_key: all tables of a key after one another, those of suites before those of their evaluations; otherwise all
-            keys of a table.
-    """
-    files = sorted(_files(workspace), key=lambda one: one[1].order()) if by_key else _files(workspace)
-    for source, key in files:
-        try:
-            status = workspace.record.status(source, key)
-            before(status[0] if status else 0)
-            found: Header | EvalError = workspace.record.examine(source, key)
-        except EvalError as error:
-            found = error
-        yield source, key, found
-
-
-def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
-    for table in all_tables(further_tables()):
-        for source in table.record_tables():
-            for key in workspace.record.partitions(source):
-                yield source, key
 
 
 def _store(workspace: Workspace) -> Iterator[Finding]:

@@ -20,9 +20,10 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import DamagedFileError, EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.database.address import DatabaseAddress, database_address
-from eval_pipeline.operations.doctor import Finding, store_problem, unreadable_files
+from eval_pipeline.operations.doctor import Finding, store_problem
 from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.rescoring import make_again
+from eval_pipeline.operations.verifying import unreadable_files
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.publishing import publish_all

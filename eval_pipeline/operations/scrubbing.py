@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterator
 
 from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.operations.doctor import REPAIR, store_problem, unreadable_files
+from eval_pipeline.operations.doctor import REPAIR, store_problem
+from eval_pipeline.operations.verifying import unreadable_files
 from eval_pipeline.store.parquet import forget_verified
 from eval_pipeline.workspace.workspace import Workspace
 
