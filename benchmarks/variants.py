@@ -1,8 +1,9 @@
 """CPU that variants and mutants cost on the sample suite of pandas: `python -m benchmarks.variants [--every 3]`.
 
 For each turn, beginning with an empty cache: an answer that is right, one that is wrong (a mutant of the reference
-code, explained by what it lacks), and both once more. Counted are this process and those of its sandbox; running the
-answer on the given tables, which every turn has, is not.
+code, explained by what it lacks), and both once more; with `--wrong-first` in the other order, since a turn whose only
+answer is wrong has no right one before it. Counted are this process and those of its sandbox; running the answer on the
+given tables, which every turn has, is not.
 """
 
 import argparse
@@ -57,21 +58,26 @@ def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--wrong-first", action="store_true")
+    chosen = parser.parse_args()
+    first_name, second_name = ("wrong", "right") if chosen.wrong_first else ("right", "wrong")
     names = (
-        "a right answer, the first of its turn",
-        "a wrong answer, after the right one",
+        f"a {first_name} answer, the first of its turn",
+        f"a {second_name} answer, after the {first_name} one",
         "both, the first of their turn",
         "both again",
     )
     costs: dict[str, list[float]] = {name: [] for name in names}
     with tempfile.TemporaryDirectory() as home:
         os.environ["EVAL_HOME"] = home
-        for gold in turns(parser.parse_args().every):
+        for gold in turns(chosen.every):
             expected_result(gold)  # the zygote has the tables from now on
             assert gold.code is not None
-            right, wrong = f"unused = 0\n{gold.code}", turn_mutants(gold)[0].code
-            first, second = cost(partial(judged, gold, right)), cost(partial(judged, gold, wrong))
-            again = cost(partial(judged, gold, right)) + cost(partial(judged, gold, wrong))
+            answers = [f"unused = 0\n{gold.code}", turn_mutants(gold)[0].code]
+            if chosen.wrong_first:
+                answers.reverse()
+            first, second = (cost(partial(judged, gold, answer)) for answer in answers)
+            again = sum(cost(partial(judged, gold, answer)) for answer in answers)
             if variants_of(gold):
                 for name, part in zip(names, (first, second, first + second, again), strict=True):
                     costs[name].append(part)
