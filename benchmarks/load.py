@@ -9,16 +9,14 @@ import json
 import os
 import resource
 import sqlite3
-import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import date, timedelta
 from pathlib import Path
 
+from benchmarks.costs import Cost, measured
 from benchmarks.synthetic import TURNS_PER_CASE, write_suite
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
@@ -40,32 +38,6 @@ COMMANDS = {
     "doctor": ("doctor",),
     "prune --dry-run": ("prune", "--keep", "1000000", "--dry-run"),
 }
-
-
-@dataclass(frozen=True)
-class Cost:
-    cpu_s: float
-    peak_mib: float
-    code: int
-
-
-def measured(command: Sequence[str]) -> Cost:
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    peak, pid = 0.0, 0
-    while not pid:
-        # Not `ru_maxrss`, in which a child has what its parent had when it was made.
-        peak = max(peak, _peak_mib(process.pid))
-        pid, status, usage = os.wait4(process.pid, os.WNOHANG)
-        time.sleep(0.02)
-    return Cost(usage.ru_utime + usage.ru_stime, peak, os.waitstatus_to_exitcode(status))
-
-
-def _peak_mib(pid: int) -> float:
-    with suppress(OSError):
-        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def cli(*arguments: str) -> Cost:

@@ -20,7 +20,8 @@ from urllib.parse import quote, urlencode
 
 import httpx2
 
-from benchmarks.load import FIRST, _peak_mib, home, of_turns
+from benchmarks.costs import peak_mib
+from benchmarks.load import FIRST, home, of_turns
 from benchmarks.synthetic import TURNS_PER_CASE
 
 REPEATS = 15
@@ -122,15 +123,15 @@ def measure(turns: int) -> None:
         client.get("/").raise_for_status()
         print(f"  {'first page of the server':<36} {1000 * (time.perf_counter() - started):7.0f} ms", flush=True)
         _timed(client, pid, pages(turns))
-        print(f"  {'largest resident set so far':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+        print(f"  {'largest resident set so far':<36} {peak_mib(pid):7.0f} MiB", flush=True)
         for form in ("csv", "parquet"):
             address = f"/suites/s0/turns.{form}?model_version=m0&eval_date={FIRST}"
             started = time.perf_counter()
             size = len(client.get(address).raise_for_status().content)
             print(f"  {f'all turns as {form}':<36} {1000 * (time.perf_counter() - started):7.0f} ms, {size >> 20} MiB")
-        print(f"  {'largest resident set of all':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+        print(f"  {'largest resident set of all':<36} {peak_mib(pid):7.0f} MiB", flush=True)
         _timed(client, pid, review_pages(client))
-        print(f"  {'largest, a queue drawn':<36} {_peak_mib(pid):7.0f} MiB", flush=True)
+        print(f"  {'largest, a queue drawn':<36} {peak_mib(pid):7.0f} MiB", flush=True)
 
 
 def _timed(client: httpx2.Client, pid: int, found: dict[str, list[str]]) -> None:

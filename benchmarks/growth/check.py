@@ -14,12 +14,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 
+import psutil
 import yaml
 
+from benchmarks.costs import Cost, peak_mib, written_mib
 from benchmarks.growth.costs import TRACKS, Night, Site
 from benchmarks.growth.night import Simulation
 
@@ -55,9 +57,30 @@ def _child(place: Path, *names: str, **more: str) -> dict[str, float]:
     return json.loads(subprocess.run(command, env=environment, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 
+@dataclass(frozen=True)
+class Dask:
+    """A scheduler and workers on loopback.
+
+    Attributes:
+        address: of the scheduler.
+        processes: the scheduler, and the workers with what they start.
+    """
+
+    address: str
+    processes: "list[subprocess.Popen[bytes]]"
+
+    def costs(self) -> list[Cost]:
+        """What each worker has taken so far."""
+        nannies = [psutil.Process(process.pid) for process in self.processes[1:]]
+        workers = [
+            child for nanny in nannies for child in nanny.children() if "spawn_main" in " ".join(child.cmdline())
+        ]
+        return [Cost(sum(worker.cpu_times()), peak_mib(worker.pid), 0, written_mib(worker.pid)) for worker in workers]
+
+
 @contextmanager
-def dask(workers: int) -> Iterator[str]:
-    """A scheduler and workers on loopback; they end with the block."""
+def dask(workers: int) -> Iterator[Dask]:
+    """Starts a scheduler and workers on loopback; they end with the block."""
     address, run = f"tcp://127.0.0.1:{PORT}", [sys.executable, "-m", "distributed.cli.dask_scheduler"]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
@@ -71,7 +94,7 @@ def dask(workers: int) -> Iterator[str]:
     ]
     try:
         _wait_for(address, workers)
-        yield address
+        yield Dask(address, processes)
     finally:
         for process in reversed(processes):
             process.terminate()
@@ -110,8 +133,8 @@ def check() -> None:
         alone = _child(_copy(asked, "alone"), "evidence")
         print(f"one process: {alone['answers']} answers in {alone['seconds']:.1f} s")
         for workers in (1, 2):
-            with dask(workers) as address:
-                more = {"EVAL_CLUSTER": address, "EVAL_SHARD_TURNS": str(ANSWERS_A_SHARD)}
+            with dask(workers) as cluster:
+                more = {"EVAL_CLUSTER": cluster.address, "EVAL_SHARD_TURNS": str(ANSWERS_A_SHARD)}
                 real = _child(_copy(asked, f"of-{workers}"), "evidence", **more)["seconds"]
             said = predicted(alone, workers)
             print(f"{workers} worker(s): {real:.1f} s; simulated {said:.1f} s; ratio {said / real:.2f}", flush=True)
