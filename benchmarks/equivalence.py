@@ -10,10 +10,11 @@ import csv
 import json
 import os
 import statistics
+import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,27 +86,32 @@ def verieql_pairs() -> Iterator[Pair]:
         yield Pair("duckdb, VeriEQL", told["sql_b"], told["sql_a"], schema, (), "duckdb")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--every", type=int, default=1, help="every which pair")
-    every = parser.parse_args().every
-    groups = [sample_pairs(shipped=True), sample_pairs(shipped=False)]
+def groups() -> list[Iterator[Pair]]:
+    """All kinds of pairs; those of public data only where that is."""
+    shipped = [sample_pairs(shipped=True), sample_pairs(shipped=False)]
     if SQL.exists():
-        groups += [defog_pairs(shipped=True), defog_pairs(shipped=False), verieql_pairs()]
-    else:
-        print(why_not(SQL))
-    with tempfile.TemporaryDirectory() as home:
-        os.environ["EVAL_HOME"] = home  # the suite's databases are made there
-        pairs = [pair for group in groups for pair in list(group)[::every]]
-        measure(pairs)
+        return [*shipped, defog_pairs(shipped=True), defog_pairs(shipped=False), verieql_pairs()]
+    print(why_not(SQL), file=sys.stderr)
+    return shipped
 
 
-def measure(pairs: list[Pair]) -> None:
+def taken_by(pairs: Iterable[Pair]) -> dict[tuple[str, str], list[float]]:
+    """Returns the CPU milliseconds of the pairs, by their kind and by what decided."""
     taken: defaultdict[tuple[str, str], list[float]] = defaultdict(list)
     for pair in pairs:
         start = time.process_time()
         told = search(pair.generated, pair.expected, pair.schema, list(pair.databases), pair.dialect, SAMPLES, SECONDS)
         taken[pair.what, told["rung"]].append((time.process_time() - start) * 1000)
+    return taken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--every", type=int, default=1, help="every which pair")
+    every = parser.parse_args().every
+    with tempfile.TemporaryDirectory() as home:
+        os.environ["EVAL_HOME"] = home  # the suite's databases are made there
+        taken = taken_by([pair for group in groups() for pair in list(group)[::every]])
     print(f"CPU milliseconds a pair; {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     for (what, rung), times in sorted(taken.items()):
         times.sort()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from datetime import date, timedelta
 from pathlib import Path
+from typing import NamedTuple
 
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import GENERATION_PROMPTS, GENERATIONS, METRICS, TURN_RESULTS
@@ -69,23 +70,48 @@ def publish(home: Path, form: str) -> tuple[int, float, int]:
     return int(written), float(seconds), int(memory)
 
 
+class OneMore(NamedTuple):
+    """What publishing one more evaluation takes.
+
+    Attributes:
+        size: bytes of its files in the record.
+        written: bytes written.
+        store: bytes of `eval.duckdb`, after it; 0 in the catalog form.
+        cpu_s: CPU seconds.
+        mib: largest resident set.
+    """
+
+    size: int
+    written: int
+    store: int
+    cpu_s: float
+    mib: int
+
+
+def one_more(form: str, *, evaluations: int, turns: int) -> OneMore:
+    """Publishes one more evaluation into a store of that form with so many."""
+    with tempfile.TemporaryDirectory() as folder:
+        home, store = Path(folder), Path(folder, "eval.duckdb")
+        record = Record(home / "record")
+        put_suite(record, turns=turns)
+        put_model(record)
+        for number in range(evaluations):
+            add(record, number, turns)
+        publish(home, form)
+        size = add(record, evaluations, turns)
+        written, seconds, memory = publish(home, form)
+        return OneMore(size, written, store.stat().st_size if form == "file" else 0, seconds, memory)
+
+
 def main(evaluations: int = 40, turns: int = 1000) -> None:
     """Prints a line for each form."""
     for form in ("file", "catalog"):
-        with tempfile.TemporaryDirectory() as folder:
-            home = Path(folder)
-            record = Record(home / "record")
-            put_suite(record, turns=turns)
-            put_model(record)
-            for number in range(evaluations):
-                add(record, number, turns)
-            publish(home, form)
-            size = add(record, evaluations, turns)
-            written, seconds, memory = publish(home, form)
-            print(
-                f"{form}: {evaluations} evaluations of {turns} turns; one more has {size:,} bytes; publishing it wrote "
-                f"{written:,} bytes ({written / size:.2f} times), {seconds:.2f} CPU s, {memory} MiB", flush=True
-            )  # fmt: skip
+        told = one_more(form, evaluations=evaluations, turns=turns)
+        print(
+            f"{form}: {evaluations} evaluations of {turns} turns; one more has {told.size:,} bytes; publishing it "
+            f"wrote {told.written:,} bytes ({told.written / told.size:.2f} times), {told.cpu_s:.2f} CPU s, {told.mib} MiB",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
