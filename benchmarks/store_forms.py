@@ -109,7 +109,8 @@ def main(evaluations: int = 40, turns: int = 1000) -> None:
         told = one_more(form, evaluations=evaluations, turns=turns)
         print(
             f"{form}: {evaluations} evaluations of {turns} turns; one more has {told.size:,} bytes; publishing it "
-            f"wrote {told.written:,} bytes ({told.written / told.size:.2f} times), {told.cpu_s:.2f} CPU s, {told.mib} MiB",
+            f"wrote {told.written:,} bytes ({told.written / told.size:.2f} times), "
+            f"{told.cpu_s:.2f} CPU s, {told.mib} MiB",
             flush=True,
         )
 
