@@ -1,11 +1,12 @@
 """Manifests: which parts the store consists of, and which files of the record they were made from; one file a suite.
 
-A manifest is replaced as a whole. Its first line has a digest of the others, of which there is one for each key: the
-key, the files of the record, the parts.
+A manifest is replaced as a whole. Its first line has a digest of the others, which follow it compressed: one for each
+key, with the files of the record and the parts.
 """
 
 import hashlib
 import json
+import zlib
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,8 +178,8 @@ def _file_name(key: RecordKey) -> str:
 
 
 def _encoded(body: bytes, schema: str) -> bytes:
-    head = {"schema": schema, "digest": _digest(schema, body)}
-    return json.dumps(head).encode() + b"\n" + body
+    head = {"schema": schema, "digest": _digest(schema, body), "packed": True}
+    return json.dumps(head).encode() + b"\n" + zlib.compress(body, level=1)
 
 
 def _decoded(path: Path, text: bytes, schema: str) -> dict[bytes, tuple[bytes, bytes]]:
@@ -186,9 +187,11 @@ def _decoded(path: Path, text: bytes, schema: str) -> dict[bytes, tuple[bytes, b
     try:
         found: dict[str, Any] = json.loads(head)
         of_schema, digest = str(found["schema"]), found["digest"]
+        if found.get("packed"):  # those of earlier versions are not
+            body = zlib.decompress(body)
         parted = [line.split(b"\t") for line in body.split(b"\n")[:-1]]
         lines = {key: (files, parts) for key, files, parts in parted}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, zlib.error) as error:
         raise DamagedManifestError(f"the manifest {path} is damaged") from error
     if digest != _digest(of_schema, body):
         raise DamagedManifestError(f"the manifest {path} is damaged")
