@@ -135,7 +135,7 @@ def test_an_evaluation_that_is_half_made_is_left_out(forty: Lab) -> None:
 def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
     forty: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from eval_pipeline.analysis.comparisons.evaluations import TurnReader
+    from eval_pipeline.analysis.comparisons.scored import TurnReader
 
     for count in (0, 1):
         evaluated(forty, count)

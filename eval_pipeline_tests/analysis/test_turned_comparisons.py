@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.evaluations import TurnReader, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows
+from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.providers.base import Call, CallError

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.analysis.comparisons.evaluations import Paired
 from eval_pipeline.analysis.comparisons.pairs import two_figures
+from eval_pipeline.analysis.comparisons.scored import Paired
 from eval_pipeline.analysis.comparisons.two_figures import (
     TwoFigures,
     conservative_columns,

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from eval_pipeline.analysis.comparisons.evaluations import ScoredEvaluation
+from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS, NO_CHANGE, night_tests, night_verdict
 from eval_pipeline.statistics import PairedDifference, paired_difference
 

@@ -1,24 +1,17 @@
-"""The complete evaluations of a suite, and the alignment of their turns for comparison."""
+"""The complete evaluations of a suite."""
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, NOT_TOLD, Served
-from eval_pipeline.core.coverage import Coverage, turns_reached
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import CALL_ERROR, Partition
+from eval_pipeline.core.model import Partition
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.fingerprints import UNKNOWN_CODE
-from eval_pipeline.store.coverage import recorded_coverage, tries_of
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
@@ -44,10 +37,6 @@ _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {
 }
 """What an evaluation was made with → the tables and footer keys of the record that tell it."""
 GOLD = "gold"
-_PLACE = ("turn_id", "sample")
-_KEY = ("turn_id", "sample", "question", "expected")
-Key = TypeVar("Key", bound=Hashable)
-_VALUES = ("correct", "tokens", "usd", "latency_ms")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,119 +170,3 @@ def _made_with(headers: Mapping[str, Header | None]) -> dict[str, str]:
 def _said(header: Header | None, name: str) -> str:
     """Returns an entry of a footer; footers of 0.1.0 do not contain the code."""
     return header.made_from.get(name, UNKNOWN_CODE if name == "code" else "") if header else ""
-
-
-@dataclass(frozen=True, slots=True)
-class ScoredEvaluation:
-    """The scored turns and samples of an evaluation.
-
-    Attributes:
-        places: code of each turn and sample, ascending; equal codes mean the same question, gold and sample.
-        asked: code of each turn, question and sample, regardless of the gold; in the order of `places`.
-        clusters: code of its conversation (or group of conversations).
-        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where unknown; `answered`, 1 or 0.
-    """
-
-    places: Codes
-    clusters: Codes
-    values: Mapping[str, Floats]
-    asked: Codes
-
-
-class Paired(NamedTuple):
-    """Two evaluations on their common turns; each array has shape (N,)."""
-
-    places: Codes
-    clusters: Codes
-    first: Mapping[str, Floats]
-    second: Mapping[str, Floats]
-
-    def where(self, chosen: NDArray[np.bool_]) -> "Paired":
-        """Returns the evaluation restricted to the chosen turns."""
-        if chosen.all():
-            return self
-        first, second = ({name: v[chosen] for name, v in side.items()} for side in (self.first, self.second))
-        return Paired(self.places[chosen], self.clusters[chosen], first, second)
-
-
-class TurnReader:
-    """Reads scored turns, with codes that mean the same in every evaluation read."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._record = workspace.record
-        self._coverages: dict[Partition, Coverage] = {}
-        self._places: dict[tuple[object, ...], int] = {}
-        self._clusters: dict[str, int] = {}
-        self._asked: dict[tuple[object, ...], int] = {}
-
-    def read(self, evaluated: Evaluated, further: tuple[Table, Sequence[str]] | None = None) -> ScoredEvaluation:
-        """Returns the turns of an evaluation that have a verdict.
-
-        Args:
-            evaluated: the evaluation.
-            further: the table with a row per turn, and its columns of numbers that are added to the values.
-        """
-        columns = [*_KEY, "cluster", "outcome", *_VALUES]
-        table = self._record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
-        table = table.filter(pa.compute.is_valid(table["correct"]))
-        keys = zip(*(table[name].to_pylist() for name in _KEY), strict=True)
-        places = _codes(keys, self._places)
-        order = np.argsort(places)
-        clusters = _codes(table["cluster"].to_pylist(), self._clusters)
-        asked = _codes(zip(*(table[name].to_pylist() for name in _KEY[:-1]), strict=True), self._asked)
-        values = {name: floats(table[name])[order] for name in _VALUES}
-        values["answered"] = self._answered(evaluated, table)[order]
-        if further is not None:
-            values |= {name: found[order] for name, found in self._further(evaluated, table, *further).items()}
-        return ScoredEvaluation(places[order], clusters[order], values, asked[order])
-
-    def _further(self, evaluated: Evaluated, turns: pa.Table, source: Table, names: Sequence[str]) -> dict[str, Floats]:
-        """Returns columns of another table in the order of the turns; NaN where it has no row or value."""
-        found = self._record.read(source, RecordKey.of(evaluated.partition), [*_PLACE, *names])
-        rows = {place: row for row, place in enumerate(zip(*(found[name].to_pylist() for name in _PLACE), strict=True))}
-        places = zip(*(turns[name].to_pylist() for name in _PLACE), strict=True)
-        at = np.array([rows.get(place, len(rows)) for place in places], dtype=np.int64)
-        return {name: np.append(floats(found[name]), np.nan)[at] for name in names}
-
-    def coverage(self, evaluated: Evaluated) -> Coverage:
-        """Returns the coverage of an evaluation; unknown for evaluations of early versions."""
-        place = evaluated.partition
-        if place not in self._coverages:
-            self._coverages[place] = recorded_coverage(self._record, place)
-        return self._coverages[place]
-
-    def _answered(self, evaluated: Evaluated, table: pa.Table) -> Floats:
-        """Returns 1 for each turn that the model answered, else 0; attempts are read only if a call failed."""
-        if not pa.compute.any(pa.compute.equal(table["outcome"], CALL_ERROR)).as_py():
-            return np.ones(table.num_rows)
-        key = RecordKey.of(evaluated.partition)
-        reached = turns_reached(tries_of(lambda source, columns: self._record.read(source, key, columns)))
-        places = zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
-        return np.array([reached[place].answered for place in places], dtype=np.float64)
-
-    def names(self, places: Codes) -> list[str]:
-        """Returns turn ids, sorted, with `~<sample>` appended from the second sample on."""
-        keys = list(self._places)  # the codes are positions in this list
-        found = [keys[place] for place in places.tolist()]
-        return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample, *_ in found)
-
-
-def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:
-    """Returns the number of common turns and samples that were scored by different golds."""
-    asked = np.intersect1d(first.asked, second.asked, assume_unique=True).size
-    return int(asked - np.intersect1d(first.places, second.places, assume_unique=True).size)
-
-
-def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:
-    """Returns the common turns and samples; clusters are those of the first evaluation."""
-    places, here, there = np.intersect1d(first.places, second.places, assume_unique=True, return_indices=True)
-    mine, theirs = (
-        {name: values[chosen] for name, values in scored.values.items()}
-        for scored, chosen in ((first, here), (second, there))
-    )
-    return Paired(places, first.clusters[here], mine, theirs)
-
-
-def _codes(keys: Iterable[Key], known: dict[Key, int]) -> Codes:
-    """Returns a code for each key, adding new ones to those known."""
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)

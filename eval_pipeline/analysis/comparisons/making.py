@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
+from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.trends import series_of, trend_rows
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader, paired, with_other_gold
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.pairs import Row, why_refused
+from eval_pipeline.analysis.comparisons.scored import TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, NOT_SIGNIFICANT, SIGNIFICANT
 from eval_pipeline.statistics import Corrected, PairedMeans, holm, paired_means
 from eval_pipeline.tracks.base import Track

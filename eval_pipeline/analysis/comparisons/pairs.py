@@ -7,15 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.comparisons.evaluations import (
-    GOLD,
-    Evaluated,
-    Paired,
-    ScoredEvaluation,
-    TurnReader,
-    paired,
-    with_other_gold,
-)
+from eval_pipeline.analysis.comparisons.evaluations import GOLD, Evaluated
+from eval_pipeline.analysis.comparisons.scored import Paired, ScoredEvaluation, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import (
     TwoFigures,
     conservative_columns,

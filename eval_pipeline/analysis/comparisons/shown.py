@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, TurnReader, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
+from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey

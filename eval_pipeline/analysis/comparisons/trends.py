@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, ScoredEvaluation, TurnReader, latest, paired
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, latest
+from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.statistics import Corrected, PairedDifference, holm, paired_difference
@@ -69,7 +70,7 @@ def trend_rows(workspace: Workspace, series: Sequence[Evaluated], reader: TurnRe
         changed = found.changes(before) if before else []
         if changed:
             earlier, lost = {}, None
-        scored = reader.read(found)
+        scored = reader.read(found) if len(series) > 1 else NO_TURNS  # one alone is compared with nothing
         tests = night_tests(scored, {name: held for name, (_, held) in earlier.items()})
         row = _series_columns(workspace, found) | _coverage_columns(reader.coverage(found))
         row |= {"break_reason": ", ".join(changed) or None}

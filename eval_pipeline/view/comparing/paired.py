@@ -6,8 +6,9 @@ from datetime import date
 from functools import partial
 
 from eval_pipeline.analysis.baseline import is_drawn
-from eval_pipeline.analysis.comparisons.evaluations import TurnReader, evaluations_of
+from eval_pipeline.analysis.comparisons.evaluations import evaluations_of
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
+from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import EvalError

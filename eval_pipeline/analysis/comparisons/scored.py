@@ -1,0 +1,151 @@
+"""The scored turns of evaluations, and their alignment for comparison."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
+from eval_pipeline.analysis.comparisons.codes import Coder, digests
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated
+from eval_pipeline.core.coverage import Coverage, turns_reached
+from eval_pipeline.core.model import CALL_ERROR, Partition
+from eval_pipeline.store.coverage import recorded_coverage, tries_of
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import TURN_RESULTS
+from eval_pipeline.workspace.workspace import Workspace
+
+_PLACE = ("turn_id", "sample")
+_PLACE_TYPES = (pa.string(), pa.int64())
+_KEY = ("turn_id", "sample", "question", "expected")
+_VALUES = ("correct", "tokens", "usd", "latency_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredEvaluation:
+    """The scored turns and samples of an evaluation.
+
+    Attributes:
+        places: code of each turn and sample, ascending; equal codes mean the same question, gold and sample.
+        asked: code of each turn, question and sample, regardless of the gold; in the order of `places`.
+        clusters: code of its conversation (or group of conversations).
+        values: `correct`, `tokens`, `usd` and `latency_ms`, NaN where unknown; `answered`, 1 or 0.
+    """
+
+    places: Codes
+    clusters: Codes
+    values: Mapping[str, Floats]
+    asked: Codes
+
+
+NO_TURNS = ScoredEvaluation(np.array([], np.int64), np.array([], np.int64), {}, np.array([], np.int64))
+
+
+class Paired(NamedTuple):
+    """Two evaluations on their common turns; each array has shape (N,)."""
+
+    places: Codes
+    clusters: Codes
+    first: Mapping[str, Floats]
+    second: Mapping[str, Floats]
+
+    def where(self, chosen: NDArray[np.bool_]) -> "Paired":
+        """Returns the evaluation restricted to the chosen turns."""
+        if chosen.all():
+            return self
+        first, second = ({name: v[chosen] for name, v in side.items()} for side in (self.first, self.second))
+        return Paired(self.places[chosen], self.clusters[chosen], first, second)
+
+
+class TurnReader:
+    """Reads scored turns, with codes that mean the same in every evaluation read."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._record = workspace.record
+        self._coverages: dict[Partition, Coverage] = {}
+        self._places, self._clusters, self._asked = Coder(), Coder(), Coder()
+        self._turns = pa.table({name: pa.array([], kind) for name, kind in zip(_PLACE, _PLACE_TYPES, strict=True)})
+
+    def read(self, evaluated: Evaluated, further: tuple[Table, Sequence[str]] | None = None) -> ScoredEvaluation:
+        """Returns the turns of an evaluation that have a verdict.
+
+        Args:
+            evaluated: the evaluation.
+            further: the table with a row per turn, and its columns of numbers that are added to the values.
+        """
+        table = self._scored(evaluated)
+        places = self._places.codes(table["place"].combine_chunks())
+        new = table.select(_PLACE).filter(places >= self._turns.num_rows)  # in the order of their codes
+        self._turns = pa.concat_tables([self._turns, new])
+        asked = self._asked.codes(table["asked"].combine_chunks())
+        clusters = self._clusters.codes(table["cluster"].combine_chunks())
+        order = np.argsort(places)
+        values = {name: floats(table[name])[order] for name in _VALUES}
+        values["answered"] = self._answered(evaluated, table)[order]
+        if further is not None:
+            values |= {name: found[order] for name, found in self._further(evaluated, table, *further).items()}
+        return ScoredEvaluation(places[order], clusters[order], values, asked[order])
+
+    def _scored(self, evaluated: Evaluated) -> pa.Table:
+        """Returns the turns that have a verdict, with digests in the place of their questions and golds.
+
+        A row group at a time, as the texts are the larger part.
+        """
+        columns, read = [*_KEY, "cluster", "outcome", *_VALUES], list[pa.Table]()
+        for group in self._record.row_groups(TURN_RESULTS, RecordKey.of(evaluated.partition), columns):
+            rows = group.filter(pa.compute.is_valid(group["correct"]))
+            made = {"place": digests(rows, _KEY), "asked": digests(rows, _KEY[:-1])}
+            rows = rows.drop_columns(["question", "expected"])
+            for name, column in made.items():
+                rows = rows.append_column(name, column)
+            read.append(rows)
+        return pa.concat_tables(read)
+
+    def _further(self, evaluated: Evaluated, turns: pa.Table, source: Table, names: Sequence[str]) -> dict[str, Floats]:
+        """Returns columns of another table in the order of the turns; NaN where it has no row or value."""
+        found = self._record.read(source, RecordKey.of(evaluated.partition), [*_PLACE, *names])
+        at = pa.compute.index_in(digests(turns, _PLACE), value_set=digests(found, _PLACE))
+        rows = at.fill_null(found.num_rows).to_numpy(zero_copy_only=False)
+        return {name: np.append(floats(found[name]), np.nan)[rows] for name in names}
+
+    def coverage(self, evaluated: Evaluated) -> Coverage:
+        """Returns the coverage of an evaluation; unknown for evaluations of early versions."""
+        place = evaluated.partition
+        if place not in self._coverages:
+            self._coverages[place] = recorded_coverage(self._record, place)
+        return self._coverages[place]
+
+    def _answered(self, evaluated: Evaluated, table: pa.Table) -> Floats:
+        """Returns 1 for each turn that the model answered, else 0; attempts are read only if a call failed."""
+        if not pa.compute.any(pa.compute.equal(table["outcome"], CALL_ERROR)).as_py():
+            return np.ones(table.num_rows)
+        key = RecordKey.of(evaluated.partition)
+        reached = turns_reached(tries_of(lambda source, columns: self._record.read(source, key, columns)))
+        places = zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
+        return np.array([reached[place].answered for place in places], dtype=np.float64)
+
+    def names(self, places: Codes) -> list[str]:
+        """Returns turn ids, sorted, with `~<sample>` appended from the second sample on."""
+        turns = self._turns.take(places).select(_PLACE).to_pydict()
+        found = zip(*turns.values(), strict=True)
+        return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample in found)
+
+
+def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:
+    """Returns the number of common turns and samples that were scored by different golds."""
+    asked = np.intersect1d(first.asked, second.asked, assume_unique=True).size
+    return int(asked - np.intersect1d(first.places, second.places, assume_unique=True).size)
+
+
+def paired(first: ScoredEvaluation, second: ScoredEvaluation) -> Paired:
+    """Returns the common turns and samples; clusters are those of the first evaluation."""
+    places, here, there = np.intersect1d(first.places, second.places, assume_unique=True, return_indices=True)
+    mine, theirs = (
+        {name: values[chosen] for name, values in scored.values.items()}
+        for scored, chosen in ((first, here), (second, there))
+    )
+    return Paired(places, first.clusters[here], mine, theirs)
