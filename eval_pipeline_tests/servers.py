@@ -8,10 +8,11 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
+import psutil
 import psycopg
 import pymysql
 
@@ -187,9 +188,18 @@ class StatePostgres:
         self._serving.__exit__(None, None, None)
 
     def kill(self) -> None:
-        """Ends it by SIGKILL, as a machine that is gone."""
+        """Ends it and its sessions by SIGKILL, as a machine that is gone.
+
+        A session that is left has its shared memory attached, so that a new server would refuse to start.
+        """
+        sessions = psutil.Process(self.process.pid).children(recursive=True)
         self.process.kill()
         self.process.wait()
+        for session in sessions:
+            with suppress(psutil.NoSuchProcess):
+                session.kill()
+        _, left = psutil.wait_procs(sessions, timeout=10)
+        assert not left, left
 
 
 @contextmanager

@@ -100,7 +100,8 @@ class DaskCluster:
         """See `Cluster.call`."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
-        future = self._client.submit(work, dict(task), pure=False)
+        with self._talking():
+            future = self._client.submit(work, dict(task), pure=False)
 
         def wake(_: Any) -> None:
             with suppress(RuntimeError):  # the loop has ended, so that nobody waits any more
@@ -128,17 +129,24 @@ class DaskCluster:
     def _gone(self) -> EvalError:
         return EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
 
-    def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
+    @contextmanager
+    def _talking(self) -> Iterator[None]:
+        """Tells in a sentence that the scheduler has ended since it was looked at."""
+        from distributed.client import ClosedClientError
+
         try:
-            free = sum(self._client.nthreads().values()) - len(running)
-        except OSError as error:  # also that of Dask's connections: the scheduler has ended since it was looked at
+            yield
+        except (OSError, ClosedClientError) as error:  # the errors of Dask's connections are OSErrors
             raise self._gone() from error
-        for _ in range(free):
-            task = ledger.next(time.monotonic())
-            if task is None:
-                return
-            # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
-            running[self._client.submit(work, dict(tasks[task]), pure=False)] = task
+
+    def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
+        with self._talking():
+            for _ in range(sum(self._client.nthreads().values()) - len(running)):
+                task = ledger.next(time.monotonic())
+                if task is None:
+                    return
+                # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
+                running[self._client.submit(work, dict(tasks[task]), pure=False)] = task
 
     def _ended(self, running: Mapping[Any, int]) -> list[Any]:
         import distributed
@@ -147,13 +155,15 @@ class DaskCluster:
         if not running:  # all workers have left for the moment
             time.sleep(_LOOK_S)
         else:
-            with suppress(TimeoutError), self._client.as_current():
+            # What was cancelled is told of by `_result`, unless it was because the scheduler is gone.
+            with suppress(TimeoutError, dask.CancelledError), self._talking(), self._client.as_current():
                 dask.wait(list(running), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
         self._check_alive()
         return [future for future in running if future.done()]
 
     def _result(self, future: Any) -> Mapping[str, Json]:
         from distributed import CancelledError, KilledWorker
+        from distributed.client import ClosedClientError
 
         try:
             found: Mapping[str, Json] = future.result()
@@ -163,6 +173,10 @@ class DaskCluster:
         except CancelledError as error:
             text = f"the scheduler at {self._address.url} has dropped a shard; what is computed is kept, run again"
             raise EvalError(text) from error
+        except (OSError, ClosedClientError) as error:
+            if future.status == "error":  # that of the work itself
+                raise
+            raise self._gone() from error
         future.release()  # a result that the scheduler still holds would be computed again if its worker died
         return found
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import pkgutil
 import signal
 import subprocess
 import sys
@@ -19,9 +20,9 @@ from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD
 from eval_pipeline.cluster.address import ADDRESS, Address
-from eval_pipeline.cluster.dask import dask_cluster
+from eval_pipeline.cluster.dask import DaskCluster, dask_cluster
 from eval_pipeline.cluster.port import Cluster
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.operations import doctor
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
@@ -176,3 +177,47 @@ def test_nobody_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.raises(UsageError, match=r"no scheduler answers at EVAL_CLUSTER=tcp://127\.0\.0\.1:9"),
     ):
         stack.enter_context(dask_cluster(Address("tcp://127.0.0.1:9")))
+
+
+class Severed:
+    """What Dask's client and futures do between the end of the scheduler and its being noticed."""
+
+    status = "running"
+
+    def __init__(self, raised: BaseException) -> None:
+        self._raised = raised
+
+    def submit(self, *_: Any, **__: Any) -> Any:
+        raise self._raised
+
+    def result(self) -> Any:
+        raise self._raised
+
+    nthreads = result
+
+
+def severed(*, at: str, raised: BaseException, status: str = "finished") -> None:
+    broken = Severed(raised)
+    cluster = DaskCluster(broken, Address("tcp://127.0.0.1:9"))
+    if at == "call":
+        asyncio.run(cluster.call(sleep, {}))
+    elif at == "map":
+        list(cluster.map(sleep, [{}]))
+    else:
+        broken.status = status
+        cluster._result(broken)
+
+
+@pytest.mark.parametrize("at", ["call", "map", "result"])
+@pytest.mark.parametrize("name", ["distributed.comm.core:CommClosedError", "distributed.client:ClosedClientError"])
+def test_a_scheduler_that_ends_between_two_looks_is_a_sentence(at: str, name: str) -> None:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    raised = pkgutil.resolve_name(name)("closed")
+    with pytest.raises(EvalError, match=r"^the scheduler at tcp://127\.0\.0\.1:9 is gone; what is computed is kept"):
+        severed(at=at, raised=raised)
+
+
+def test_an_error_of_the_work_about_a_file_is_its_own() -> None:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    with pytest.raises(FileNotFoundError, match="cases"):
+        severed(at="result", raised=FileNotFoundError("cases"), status="error")

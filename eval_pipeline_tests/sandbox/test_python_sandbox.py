@@ -5,7 +5,9 @@ import inspect
 import os
 import signal
 import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +175,22 @@ def test_a_cancelled_run_leaves_no_process_and_the_next_one_its_own_result(title
 
     assert value(asyncio.run(cancelled())) == "next"
     assert processes() <= before
+
+
+def test_an_idle_zygote_that_is_killed_leaves_no_zombie() -> None:
+    """Nobody calls meanwhile, so that neither the pool nor its event loop can look after it."""
+    before = processes()
+    with BlockingSandbox(LIMITS, zygotes=1) as box:
+        box.run("result = 1")
+        found = [psutil.Process(pid) for pid in processes() - before]
+        assert found
+        for one in found:
+            with suppress(psutil.NoSuchProcess):
+                one.kill()
+        deadline = time.monotonic() + 5
+        while any(one.is_running() for one in found) and time.monotonic() < deadline:  # a zombie counts as running
+            time.sleep(0.01)
+        assert not [one for one in found if one.is_running()]
 
 
 def test_a_zygote_that_dies_is_replaced_whether_it_is_idle_or_at_work() -> None:

@@ -6,7 +6,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
@@ -52,6 +54,7 @@ class SqlProcess:
                 # One arena per thread would use up the address space.
                 env=kept | {"MALLOC_ARENA_MAX": "2", "TZ": "UTC"},
             )
+            threading.Thread(target=_reaped, args=(self._process,), name="sql child", daemon=True).start()
             try:
                 self._receive(time.monotonic() + _START_S)
             except (TimeoutError, EOFError) as error:
@@ -159,3 +162,13 @@ class SqlProcess:
                 raise EOFError
             parts += part
         return bytes(parts)
+
+
+def _reaped(process: "subprocess.Popen[bytes]") -> None:
+    """Waits until a child has ended, and then takes its exit code, so that an idle one does not stay as a zombie.
+
+    It leaves the child there while it waits (WNOWAIT), since `Popen.wait` would hold the lock that `poll` needs.
+    """
+    with suppress(ChildProcessError):  # somebody else has taken it
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    process.poll()

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlLimits, SqlProcesses, SqlRows, SqlRunner
-from eval_pipeline.sandbox.sql.process import SqlProcess
+from eval_pipeline.sandbox.sql.process import KilledError, SqlProcess
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, pack, row_to_wire, unpack
 from eval_pipeline_tests.goldens import golden
 
@@ -174,6 +174,30 @@ def test_a_task_whose_child_is_killed_from_outside_is_done_again(at_work):
         assert killed and processes.call("os:getpid", (), 5.0) not in killed
     finally:
         processes.close()
+
+
+def test_an_idle_child_that_is_killed_leaves_no_zombie():
+    processes = SqlProcesses(SqlLimits(), most=1)
+    try:
+        child = psutil.Process(processes.call("os:getpid", (), 5.0))
+        child.kill()
+        deadline = time.monotonic() + 5
+        while child.is_running() and time.monotonic() < deadline:  # a zombie counts as running
+            time.sleep(0.01)
+        assert not child.is_running()
+        assert processes.call("os:getpid", (), 5.0) != child.pid
+    finally:
+        processes.close()
+
+
+def test_how_an_idle_child_ended_is_known_to_its_next_task():
+    process = SqlProcess(SqlLimits())
+    os.kill(process.pid, signal.SIGKILL)
+    while psutil.pid_exists(process.pid):
+        time.sleep(0.01)
+    with pytest.raises(KilledError, match="signal 9"):
+        process.call("os:getpid", (), 5.0)
+    assert not process.alive
 
 
 def test_a_task_that_gets_every_child_killed_is_done_three_times_at_most(tmp_path):
