@@ -155,8 +155,8 @@ class DaskCluster:
         if not running:  # all workers have left for the moment
             time.sleep(_LOOK_S)
         else:
-            # What was cancelled is told of by `_result`, unless it was because the scheduler is gone.
-            with suppress(TimeoutError, dask.CancelledError), self._talking(), self._client.as_current():
+            # What was cancelled is told of by `_result`. A TimeoutError is an OSError, and is no end of the scheduler.
+            with self._talking(), suppress(TimeoutError, dask.CancelledError), self._client.as_current():
                 dask.wait(list(running), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
         self._check_alive()
         return [future for future in running if future.done()]
