@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.reports.files.json_text import readable_json
+from eval_pipeline.reports.files.json_text import part, parts, readable_json
 
 _VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -57,3 +57,25 @@ def test_short_plain_values_stay_on_a_line() -> None:
     assert readable_json(value, 5) == (
         '{\n  "metrics": {\n    "m": {"value": 1.0, "version": "1"}\n  },\n  "tags": ["a", "b"]\n}\n'
     )
+
+
+_ROWS = st.integers(0, 7).flatmap(
+    lambda names: st.lists(st.lists(_VALUES, min_size=names, max_size=names), min_size=1, max_size=3)
+)
+
+
+@given(_ROWS, st.integers(0, 3))
+def test_what_is_written_by_column_is_the_same_text(rows: list[list[Any]], depth: int) -> None:
+    names = [f"%s {place}" for place in range(len(rows[0]))]
+    objects = [dict(zip(names, row, strict=True)) for row in rows]
+    columns = {name: [row[name] for row in objects] for name in names}
+    whole = {"rows": objects, "by name": {"first": objects[0], "second": 2}}
+    in_list = parts(columns, depth, 2) if names else [part(one, depth, 2) for one in objects]
+    in_parts = {"rows": in_list, "by name": {"first": part(objects[0], depth, 2), "second": 2}}
+    assert [*in_list] == [part(one, depth, 2) for one in objects]
+    if any(isinstance(value, dict | list) for one in objects for value in one.values()) or len(names) > 4:
+        assert readable_json(in_parts, depth + 2) == readable_json(whole, depth + 2)
+
+
+def test_what_is_written_stands_on_lines_of_its_own() -> None:
+    assert readable_json([part({"a": 1}, 0, 1)], 1) == '[\n  {"a": 1}\n]\n' == readable_json([{"a": 1}], 1)
