@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from eval_pipeline.core.provenance import Provenance
     from eval_pipeline.operations.recorded.importing import ImportedPredictions
     from eval_pipeline.tracks.registry import ForeignForm
-    from eval_pipeline.workspace.workspace import Workspace
 
 
 class Forms(TyperGroup):
@@ -137,8 +136,9 @@ def _import_answers(
     from eval_pipeline.workspace.progress import busy
 
     wanted = Wanted.of(form, *fields, of_all, price, priced_as)
-    with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        made = import_predictions(_importable(), source, suite, model_version, wanted)
+    workspace = open_workspace()
+    with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+        made = import_predictions(workspace, source, suite, model_version, wanted)
     if not made.predictions:
         note(f"note: {source} holds no prediction")
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
@@ -248,24 +248,17 @@ def _import(
     from eval_pipeline.operations.importing import Columns, import_at_arms_length
     from eval_pipeline.workspace.progress import busy
 
-    _importable()  # creates the home if needed, readable only by the user
-    with ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+    shared = open_workspace().imported  # creates the home if needed, readable only by the user
+    with shared.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         columns = Columns(_pairs(table[0]), table[1])
         made = import_at_arms_length(form, source, suite, limit, further, columns)
+        shared.share_suite(suite)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
-
-
-def _importable() -> "Workspace":
-    from eval_pipeline.workspace.bucket_store import refuse_bucket
-
-    workspace = open_workspace()
-    refuse_bucket(workspace.home, "import", "import into a home in a folder, and put what it makes into EVAL_DATA")
-    return workspace
 
 
 def _pairs(given: Sequence[str]) -> dict[str, str]:

@@ -59,8 +59,13 @@ class Home:
         return self.root / "dagster"
 
     @property
+    def imported(self) -> Path:
+        """What `import` makes; of a home in a bucket, copies of what all its hosts share."""
+        return self.root if self.bucket is None else self.root / "imported"
+
+    @property
     def predictions(self) -> Path:
-        return self.root / "predictions"
+        return self.imported / "predictions"
 
     @property
     def databases(self) -> Path:
@@ -92,7 +97,7 @@ class Home:
 
     @property
     def imported_suites(self) -> Path:
-        return self.root / "suites"
+        return self.imported / "suites"
 
     @property
     def fingerprints(self) -> Path:
@@ -110,7 +115,7 @@ class Home:
 
     @property
     def imported_model_versions(self) -> Path:
-        return self.root / "model_versions.yaml"
+        return self.imported / "model_versions.yaml"
 
     @property
     def model_version_files(self) -> tuple[Path, ...]:

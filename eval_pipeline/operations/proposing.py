@@ -13,6 +13,7 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.durable import fsync_path, replace_durably, temporary_path, write_error
 from eval_pipeline.suites import OVERRIDES_FILE, SuiteCases, SuiteSource, read_suite
+from eval_pipeline.suites.headers import refuse_copy
 from eval_pipeline.suites.overrides import CORRECTED, EXCLUDED, Override, read_overrides
 from eval_pipeline.suites.reviews.review import Review
 
@@ -76,6 +77,7 @@ def write_proposals(source: SuiteSource, found: Proposals) -> Path:
         UsageError: nothing can be appended to the file in its present form, or an entry is wrong.
         StoreError: the file cannot be written.
     """
+    refuse_copy(source.folder)
     path = source.folder / OVERRIDES_FILE
     suite = read_suite(source)
     before = path.read_text("utf-8") if path.is_file() else ""

@@ -7,14 +7,14 @@ what the model version itself has asked for is removed.
 """
 
 import hashlib
-import shutil
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from eval_pipeline.asking.journal.codec import Asker
 from eval_pipeline.asking.journal.opening import purged_journal
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
 from eval_pipeline.judge import Judgement, purge_judgements
@@ -23,6 +23,7 @@ from eval_pipeline.reports.paths import safe_name
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS
+from eval_pipeline.workspace.imported import remove_path
 from eval_pipeline.workspace.workspace import Workspace
 
 _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
@@ -88,10 +89,13 @@ def purge(workspace: Workspace, removal: Removal, gone: Collection[Partition], *
     journal = purged_journal(workspace.home.journal, goes, removal.model_version, every_suite=every, dry_run=dry_run)
     judgements = stays.judgements()
     judged = purge_judgements(workspace.home.judgements, lambda one: _of_judgement(one) in judgements, dry_run=dry_run)
-    files = list(_files(workspace, removal))
-    for path in () if dry_run else files:
+    predictions, others = _predictions(workspace.home, removal), list(_files(workspace, removal))
+    counted = sum(1 for path in (*predictions, *others) for found in _within(path) if found.is_file())
+    for path in () if dry_run else predictions:
+        _remove(path, workspace.imported.remove)
+    for path in () if dry_run else others:
         _remove(path)
-    return Purged(*journal, judged, sum(1 for path in files for found in _within(path) if found.is_file()))
+    return Purged(*journal, judged, counted)
 
 
 class _Stays:
@@ -157,15 +161,15 @@ def _digest(*values: object) -> bytes:
     return hashlib.blake2b(whole.encode(), digest_size=16).digest()
 
 
+def _predictions(home: Home, removal: Removal) -> list[Path]:
+    folder = home.predictions / removal.model_version
+    return [folder] if removal.suites is None else [folder / f"{suite}.jsonl" for suite in sorted(removal.suites)]
+
+
 def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
-    """Yields predictions, exports and files set aside by repairs, which include whole journals of unknown owners."""
+    """Yields exports and files set aside by repairs, which include whole journals of unknown owners."""
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
-    predictions = home.predictions / removal.model_version
-    if removal.suites is None:
-        yield predictions
-    else:
-        yield from (predictions / f"{suite}.jsonl" for suite in sorted(removal.suites))
     yield from (folder for folder in home.exports.glob(f"*/{name}") if removal.covers(folder.parent.name))
     damaged = home.root / "damaged"
     yield from damaged.glob("*/*.sqlite*")
@@ -180,11 +184,8 @@ def _within(path: Path) -> Iterator[Path]:
         yield from path.rglob("*")
 
 
-def _remove(path: Path) -> None:
+def _remove(path: Path, remove: Callable[[Path], None] = remove_path) -> None:
     try:
-        if path.is_dir():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
+        remove(path)
     except OSError as error:
         raise StoreError(f"cannot remove {path}: {error.strerror or error}") from error

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 
 from eval_pipeline.analysis.comparisons.acknowledging import forget_acknowledged
@@ -218,7 +219,8 @@ def _take_out(workspace: Workspace, removal: Removal, found: _Found, progress: P
 def _entries(workspace: Workspace, removal: Removal, *, dry_run: bool) -> tuple[bool, Path | None]:
     """Returns whether the imported entry is removed, and the user's own file if that lists the model version."""
     name, home = removal.model_version, workspace.home
-    imported = forget_imported(home.imported_model_versions, name, removal.suites, dry_run=dry_run)
+    forget = partial(forget_imported, home.imported_model_versions, name, removal.suites, dry_run=dry_run)
+    imported = workspace.imported.change_model_versions(forget)
     listed = name in workspace.model_versions and not imported
     return imported, home.data / "model_versions.yaml" if listed and removal.suites is None else None
 

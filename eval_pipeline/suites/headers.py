@@ -23,6 +23,8 @@ OVERRIDES_FILE = "gold_overrides.yaml"
 """File beside `suite.yaml`; it contains no cases."""
 LEFT_OUT_FILE = "left_out.jsonl"
 """File of an imported suite: cases that the importer left out, with the reasons."""
+COPIED_FROM = ".copied_from"
+"""File in the copy of a suite that was imported into a bucket; what people add to a copy would be lost."""
 REVIEWS_FOLDER = "reviews"
 """Folder of people's reviews of answers. It does not belong to the suite: reviews must not change its hash."""
 
@@ -79,6 +81,15 @@ class SuiteSource:
         """
         header = self.require()
         return with_metrics(load_track(header.track).for_suite(header.options), header.metrics)
+
+
+def refuse_copy(suite: Path) -> None:
+    """Raises UsageError if a suite's folder is a copy, so that nothing of people's work may be put into it."""
+    if (suite / COPIED_FROM).exists():
+        raise UsageError(
+            f"the suite '{suite.name}' was imported into a bucket, and {suite} is a copy of it, in which reviews and "
+            "decisions would be lost: import it into a home in a folder, and put it into EVAL_DATA of all hosts"
+        )
 
 
 def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:

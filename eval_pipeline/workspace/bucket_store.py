@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.store.opening import open_record
@@ -56,9 +55,3 @@ def _publisher(home: Home) -> "MirroredPublisher":
     from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 
     return MirroredPublisher(open_record(home), home.store, further_tables(), Gate())
-
-
-def refuse_bucket(home: Home, what: str, instead: str) -> None:
-    """Raises UsageError if the home is in a bucket, for what is not possible there."""
-    if home.bucket is not None:
-        raise UsageError(f"{what} is not possible with EVAL_HOME={home.bucket}: {instead}")

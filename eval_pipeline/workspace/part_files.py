@@ -82,7 +82,7 @@ class _BucketPartFiles(PartFiles):
         from eval_pipeline.objects.bucket import ConflictError
 
         with suppress(ConflictError):  # the first part wins
-            self._bucket.put(self._name(path), temporary.read_bytes(), None)
+            self._bucket.put_file(self._name(path), temporary, None)
 
     @contextmanager
     def opened(self, path: Path) -> Iterator[Path | None]:

@@ -29,6 +29,7 @@ from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
+from eval_pipeline.workspace.imported import Imported, imported
 from eval_pipeline.workspace.ranges import overlapping
 
 T = TypeVar("T")
@@ -117,13 +118,20 @@ class Workspace:
         return _fingerprints(self.home.fingerprints)
 
     @cached_property
+    def imported(self) -> Imported:
+        """Suites, model versions and predictions that were imported."""
+        return imported(self.home)
+
+    @cached_property
     def suites(self) -> dict[str, SuiteSource]:
         """Every suite by name, including broken ones."""
+        self.imported.refresh()
         return find_suites(self.home.suite_folders)
 
     @cached_property
     def model_versions(self) -> dict[str, ModelVersion]:
         """Every model version by name. Raises InputError if a file is wrong."""
+        self.imported.refresh()
         return load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
 
     def is_retired(self, model_version: str) -> bool:

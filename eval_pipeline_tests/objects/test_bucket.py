@@ -144,3 +144,36 @@ def test_a_home_in_a_folder_imports_nothing_of_it() -> None:
     told = "print(*(name for name in sys.modules if 'obstore' in name or 'mirrored' in name or '.objects' in name))"
     ran = subprocess.run([sys.executable, "-c", f"{imported}; {told}"], capture_output=True, text=True, check=True)
     assert ran.stdout.split() == []
+
+
+OF_LITTLE_MEMORY = """
+import resource, sys
+from pathlib import Path
+from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.objects.bucket import Bucket
+
+bucket, file, spare = Bucket(BucketAddress(sys.argv[1], sys.argv[2])), Path(sys.argv[3]), int(sys.argv[4])
+bucket.put("small", b"x" * 5_000_000, None)
+(used,) = (int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmData"))
+resource.setrlimit(resource.RLIMIT_DATA, (used * 1024 + spare, used * 1024 + spare))
+print(bucket.put_file("large", file, None), bucket.put_file("large", file, None))
+"""
+
+
+def test_a_large_file_is_put_without_being_held_in_memory(
+    address: BucketAddress, server: BucketServer, bucket: Bucket, tmp_path: Path
+) -> None:
+    file = tmp_path / "large"
+    file.write_bytes(b"0123456789abcdef" * (4 << 20))  # 64 MiB
+    command = [sys.executable, "-c", OF_LITTLE_MEMORY, address.bucket, address.prefix, file, str(40 << 20)]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    first, again = ran.stdout.split()
+    assert first == again, "its answer was lost, and the object has the same bytes"
+    assert server.objects(address.bucket)[f"{address.prefix}/large"] == file.read_bytes()
+    with file.open("r+b") as changed:
+        changed.seek(60 << 20)
+        changed.write(b"x")
+    with pytest.raises(ConflictError):
+        bucket.put_file("large", file, None)
+    assert bucket.put_file("large", file, first) != first

@@ -30,7 +30,7 @@ from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.publishing import published_as
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.suites import SuiteSource, find_suites
+from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
@@ -64,7 +64,7 @@ class Place:
 def suite_defs() -> dg.Definitions:
     """Returns the assets of every suite found now; after adding a suite, the code location must be reloaded."""
     workspace = Workspace(find_home())
-    found = [suite_definitions(source, workspace) for source in find_suites(find_home().suite_folders).values()]
+    found = [suite_definitions(source, workspace) for source in workspace.suites.values()]
     workspace.fingerprints.save()
     return dg.Definitions.merge(dg.Definitions(), *found)
 

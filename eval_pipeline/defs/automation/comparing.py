@@ -12,7 +12,7 @@ from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, suite_of
-from eval_pipeline.suites import find_suites
+from eval_pipeline.workspace.workspace import Workspace
 
 COMPARE = "compare_suites"
 
@@ -20,7 +20,7 @@ COMPARE = "compare_suites"
 @dg.definitions
 def comparing() -> dg.Definitions:
     """Returns the job that compares the model versions of suites, and the sensor that requests it."""
-    suites = list(find_suites(find_home().suite_folders))
+    suites = list(Workspace(find_home()).suites)
     if not suites:
         return dg.Definitions()
     keys = [dg.AssetKey([suite, name]) for suite in suites for name in COMPARING]

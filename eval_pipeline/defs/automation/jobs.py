@@ -4,7 +4,7 @@ import dagster as dg
 
 from eval_pipeline.chain.evaluation import INGESTING
 from eval_pipeline.core.home import find_home
-from eval_pipeline.suites import find_suites
+from eval_pipeline.workspace.workspace import Workspace
 
 ALL = "all_suites"
 INGEST = "ingest_suites"
@@ -18,7 +18,7 @@ def suite_job_name(suite: str) -> str:
 @dg.definitions
 def jobs() -> dg.Definitions:
     """Returns a job for each suite, one for all, and one that reads the suites' files; a run has one model version."""
-    suites = list(find_suites(find_home().suite_folders))
+    suites = list(Workspace(find_home()).suites)
     if not suites:
         return dg.Definitions()
     every = dg.define_asset_job(

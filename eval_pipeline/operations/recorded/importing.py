@@ -116,7 +116,8 @@ def _keep(workspace: Workspace, version: ModelVersion, suite: str, text: str) ->
     aside = path.with_suffix(".new")
     aside.write_text(text)
     aside.rename(path)
-    save_imported(workspace.home.imported_model_versions, version)
+    workspace.imported.share_predictions(path)
+    workspace.imported.change_model_versions(lambda: save_imported(workspace.home.imported_model_versions, version))
 
 
 def _rows(

@@ -15,6 +15,7 @@ from eval_pipeline.objects.bucket import Bucket, Found
 from eval_pipeline.store.durable import locked, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 
+_NOTE = ".etag"
 _TRIES = 10
 _YOUNG_S = 600.0
 """Copies younger than this are left alone, since somebody may just read them."""
@@ -65,21 +66,27 @@ class Mirror:
         except OSError:
             return False
 
-    def put(self, temporary: Path, path: Path, before: str | None) -> None:
-        """Uploads a file that is whole, then makes it the copy.
+    def put(self, temporary: Path, path: Path, before: str | None) -> str:
+        """Uploads a file that is whole, then makes it the copy; returns the object's ETag.
 
         Raises:
             ConflictError: the object is not the one that `before` is the ETag of.
             StoreError: the bucket cannot be used, or the disk is full.
         """
         with _alone(path):
-            etag = self.bucket.put(self.name(path), temporary.read_bytes(), before)
+            etag = self.bucket.put_file(self.name(path), temporary, before)
             self._place(temporary, path, etag)
+            return etag
 
     def drop(self, path: Path) -> None:
         """Removes a copy."""
         for gone in (path, _note(path)):
             gone.unlink(missing_ok=True)
+
+    def copies(self) -> set[Path]:
+        """Returns the paths of all copies."""
+        notes = self.root.rglob(f".*{_NOTE}")
+        return {note.with_name(note.name[1:].removesuffix(_NOTE)) for note in notes}
 
     def drop_gone(self) -> None:
         """Removes the copies whose objects another host has removed, but for young ones, which may just be read."""
@@ -136,4 +143,4 @@ def _alone(path: Path) -> AbstractContextManager[int]:
 
 
 def _note(path: Path) -> Path:
-    return path.with_name(f".{path.name}.etag")
+    return path.with_name(f".{path.name}{_NOTE}")

@@ -203,10 +203,10 @@ class MirroredPublisher(CatalogPublisher):
             if part.place in known:
                 continue
             path = part.path(self._parts)
-            name, data = self._mirror.name(path), path.read_bytes()
+            name = self._mirror.name(path)
             there = self._bucket.look(name)
             # One that is there is written again: it may be damaged, or about to be swept.
-            self._bucket.put(name, data, None if there is None else there.etag)
+            self._bucket.put_file(name, path, None if there is None else there.etag)
 
     def _put_manifest(self, name: str, text: bytes) -> None:
         path = self._manifests / name

@@ -18,7 +18,7 @@ from eval_pipeline.core.errors import Problem, StoreError
 from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path, write_error
-from eval_pipeline.suites.headers import REVIEWS_FOLDER
+from eval_pipeline.suites.headers import REVIEWS_FOLDER, refuse_copy
 from eval_pipeline.suites.reviews.review import Review
 
 _PATIENCE_S = 30.0
@@ -61,7 +61,9 @@ def add_review(suite: Path, review: Review) -> Path:
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full; nothing is added then.
+        UsageError: the folder is a copy of what is in a bucket.
     """
+    refuse_copy(suite)
     path, line = file_of(suite, review.who), review.line().encode()
     try:
         _make_folder(path.parent)

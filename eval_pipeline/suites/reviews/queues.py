@@ -13,6 +13,7 @@ from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
+from eval_pipeline.suites.headers import refuse_copy
 from eval_pipeline.suites.reviews.files import cannot_write, reviews_folder
 from eval_pipeline.suites.reviews.review import AnswerKey
 
@@ -126,7 +127,9 @@ def write_queue(suite: Path, queue: Queue) -> Path:
 
     Raises:
         StoreError: the folder cannot be written.
+        UsageError: the folder is a copy of what is in a bucket.
     """
+    refuse_copy(suite)
     path = reviews_folder(suite) / "queues" / f"{queue.id}.json"
     if path.exists():
         return path

@@ -1,0 +1,82 @@
+"""What one host imports into a home in a bucket is there on all hosts."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.objects import bucket as port
+from eval_pipeline.suites.headers import refuse_copy
+from eval_pipeline_tests.fakes.bucket_server import BucketServer
+from eval_pipeline_tests.objects.hosts import Hosts
+from eval_pipeline_tests.remote import RUN
+
+pytestmark = pytest.mark.services("postgres", "bucket")
+COUNTED = ("query", "SELECT model_version, count(*) AS n, sum(correct::INT) AS good FROM turn_results GROUP BY ALL")
+
+
+def capitals(path: Path, *more: str) -> str:
+    path.write_text("\n".join(["id,question,answer", "a,Capital of France?,Paris", "b,Capital of Italy?,Rome", *more]))
+    return str(path)
+
+
+def answers(path: Path, *given: str) -> str:
+    rows = [{"case_id": case, "turn_index": 0, "response": text} for case, text in zip("abc", given, strict=False)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return str(path)
+
+
+def test_another_host_evaluates_and_removes_what_was_imported(
+    hosts: Hosts, server: BucketServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = hosts.run("a", "import", "text", capitals(tmp_path / "x.csv"), "--suite", "capitals")
+    assert said.code == 0, said.text
+    mine = ("--suite", "capitals", "--model-version", "mine")
+    said = hosts.run("b", "import", "predictions", answers(tmp_path / "p.jsonl", "Paris", "Milan"), *mine)
+    assert said.code == 0, said.text
+    names = {name.removeprefix("team/evals/imported/") for name in server.objects(hosts.address.bucket)}
+    assert names == {"archives/capitals.tar", "model_versions.yaml", "predictions/mine/capitals.jsonl"}
+
+    ran = hosts.run("c", *RUN)
+    assert ran.code == 0, ran.text
+    counted = hosts.run("a", *COUNTED, "--format", "csv")
+    assert counted.out.split()[1:] == ["mine,2,1"], counted.text
+
+    # The suite is imported anew, on another host than before: all have it whole, and nobody's work goes into a copy.
+    said = hosts.run("b", "import", "text", capitals(tmp_path / "x.csv", "c,Capital of Spain?,Madrid"), *mine[:2])
+    assert said.code == 0 and "3 cases" in said.out, said.text
+    for name in ("a", "b", "c"):
+        suite = hosts.use(name).workspace().suite("capitals")
+        assert len((suite.folder / "cases.jsonl").read_text().splitlines()) == 3, name
+        with pytest.raises(UsageError, match="was imported into a bucket"):
+            refuse_copy(suite.folder)
+    kept = server.objects(hosts.address.bucket)
+    again = hosts.run("a", "import", "text", capitals(tmp_path / "x.csv", "c,Capital of Spain?,Madrid"), *mine[:2])
+    assert again.code == 0 and server.objects(hosts.address.bucket) == kept, again.text
+
+    # What the bucket did not take is not imported.
+    at_a = hosts.use("a")
+    monkeypatch.setattr(port, "PATIENCE_S", 0.1)
+    (at_a.home.imported_suites / "other").mkdir()
+    server.failing = "503 Service Unavailable"
+    with pytest.raises(StoreError):
+        at_a.workspace().imported.share_suite("other")
+    server.failing = ""
+    assert not (at_a.home.imported_suites / "other").exists()
+
+    said = hosts.run("a", "remove", *mine[2:], "--purge", "--yes")
+    assert said.code == 0, said.text
+    left = {name for name in server.objects(hosts.address.bucket) if "mine" in name}
+    assert left == set()
+    for name in ("b", "c"):
+        at = hosts.use(name)
+        assert at.workspace().model_versions == {}
+        assert not list(at.home.predictions.rglob("*.jsonl"))
+
+    # Whoever deletes a suite's object deletes the suite.
+    server.client.delete_object(Bucket=hosts.address.bucket, Key="team/evals/imported/archives/capitals.tar")
+    assert hosts.use("b").workspace().suites == {}
+    shutil.rmtree(hosts.use("c").home.root)
+    assert hosts.use("c").workspace().suites == {}
