@@ -8,13 +8,12 @@ import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.objects import bucket as port
+from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.suites.headers import refuse_copy
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
-from eval_pipeline_tests.remote import RUN
 
 pytestmark = pytest.mark.services("postgres", "bucket")
-COUNTED = ("query", "SELECT model_version, count(*) AS n, sum(correct::INT) AS good FROM turn_results GROUP BY ALL")
 
 
 def capitals(path: Path, *more: str) -> str:
@@ -39,10 +38,10 @@ def test_another_host_evaluates_and_removes_what_was_imported(
     names = {name.removeprefix("team/evals/imported/") for name in server.objects(hosts.address.bucket)}
     assert names == {"archives/capitals.tar", "model_versions.yaml", "predictions/mine/capitals.jsonl"}
 
-    ran = hosts.run("c", *RUN)
-    assert ran.code == 0, ran.text
-    counted = hosts.run("a", *COUNTED, "--format", "csv")
-    assert counted.out.split()[1:] == ["mine,2,1"], counted.text
+    at_c = hosts.use("c")
+    at_c.evaluate("capitals", "mine")
+    scored = at_c.inputs("capitals", "mine").read(TURN_RESULTS).to_pylist()
+    assert [(row["turn_id"], row["correct"]) for row in scored] == [("capitals/a#0", True), ("capitals/b#0", False)]
 
     # The suite is imported anew, on another host than before: all have it whole, and nobody's work goes into a copy.
     said = hosts.run("b", "import", "text", capitals(tmp_path / "x.csv", "c,Capital of Spain?,Madrid"), *mine[:2])
@@ -53,8 +52,8 @@ def test_another_host_evaluates_and_removes_what_was_imported(
         with pytest.raises(UsageError, match="was imported into a bucket"):
             refuse_copy(suite.folder)
     kept = server.objects(hosts.address.bucket)
-    again = hosts.run("a", "import", "text", capitals(tmp_path / "x.csv", "c,Capital of Spain?,Madrid"), *mine[:2])
-    assert again.code == 0 and server.objects(hosts.address.bucket) == kept, again.text
+    hosts.use("a").workspace().imported.share_suite("capitals")
+    assert server.objects(hosts.address.bucket) == kept
 
     # What the bucket did not take is not imported.
     at_a = hosts.use("a")
@@ -66,14 +65,16 @@ def test_another_host_evaluates_and_removes_what_was_imported(
     server.failing = ""
     assert not (at_a.home.imported_suites / "other").exists()
 
-    said = hosts.run("a", "remove", *mine[2:], "--purge", "--yes")
+    theirs = ("--suite", "capitals", "--model-version", "theirs")
+    assert hosts.run("c", "import", "predictions", str(tmp_path / "p.jsonl"), *theirs).code == 0
+    assert {*hosts.use("b").workspace().model_versions} == {"mine", "theirs"}
+    said = hosts.run("a", "remove", *theirs[2:], "--purge", "--yes")
     assert said.code == 0, said.text
-    left = {name for name in server.objects(hosts.address.bucket) if "mine" in name}
-    assert left == set()
+    assert not [name for name in server.objects(hosts.address.bucket) if "theirs" in name]
     for name in ("b", "c"):
         at = hosts.use(name)
-        assert at.workspace().model_versions == {}
-        assert not list(at.home.predictions.rglob("*.jsonl"))
+        assert {*at.workspace().model_versions} == {"mine"}
+        assert [path.parent.name for path in at.home.predictions.rglob("*.jsonl")] == ["mine"]
 
     # Whoever deletes a suite's object deletes the suite.
     server.client.delete_object(Bucket=hosts.address.bucket, Key="team/evals/imported/archives/capitals.tar")
