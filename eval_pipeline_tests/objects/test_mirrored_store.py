@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from datetime import timedelta
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog import sweeping
+from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.mirrored import mirror
 from eval_pipeline.store.mirrored import publisher as publishing
+from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
@@ -229,3 +232,55 @@ def test_parts_that_no_manifest_names_go_after_a_while(
 
 def _parts(server: BucketServer, address: BucketAddress) -> set[str]:
     return {name for name in server.objects(address.bucket) if "/catalog/parts/" in name}
+
+
+@pytest.mark.parametrize(("small", "large"), [(1, 12), pytest.param(10, 100, marks=pytest.mark.soak)])
+def test_publishing_one_more_evaluation_asks_the_bucket_as_often_in_a_large_store(
+    address: BucketAddress, server: BucketServer, tmp_path: Path, small: int, large: int
+) -> None:
+    few_there = _requests_of_one_more(server, tmp_path, small)
+    assert _requests_of_one_more(server, tmp_path, large) == few_there
+
+
+def _requests_of_one_more(server: BucketServer, folder: Path, size: int) -> list[Counter[tuple[str, str]]]:
+    """What a host, and then another one, asks for to publish an evaluation more; by method and kind of object."""
+    address, found = BucketAddress(f"of{size}", "team/evals"), []
+    server.client.create_bucket(Bucket=address.bucket)
+    hosts = [Host(folder / f"{name}{size}", address) for name in "ab"]
+    for host in hosts:
+        host.folder.mkdir()
+    for number in range(size):
+        few(hosts[0].record, f"model{number}")
+    hosts[0].publish()
+    hosts[1].publisher.refresh(10)
+    for host, model in zip(hosts, ("one", "two"), strict=True):
+        few(host.record, model)
+        begin = len(server.log)
+        keys = [key_of(model), RecordKey.of_suite("finqa"), RecordKey.of_model_version(model)]
+        assert publish(host.record, host.out, TRACKS, keys).partitions_replaced
+        found.append(Counter((method, "/".join(path.split("/")[4:6])) for method, path in server.log[begin:]))
+    return found
+
+
+def test_what_a_host_killed_between_two_manifests_left_is_mended_though_another_has_looked(
+    hosts: Hosts, server: BucketServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    put = MirroredPublisher._put_manifest
+
+    def killed(self: MirroredPublisher, name: str, text: bytes) -> None:
+        if name.startswith("model_versions"):
+            raise KeyboardInterrupt
+        put(self, name, text)
+
+    few(a.record, "beta")
+    with monkeypatch.context() as patch:
+        patch.setattr(MirroredPublisher, "_put_manifest", killed)
+        with pytest.raises(KeyboardInterrupt):
+            a.publish()
+    assert len(b.shown()["model_versions"]) == 1
+    few(b.record, "gamma")
+    publish(b.record, b.out, TRACKS, [key_of("gamma"), RecordKey.of_model_version("gamma")])
+    assert {name: len(b.shown()[name]) for name in ("model_versions", "metrics")} == {"model_versions": 3, "metrics": 3}

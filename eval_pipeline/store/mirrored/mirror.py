@@ -9,9 +9,10 @@ import os
 import time
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
+from uuid import uuid4
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.objects.bucket import Bucket, Found
+from eval_pipeline.objects.bucket import Bucket, ConflictError, Found
 from eval_pipeline.store.durable import locked, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 
@@ -48,13 +49,16 @@ class Mirror:
         Raises:
             StoreError: the bucket cannot be used, or the disk is full.
         """
+        if anew:
+            with _alone(path):
+                return self._fetch(path)
         found = self.bucket.look(self.name(path))
         if found is None and not path.exists():
             return None
-        if found is not None and not anew and self.holds(path, found):
+        if found is not None and self.holds(path, found):
             return found
         with _alone(path):
-            if found is not None and not anew and self.holds(path, found):  # another process has fetched it
+            if found is not None and self.holds(path, found):  # another process has fetched it
                 return found
             return self._fetch(path)
 
@@ -89,12 +93,49 @@ class Mirror:
         return {note.with_name(note.name[1:].removesuffix(_NOTE)) for note in notes}
 
     def drop_gone(self) -> None:
-        """Removes the copies whose objects another host has removed, but for young ones, which may just be read."""
-        there, now = {found.name for found in self.bucket.list(self.root.name)}, time.time()
+        """Removes the copies whose objects another host has removed, but for young ones, which may just be read.
+
+        The bucket is listed only if a host has told since then that it removed objects.
+        """
+        told = self.bucket.look(self._removed)
+        if told is None or _text(self._dropped) == told.etag:
+            return
+        there, now, left = {found.name for found in self.bucket.list(self.root.name)}, time.time(), False
         for path in self.root.rglob("[!.]*.*"):
             with suppress(FileNotFoundError):  # another process of this host has removed it
-                if self.name(path) not in there and path.is_file() and now - path.stat().st_mtime > _YOUNG_S:
-                    self.drop(path)
+                if self.name(path) not in there and path.is_file():
+                    if now - path.stat().st_mtime > _YOUNG_S:
+                        self.drop(path)
+                    else:
+                        left = True
+        if not left:
+            make_folders(self.root)
+            self._dropped.write_text(told.etag)
+
+    def note_removal(self) -> None:
+        """Notes that this host removes an object, so that `tell_removed` tells other hosts."""
+        make_folders(self.root)
+        self._removing.touch()
+
+    def tell_removed(self) -> None:
+        """Tells other hosts, if this one has removed objects since it last did."""
+        if self._removing.exists():
+            told = self.bucket.look(self._removed)
+            with suppress(ConflictError):  # another host tells; they list the bucket after that
+                self.bucket.put(self._removed, uuid4().hex.encode(), None if told is None else told.etag)
+            self._removing.unlink(missing_ok=True)
+
+    @property
+    def _removed(self) -> str:
+        return f"{self.root.name}/removed"
+
+    @property
+    def _removing(self) -> Path:
+        return self.root / ".removing"
+
+    @property
+    def _dropped(self) -> Path:
+        return self.root / ".dropped"
 
     def _fetch(self, path: Path) -> Found | None:
         for _ in range(_TRIES):
@@ -136,6 +177,13 @@ def object_status(found: Found | None) -> FileStatus | None:
 
 def _state(path: Path) -> str:
     return " ".join(map(str, file_status(os.stat(path))))
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except OSError:
+        return None
 
 
 def _alone(path: Path) -> AbstractContextManager[int]:

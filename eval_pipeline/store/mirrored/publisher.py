@@ -1,6 +1,8 @@
 """Publishes a catalog whose parts and manifests are objects; each host has copies of them, and a catalog over these."""
 
+import json
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -39,6 +41,7 @@ class MirroredPublisher(CatalogPublisher):
 
     _there = Manifests({})
     """Whose parts the bucket is known to have."""
+    _was_whole: str | None = None
 
     def refresh(self, lock_seconds: float) -> None:
         """Makes this host's catalog that of the bucket's manifests; while it is being published, the old one stays.
@@ -101,7 +104,9 @@ class MirroredPublisher(CatalogPublisher):
                 yield str(error)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        Mirror(self._record.root, self._bucket).drop_gone()
+        copies = Mirror(self._record.root, self._bucket)
+        copies.tell_removed()
+        copies.drop_gone()
         for _ in range(_TRIES):
             try:
                 return self._publish_once(lock, changed, full=full)
@@ -122,7 +127,9 @@ class MirroredPublisher(CatalogPublisher):
             self._fetch_parts(state)
             self._there = state
             is_current = not full and memo == memo_of(state, self._out, self._hash)
-            published = self._update(lock, state, changed if is_current else None, is_current=is_current)
+            # A publisher that was killed between two manifests has left what it was about half in them.
+            is_whole = self._is_whole() and not full
+            published = self._update(lock, state, changed if is_whole else None, is_current=is_current and is_whole)
             return replace(published, full=full)
         except (DamagedManifestError, DamagedPartError, UnusableError) as error:
             note = f"the catalog of {self._bucket.address} was damaged ({error})"
@@ -193,6 +200,7 @@ class MirroredPublisher(CatalogPublisher):
             texts[name] = empty_manifest(self._hash)  # an object cannot be removed on a condition
         for name, text in sorted(texts.items(), reverse=True):  # suites before the model versions
             self._put_manifest(name, text)
+        self._tell_whole()
         self._link(lock, after)
         self._sweep(after)
 
@@ -216,7 +224,7 @@ class MirroredPublisher(CatalogPublisher):
         try:
             temporary.write_bytes(text)
             fsync_path(temporary)
-            self._mirror.put(temporary, path, self._etags.get(name))
+            self._etags[name] = self._mirror.put(temporary, path, self._etags.get(name))
         finally:
             temporary.unlink(missing_ok=True)
 
@@ -229,6 +237,9 @@ class MirroredPublisher(CatalogPublisher):
 
     def _sweep(self, state: Manifests) -> None:
         """Removes the parts from the bucket that no manifest has named for a while; to erase rows, at once."""
+        last = self._bucket.look(self._mirror.name(self._swept))
+        if last is not None and not self._erase and not _is_old(last.changed):
+            return  # all parts are listed, so not with each publishing
         there = [
             found for found in self._bucket.list(self._mirror.name(self._parts)) if sweeping.is_part(Path(found.name))
         ]
@@ -238,6 +249,30 @@ class MirroredPublisher(CatalogPublisher):
             for name in old:
                 if name not in needed:
                     self._bucket.delete(name)
+        with suppress(ConflictError):  # another host sweeps, too
+            self._bucket.put(self._mirror.name(self._swept), _now(), None if last is None else last.etag)
+
+    def _is_whole(self) -> bool:
+        """Whether the manifests are those that one publisher left when it had swapped the last of them."""
+        found = self._bucket.read(self._mirror.name(self._whole))
+        self._was_whole = None if found is None else found[1].etag
+        return found is not None and found[0] == self._state_text()
+
+    def _tell_whole(self) -> None:
+        # If another host tells so at the same time, it is not true of these manifests, and the next publisher sees it.
+        with suppress(ConflictError):
+            self._bucket.put(self._mirror.name(self._whole), self._state_text(), self._was_whole)
+
+    def _state_text(self) -> bytes:
+        return json.dumps(self._etags, sort_keys=True).encode()
+
+    @property
+    def _whole(self) -> Path:
+        return self._manifests.parent / "whole"
+
+    @property
+    def _swept(self) -> Path:
+        return self._manifests.parent / "swept"
 
 
 class DamagedPartError(StoreError):
@@ -247,6 +282,10 @@ class DamagedPartError(StoreError):
 def _all_parts(state: Manifests) -> Iterator[Part]:
     for parts in state.parts().values():
         yield from parts
+
+
+def _now() -> bytes:
+    return datetime.now(UTC).isoformat().encode()
 
 
 def _is_old(changed: datetime) -> bool:

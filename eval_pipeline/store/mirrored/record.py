@@ -101,6 +101,7 @@ class MirroredRecord(Record):
     def remove(self, table: Table, key: RecordKey) -> bool:  # noqa: D102
         path = self.path(table, key)
         there = self._mirror.bucket.look(self._mirror.name(path)) is not None
+        self._mirror.note_removal()
         self._mirror.bucket.delete(self._mirror.name(path))
         self._mirror.drop(path)
         return there
