@@ -53,6 +53,15 @@ def test_what_is_left_to_do_is_done_before_the_process_ends(planned: Lab, progra
     assert last == said
 
 
+def test_arrow_gives_memory_back_and_may_be_told_otherwise(planned: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    backend = "__import__('pyarrow').default_memory_pool().backend_name"
+    program = f"import atexit; atexit.register(lambda: print({backend})); {ENDING}"
+    monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
+    assert python(planned, "-c", program, "plan").stdout.splitlines()[-1] == "system"
+    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
+    assert python(planned, "-c", program, "plan").stdout.splitlines()[-1] == "mimalloc"
+
+
 def test_a_failed_command_ends_with_its_code(planned: Lab) -> None:
     found = python(planned, "-c", AT_THE_END, "plan", "--suite", "nowhere")
     assert found.returncode == 2
