@@ -2,11 +2,15 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog.manifests import Part
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 
 FILES = "meta.files"
 """The parts with the rows of `meta.files`, which have no table of their own."""
+_Rows = AbstractContextManager[tuple[str, list[object]]]
+"""A query and its values, and what it needs while it runs."""
 Facts = Sequence[tuple[object, ...]]
 """Rows of `meta.files`: table, source, suite, model version, date, path, content hash."""
 
@@ -63,11 +69,12 @@ class PartWriter:
         if not change.files or (shared and referring is None):
             return None
         if shared and referring is not None:
-            select, values = _referred_to(change, referring.path(self._parts))
+            rows: _Rows = _referred_to(self._connection, change, referring.path(self._parts))
         else:
-            select, values = _published(change, self._is_simulated(described))
+            rows = nullcontext(_published(change, self._is_simulated(described)))
         try:
-            part = self._write(change.table.name, select, values, _group(change.table))
+            with rows as (select, values):
+                part = self._write(change.table.name, select, values, _group(change.table))
         except duckdb.ConversionException as error:
             raise not_json(self._execute, change.table, change.files) or error from error
         expected = sum(file.rows for file in change.files)
@@ -165,15 +172,54 @@ def _published(change: Change, simulated: bool | None) -> tuple[str, list[object
     )
 
 
-def _referred_to(change: Change, referring: Path) -> tuple[str, list[object]]:
-    """Returns what selects the rows of a shared table that its key refers to, each once."""
-    table, places = change.table, [str(file.place) for file in change.files]
-    columns = ", ".join(map(_typed, table.published_columns))
-    return (
-        f"SELECT {columns} FROM ({once(table, 'read_parquet(?, {options})')}) "
-        f"WHERE {quoted(table.unique)} IN (SELECT {quoted(table.unique)} FROM read_parquet(?))",
-        [places, places, str(referring)],
-    )
+@contextmanager
+def _referred_to(
+    connection: "duckdb.DuckDBPyConnection", change: Change, referring: Path
+) -> Iterator[tuple[str, list[object]]]:
+    """Gives what selects the rows of a shared table that its key refers to, each once.
+
+    They are chosen by their ids alone and then read as a stream: a join in DuckDB writes all texts to disk.
+    """
+    table, name, places = change.table, "rows_referred_to", [file.place for file in change.files]
+    connection.register(name, _chosen_rows(places, table, _first_of_each(places, table.unique, referring)))
+    try:
+        yield f"SELECT {', '.join(map(_typed, table.published_columns))} FROM {name}", []
+    finally:
+        connection.unregister(name)
+
+
+def _first_of_each(places: Sequence[Path], unique: str, referring: Path) -> list[NDArray[np.bool_]]:
+    """Returns for each file which of its rows are the first, in all files, with an id that is referred to."""
+    wanted = pc.unique(_column(referring, unique))
+    given, chosen = np.zeros(len(wanted) + 1, dtype=bool), []
+    for place in places:
+        at = pc.index_in(_column(place, unique), value_set=wanted).fill_null(len(wanted)).to_numpy()
+        given[-1] = True  # the place of all that is not referred to
+        codes, first = np.unique(at, return_index=True)
+        mine = np.zeros(len(at), dtype=bool)
+        mine[first[~given[codes]]] = True
+        given[codes] = True
+        chosen.append(mine)
+    return chosen
+
+
+def _column(place: Path, name: str) -> pa.Array:
+    return pq.read_table(place, columns=[name], use_threads=False)[name].combine_chunks()
+
+
+def _chosen_rows(places: Sequence[Path], table: Table, chosen: Sequence[NDArray[np.bool_]]) -> pa.RecordBatchReader:
+    """Returns the chosen rows of each file, a few at a time."""
+    columns = [column.name for column in table.published_columns]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for place, mine in zip(places, chosen, strict=True):
+            with pq.ParquetFile(place) as file:
+                start = 0
+                for batch in file.iter_batches(_LONG_ROWS, columns=columns, use_threads=False):
+                    yield batch.filter(pa.array(mine[start : start + batch.num_rows]))
+                    start += batch.num_rows
+
+    return pa.RecordBatchReader.from_batches(pq.read_schema(places[0]).empty_table().select(columns).schema, batches())
 
 
 def once(table: Table, source: str) -> str:
