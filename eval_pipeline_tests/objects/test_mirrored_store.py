@@ -259,6 +259,7 @@ def _requests_of_one_more(server: BucketServer, folder: Path, size: int) -> list
         keys = [key_of(model), RecordKey.of_suite("finqa"), RecordKey.of_model_version(model)]
         assert publish(host.record, host.out, TRACKS, keys).partitions_replaced
         found.append(Counter((method, "/".join(path.split("/")[4:6])) for method, path in server.log[begin:]))
+        assert found[-1]["GET", ""] == 1, "only the manifests are listed, neither the record nor the parts"
     return found
 
 
