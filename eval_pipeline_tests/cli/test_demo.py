@@ -12,6 +12,7 @@ import pytest
 
 from eval_pipeline.cli import beside
 from eval_pipeline.cli.beside import Part, halves
+from eval_pipeline.cli.demo import LOCAL
 from eval_pipeline.core.processes import is_alive, started
 from eval_pipeline_tests.support import ROOT, Lab, case
 
@@ -46,6 +47,23 @@ def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatc
     assert said.err.count("smollm2-135m is left out: it is not in") == 1
     found = {tuple(row) for row in lab.sql("SELECT DISTINCT suite, model_version FROM statistics")}
     assert found == {(suite, f"simulated-{n}") for suite in ("first", "second") for n in NAMES}
+
+
+@pytest.mark.usefixtures("few_pictures")
+@pytest.mark.parametrize("beyond", [("finqa",), ("sql",)])
+def test_the_local_model_is_not_asked_what_is_beyond_it(
+    beyond: tuple[str, ...], lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 1)
+    monkeypatch.setattr("eval_pipeline.cli.demo.BEYOND_LOCAL", beyond)
+    lab.suite("first", [case("c0", ("50", 50.0))])
+    names = (*(f"simulated-{n}" for n in NAMES), LOCAL)
+    lab.versions(*({"name": name, "provider": "simulated", "options": {"rates": {}}} for name in names))
+    said = lab.cli("demo")
+    left_out = "finqa" in beyond
+    assert said.code == 0, said.text
+    assert (f"{LOCAL} is left out for first: answers of the track finqa are beyond it" in said.err) == left_out
+    assert ((LOCAL,) in lab.sql("SELECT model_version FROM statistics")) != left_out
 
 
 def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:
