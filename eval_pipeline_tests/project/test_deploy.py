@@ -27,7 +27,9 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 OBJECTS: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.objects.yaml").read_text())
-MANIFESTS: list[dict[str, Any]] = list(yaml.safe_load_all((DEPLOY / "kubernetes" / "eval-pipeline.yaml").read_text()))
+KUBERNETES = {path.stem: path for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))}
+OF_FILE: dict[str, list[dict[str, Any]]] = {n: list(yaml.safe_load_all(p.read_text())) for n, p in KUBERNETES.items()}
+MANIFESTS = OF_FILE["eval-pipeline"]
 MADE = ("postgres", "scheduler", "worker", "run")
 
 needs_openssl = pytest.mark.skipif(not os.environ.get("CI") and shutil.which("openssl") is None, reason="no openssl")
@@ -40,8 +42,8 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def pods() -> Iterator[tuple[str, dict[str, Any]]]:
-    for manifest in MANIFESTS:
+def pods(manifests: list[dict[str, Any]] = MANIFESTS) -> Iterator[tuple[str, dict[str, Any]]]:
+    for manifest in manifests:
         if "template" in manifest["spec"]:
             yield manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]
 
@@ -50,7 +52,8 @@ def commands() -> dict[str, Sequence[str]]:
     """What the services run, in all files."""
     services = COMPOSE["services"] | {f"{n} with objects": s for n, s in OBJECTS["services"].items()}
     found = {f"compose {n}": shlex.split(s["command"]) for n, s in services.items() if "command" in s}
-    return found | {f"kubernetes {name}": pod["containers"][0]["args"] for name, pod in pods()}
+    all_pods = ((f"{file} {name}", pod) for file, manifests in OF_FILE.items() for name, pod in pods(manifests))
+    return found | {name: pod["containers"][0]["args"] for name, pod in all_pods}
 
 
 @needs_openssl
@@ -147,15 +150,24 @@ def test_postgres_is_the_same_with_and_without_a_bucket() -> None:
 @pytest.mark.soak
 def test_manifests_fit_the_schemas_of_kubernetes() -> None:
     tool = [ROOT / ".venv/bin/uv", "tool", "run", "--from", "kubernetes-validate==1.37.0", "kubernetes-validate"]
-    file = DEPLOY / "kubernetes" / "eval-pipeline.yaml"
-    found = subprocess.run([*tool, "--strict", file], capture_output=True, text=True, check=False)
-    assert found.returncode == 0, found.stderr
+    for file in KUBERNETES.values():
+        found = subprocess.run([*tool, "--strict", file], capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stderr
 
 
-def test_manifests_name_what_there_is() -> None:
-    names = {(one["kind"], one["metadata"]["name"]) for one in MANIFESTS}
+def test_hosts_with_a_bucket_share_no_volume() -> None:
+    modes = {name: {m for one in found for m in one["spec"].get("accessModes", [])} for name, found in OF_FILE.items()}
+    assert modes == {"eval-pipeline": {"ReadWriteMany"}, "eval-pipeline-objects": {"ReadWriteOnce"}}
+    shared = ("postgres",)
+    with_bucket = dict(pods(OF_FILE["eval-pipeline-objects"]))
+    assert {name: with_bucket[name] for name in shared} == {name: dict(pods())[name] for name in shared}
+
+
+@pytest.mark.parametrize("manifests", OF_FILE.values(), ids=OF_FILE)
+def test_manifests_name_what_there_is(manifests: list[dict[str, Any]]) -> None:
+    names = {(one["kind"], one["metadata"]["name"]) for one in manifests}
     claims = {name for kind, name in names if kind == "PersistentVolumeClaim"}
-    for name, pod in pods():
+    for name, pod in pods(manifests):
         volumes = {volume["name"]: volume for volume in pod["volumes"]}
         mine = {mount["name"] for c in pod["containers"] + pod.get("initContainers", []) for mount in c["volumeMounts"]}
         assert mine - {"database"} == volumes.keys() - {"database"}, name
@@ -163,10 +175,12 @@ def test_manifests_name_what_there_is() -> None:
             v["persistentVolumeClaim"]["claimName"] for v in volumes.values() if "persistentVolumeClaim" in v
         } <= claims
         assert not pod["automountServiceAccountToken"], name
-    for manifest in MANIFESTS:
-        chosen = manifest["spec"].get("selector", {})
-        app = chosen.get("matchLabels", chosen).get("app", "worker")
-        assert app in {name for name, _ in pods()}, manifest["metadata"]
+    for manifest in manifests:
+        chosen = manifest["spec"].get("selector") or manifest["spec"].get("podSelector") or {}
+        app = chosen.get("matchLabels", chosen).get("app")
+        assert manifest["kind"] == "PersistentVolumeClaim" or app in {name for name, _ in pods(manifests)}, manifest[
+            "metadata"
+        ]
 
 
 def test_workers_have_neither_keys_nor_database_nor_a_way_out() -> None:
@@ -185,7 +199,7 @@ def test_what_is_run_and_set_exists() -> None:
     documented = set(
         re.findall(r"`(EVAL_\w+)", (ROOT / "docs/operations.md").read_text() + (ROOT / "docs/scale.md").read_text())
     )
-    for file in (*DEPLOY.glob("compose*.yaml"), DEPLOY / "kubernetes/eval-pipeline.yaml", DEPLOY / "Dockerfile"):
+    for file in (*DEPLOY.glob("compose*.yaml"), *KUBERNETES.values(), DEPLOY / "Dockerfile"):
         assert set(re.findall(r"\bEVAL_\w+", file.read_text())) <= documented, file
     for place, command in commands().items():
         options = [word for word in command if word.startswith("--")]
