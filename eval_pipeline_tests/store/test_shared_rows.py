@@ -3,6 +3,7 @@
 import tempfile
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import given
@@ -19,7 +20,8 @@ def test_the_first_row_of_each_id_that_is_referred_to(files: list[list[str]], re
         places = [Path(folder, f"{number}.parquet") for number in range(len(files) + 1)]
         for place, ids in zip(places, [*files, referred], strict=True):
             pq.write_table(pa.table({"id": pa.array(ids, pa.string())}), place)
-        chosen = parts._first_of_each(places[:-1], "id", places[-1])
+        with duckdb.connect() as connection:
+            chosen = parts._first_of_each(connection, places[:-1], "id", places[-1])
     seen, expected = set[str](), list[list[bool]]()
     for ids in files:
         expected.append([])

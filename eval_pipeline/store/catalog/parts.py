@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
@@ -181,30 +180,30 @@ def _referred_to(
     They are chosen by their ids alone and then read as a stream: a join in DuckDB writes all texts to disk.
     """
     table, name, places = change.table, "rows_referred_to", [file.place for file in change.files]
-    connection.register(name, _chosen_rows(places, table, _first_of_each(places, table.unique, referring)))
+    connection.register(name, _chosen_rows(places, table, _first_of_each(connection, places, table.unique, referring)))
     try:
         yield f"SELECT {', '.join(map(_typed, table.published_columns))} FROM {name}", []
     finally:
         connection.unregister(name)
 
 
-def _first_of_each(places: Sequence[Path], unique: str, referring: Path) -> list[NDArray[np.bool_]]:
-    """Returns for each file which of its rows are the first, in all files, with an id that is referred to."""
-    wanted = pc.unique(_column(referring, unique))
-    given, chosen = np.zeros(len(wanted) + 1, dtype=bool), []
-    for place in places:
-        at = pc.index_in(_column(place, unique), value_set=wanted).fill_null(len(wanted)).to_numpy()
-        given[-1] = True  # the place of all that is not referred to
-        codes, first = np.unique(at, return_index=True)
-        mine = np.zeros(len(at), dtype=bool)
-        mine[first[~given[codes]]] = True
-        given[codes] = True
-        chosen.append(mine)
-    return chosen
+def _first_of_each(
+    connection: "duckdb.DuckDBPyConnection", places: Sequence[Path], unique: str, referring: Path
+) -> list[NDArray[np.bool_]]:
+    """Returns for each file which of its rows are the first, in all files, with an id that is referred to.
 
-
-def _column(place: Path, name: str) -> pa.Array:
-    return pq.read_table(place, columns=[name], use_threads=False)[name].combine_chunks()
+    By DuckDB, which spills ids that do not fit into its memory.
+    """
+    starts = np.cumsum([0, *(pq.read_metadata(place).num_rows for place in places)])
+    each = " UNION ALL ".join(
+        f"SELECT {quoted(unique)} AS id, {start} + file_row_number AS row FROM read_parquet(?, file_row_number = true)"
+        for start in starts[:-1]
+    )
+    wanted = f"SELECT {quoted(unique)} FROM read_parquet(?)"
+    sql = f"SELECT min(row) AS first FROM ({each}) WHERE id IN ({wanted}) GROUP BY id"
+    chosen = np.zeros(starts[-1], dtype=bool)
+    chosen[connection.execute(sql, [*map(str, places), str(referring)]).fetchnumpy()["first"]] = True
+    return np.split(chosen, starts[1:-1])
 
 
 def _chosen_rows(places: Sequence[Path], table: Table, chosen: Sequence[NDArray[np.bool_]]) -> pa.RecordBatchReader:
