@@ -15,6 +15,7 @@ from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
+from eval_pipeline.asking.on_the_way import OnTheWay
 from eval_pipeline.asking.reachability import Reachability
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
@@ -79,6 +80,7 @@ class Caller:
         self._today = today
         self._reachability = Reachability(version)
         self._rng = Random()  # only for jitter, which must differ between processes
+        self._on_the_way = OnTheWay()
         self._under_way: dict[str, asyncio.Future[Answer | Exception | None]] = {}
 
     def key(self, call: Call) -> str:
@@ -101,6 +103,13 @@ class Caller:
         other = copy(self)
         other._single = True
         return other
+
+    async def end(self) -> None:
+        """Lets no further call start, and waits until those on their way are in the journal: they are paid for.
+
+        It takes at most the version's deadline for a question; batches are paid for when they are handed in.
+        """
+        await self._on_the_way.landed()
 
     async def ask(self, call: Call) -> Answer:
         """Returns the answer to a call. Equal calls made at the same time share one answer.
@@ -173,11 +182,12 @@ class Caller:
             answer = await self._ask_in_batch(call, key, self._batches)
             if answer is not None:
                 return answer
-        outcome = await self._ask_in_turn(call, key)
-        if isinstance(outcome, CallFailure):
-            return outcome
-        if await self._journal.append(key, encode_response(outcome, self._asker(call))):
-            return Answered(outcome, from_journal=False)
+        with self._on_the_way.place() as send:
+            outcome = await self._ask_in_turn(call, key, send)
+            if isinstance(outcome, CallFailure):
+                return outcome
+            if await self._journal.append(key, encode_response(outcome, self._asker(call))):
+                return Answered(outcome, from_journal=False)
         # Another process has recorded an answer meanwhile. A restart would find that one, so use it.
         return Answered(await self._recorded(key) or outcome, from_journal=True)
 
@@ -207,12 +217,12 @@ class Caller:
         self.counters.tokens, self.counters.usd = self._budget.tokens, self._budget.usd
         self.counters.responses += isinstance(outcome, Response)
 
-    async def _ask_in_turn(self, call: Call, key: str) -> Response | CallFailure:
+    async def _ask_in_turn(self, call: Call, key: str, send: Callable[[], None]) -> Response | CallFailure:
         """Asks as soon as the limit allows another call in flight."""
         async with self._limit:
-            return await self._ask_with_retries(call, key)
+            return await self._ask_with_retries(call, key, send)
 
-    async def _ask_with_retries(self, call: Call, key: str) -> Response | CallFailure:
+    async def _ask_with_retries(self, call: Call, key: str, send: Callable[[], None]) -> Response | CallFailure:
         # The budget is asked only while holding a place of the limit. Whoever has reserved budget is then in flight or
         # holds a place, so the two cannot block each other.
         reserved = await self._budget.reserve(call)
@@ -221,6 +231,11 @@ class Caller:
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         retries = 0
         while True:
+            try:
+                send()
+            except asyncio.CancelledError:
+                self._settle(reserved, None)
+                raise
             outcome = await self._try(call, reserved, deadline)
             if isinstance(outcome, Response):
                 return self._stamped(outcome, retries)

@@ -15,6 +15,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
+from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow, make_call
 
 QUICK = RetryPolicy(max_retries=3, first_pause_s=0.001, jitter=0.0)
@@ -250,3 +251,44 @@ def test_progress_is_told_after_every_question(journal: Journal) -> None:
 
     asyncio.run(ask())
     assert told == [1, 2, 3]
+
+
+@pytest.mark.parametrize("concurrency", [4, 2])
+def test_calls_on_their_way_are_journalled_when_something_else_fails(journal: Journal, concurrency: int) -> None:
+    """They are paid for, so the next run must find them; what has not been sent is not sent any more."""
+    calls = [make_call(number) for number in range(6)]
+    asked: list[str] = []
+
+    async def run(fails: int | None) -> None:
+        provider = ScriptedProvider(default=Slow(0.05, Response("answer")))
+        caller = make_caller(provider, journal, concurrency=concurrency)
+
+        async def work(number: int, call: Call) -> None:
+            if number == fails:
+                await asyncio.sleep(0.02)
+                raise StoreError("the scheduler is gone")
+            await caller.ask(call)
+
+        try:
+            await run_together([work(*item) for item in enumerate(calls)], caller.end)
+        finally:
+            asked.extend(call.turn_id for call in provider.asked)
+
+    with pytest.raises(StoreError, match="the scheduler is gone"):
+        asyncio.run(run(fails=0))
+    assert len(asked) == min(concurrency, len(calls) - 1)
+    asyncio.run(run(fails=None))
+    assert sorted(asked) == sorted(call.turn_id for call in calls)
+
+
+def test_a_budget_is_given_back_by_a_call_that_may_not_start_any_more(journal: Journal) -> None:
+    caller = make_caller(ScriptedProvider(), journal)
+
+    async def run() -> None:
+        await caller.end()
+        await caller.ask(make_call())
+
+    with pytest.raises(asyncio.CancelledError):
+        asyncio.run(run())
+    assert caller.counters == Counters()
+    assert journal.get(caller.key(make_call())) is None

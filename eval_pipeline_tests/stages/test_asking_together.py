@@ -27,7 +27,7 @@ def shared_out(together: int, *, immediate: bool, items: int = 30) -> tuple[list
         under_way -= 1
 
     asker: Any = SimpleNamespace(
-        caller=SimpleNamespace(together=together), executor=SimpleNamespace(immediate=immediate)
+        caller=SimpleNamespace(together=together, end=None), executor=SimpleNamespace(immediate=immediate)
     )
     asyncio.run(ask_together(range(items), items, VERSION, asker, ask))
     assert sorted(item for group in groups for item in group) == list(range(items))

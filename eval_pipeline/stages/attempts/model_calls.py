@@ -131,7 +131,7 @@ async def ask_together(
         while group := list(islice(waiting, size)):
             await ask(group)
 
-    await run_together([work() for _ in range(min(workers, count))])
+    await run_together([work() for _ in range(min(workers, count))], asker.caller.end)
 
 
 def asking_facts(inputs: Inputs) -> dict[str, Json]:
@@ -148,14 +148,38 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
     return facts
 
 
-async def run_together(workers: Sequence[Coroutine[None, None, None]]) -> None:
-    """Runs workers until all are done; the first failure cancels the others and is raised unchanged."""
+async def run_together(
+    workers: Sequence[Coroutine[None, None, None]], end: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Runs workers until all are done; the first failure cancels the others and is raised unchanged.
+
+    Args:
+        workers: what is run.
+        end: awaited after a failure, before the others are cancelled.
+    """
+    failures: list[BaseException] = []
+
+    async def noting(worker: Coroutine[None, None, None]) -> None:
+        try:
+            await worker
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            failures.append(error)
+            raise
+
+    tasks = [asyncio.create_task(noting(worker)) for worker in workers]
     try:
-        async with asyncio.TaskGroup() as tasks:
-            for worker in workers:
-                tasks.create_task(worker)
-    except BaseExceptionGroup as group:
-        raise group.exceptions[0] from None
+        if tasks:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        if failures and end is not None:
+            await end()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    if failures:
+        raise failures[0]
 
 
 @dataclass(frozen=True, slots=True)
