@@ -215,7 +215,7 @@ def _chosen_rows(places: Sequence[Path], table: Table, chosen: Sequence[NDArray[
             with pq.ParquetFile(place) as file:
                 start = 0
                 for batch in file.iter_batches(_LONG_ROWS, columns=columns, use_threads=False):
-                    yield batch.filter(pa.array(mine[start : start + batch.num_rows]))
+                    yield batch.select(columns).filter(pa.array(mine[start : start + batch.num_rows]))
                     start += batch.num_rows
 
     return pa.RecordBatchReader.from_batches(pq.read_schema(places[0]).empty_table().select(columns).schema, batches())
