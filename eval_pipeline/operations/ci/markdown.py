@@ -26,6 +26,7 @@ def words(text: str) -> str:
     escaped = _SPECIAL.sub(r"\\\1", _one_line(text).strip())
     escaped = _BLOCK.sub(lambda found: f"{_JOINER}{found[0]}", escaped)
     escaped = re.sub(r"(?i)\b(www)\.", r"\1\\.", escaped)
+    escaped = re.sub(r"(?<=\w)\.(?=[^\W\d])", r"\\.", escaped)  # else names of domains become links
     return re.sub("([@#])", rf"\1{_JOINER}", escaped)
 
 

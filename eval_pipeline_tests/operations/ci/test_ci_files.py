@@ -139,6 +139,8 @@ def test_a_code_span_is_nothing_else(text: str) -> None:
 
 @settings(max_examples=150)
 @given(TEXTS)
+@example("0.AC")
+@example("see www.example.com or example.org/x")
 @pytest.mark.parametrize("frame", ["x {} y", "{}", "**{}**", "- {}"])
 def test_words_are_nothing_but_text(frame: str, text: str) -> None:
     allowed = {
