@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS, filled
@@ -13,6 +14,13 @@ from eval_pipeline_tests.store.samples import TRACKS, filled
 def no_waiting_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fsync protects from, a power failure, no test can cause; `test_store_durable` sees that it is called."""
     monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+@pytest.fixture
+def catalog(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is a catalog, and what it replaces need not be kept for those who are about to open it."""
+    monkeypatch.setenv("EVAL_STORE", "catalog")
+    monkeypatch.setattr(sweeping, "_OPENING_S", 0.0)
 
 
 @pytest.fixture

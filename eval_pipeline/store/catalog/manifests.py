@@ -8,7 +8,7 @@ import hashlib
 import json
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +58,8 @@ class Manifests:
     """
 
     lines: Mapping[bytes, tuple[bytes, bytes]]
+    _made: dict[tuple[str, str], bytes] = field(default_factory=dict, compare=False, repr=False)
+    """Texts by schema and file name, as compressing takes time."""
 
     @classmethod
     def load(cls, folder: Path, schema: str) -> "Manifests":
@@ -71,9 +73,11 @@ class Manifests:
             DamagedManifestError: one is damaged, or is of another schema.
         """
         lines: dict[bytes, tuple[bytes, bytes]] = {}
+        made: dict[tuple[str, str], bytes] = {}
         for path in manifest_files(folder):
-            lines |= _decoded(path, path.read_bytes(), schema)
-        return cls(lines)
+            made[schema, path.name] = path.read_bytes()
+            lines |= _decoded(path, made[schema, path.name], schema)
+        return cls(lines, made)
 
     def known(self, keys: Collection[RecordKey] | None = None) -> dict[str, KnownFile]:
         """Returns the files of the record that the parts were made from, by path, for the given keys or for all."""
@@ -124,14 +128,20 @@ class Manifests:
             mine = self.parts_of(key) | dict(parts.get(key, {}))
             named = {table: [part.name, part.rows] for table, part in sorted(mine.items()) if part is not None}
             lines[key_line(key)] = (json.dumps(found).encode(), json.dumps(named).encode())
-        return Manifests(lines)
+        differing = {line for line in lines.keys() | self.lines.keys() if lines.get(line) != self.lines.get(line)}
+        others = {_file_name(key_of_line(line)) for line in differing}
+        return Manifests(lines, {place: text for place, text in self._made.items() if place[1] not in others})
 
     def texts(self, schema: str) -> dict[str, bytes]:
-        """Returns the contents of the manifests by file name."""
+        """Returns the contents of the manifests by file name; of those that have not changed, as they were read."""
         bodies: dict[str, list[bytes]] = {}
         for line in sorted(self.lines):
-            bodies.setdefault(_file_name(key_of_line(line)), []).append(b"\t".join([line, *self.lines[line]]) + b"\n")
-        return {name: _encoded(b"".join(body), schema) for name, body in bodies.items()}
+            bodies.setdefault(_file_name(key_of_line(line)), []).append(line)
+        for name, body in bodies.items():
+            if (schema, name) not in self._made:
+                told = b"".join(b"\t".join([line, *self.lines[line]]) + b"\n" for line in body)
+                self._made[schema, name] = _encoded(told, schema)
+        return {name: self._made[schema, name] for name in bodies}
 
 
 def save(folder: Path, texts: Mapping[str, bytes]) -> None:

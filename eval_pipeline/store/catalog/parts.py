@@ -221,24 +221,6 @@ def _chosen_rows(places: Sequence[Path], table: Table, chosen: Sequence[NDArray[
     return pa.RecordBatchReader.from_batches(pq.read_schema(places[0]).empty_table().select(columns).schema, batches())
 
 
-def once(table: Table, source: str) -> str:
-    """Returns SQL that selects each row of a shared table once, from files in which it may be several times.
-
-    It joins places of rows (file and row number) instead of rows, because rows may be large.
-
-    Args:
-        table: the shared table.
-        source: the table function, with `{options}` where it takes more options.
-    """
-    options = f"hive_partitioning = false, filename = {text(PLACE)}, file_row_number = true"
-    columns = ", ".join(f"p.{quoted(column.name)}" for column in table.published_columns)
-    place, read = f"{{'file': p.{quoted(PLACE)}, 'row': p.file_row_number}}", source.format(options=options)
-    return (
-        f"SELECT {columns} FROM {read} AS p WHERE {place} IN "
-        f"(SELECT min({place}) FROM {read} AS p GROUP BY p.{quoted(table.unique)})"
-    )
-
-
 def _typed(column: Column) -> str:
     return f"{quoted(column.name)}::{column.type} AS {quoted(column.name)}"
 

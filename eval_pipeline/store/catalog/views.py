@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.store.catalog.manifests import Part
-from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES, once
+from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES
 from eval_pipeline.store.ddl import commented, quoted, schema_hash, schema_sql, text
 from eval_pipeline.store.engine import engine
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import STORAGE_VERSION
+from eval_pipeline.store.snapshot import PLACE, STORAGE_VERSION
 
 if TYPE_CHECKING:
     import duckdb
@@ -72,11 +72,25 @@ def _view(table: Table, parts: Sequence[Part], folder: Path) -> Iterator[str]:
     """Yields what creates the view in a table's place."""
     read = _files(parts, folder)
     if table.key == "shared" and read:
-        select = once(table, read)
+        select = _once(table, read)
     else:
         select = _rows({column.name: column.type for column in table.published_columns}, read)
     yield f"CREATE VIEW {quoted(table.name)} AS {select};"
     yield from commented("VIEW", table)
+
+
+def _once(table: Table, read: str) -> str:
+    """Returns SQL that selects each row of a shared table once, from parts in which it may be several times.
+
+    It joins places of rows (file and row number) instead of rows, because rows may be large.
+    """
+    options = f"hive_partitioning = false, filename = {text(PLACE)}, file_row_number = true"
+    columns = ", ".join(f"p.{quoted(column.name)}" for column in table.published_columns)
+    place, rows = f"{{'file': p.{quoted(PLACE)}, 'row': p.file_row_number}}", read.format(options=options)
+    return (
+        f"SELECT {columns} FROM {rows} AS p WHERE {place} IN "
+        f"(SELECT min({place}) FROM {rows} AS p GROUP BY p.{quoted(table.unique)})"
+    )
 
 
 def _rows(columns: Mapping[str, str], read: str) -> str:
