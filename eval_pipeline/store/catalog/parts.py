@@ -2,21 +2,19 @@
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog.manifests import Part
+from eval_pipeline.store.catalog.shared_rows import rows_referred_to
 from eval_pipeline.store.changes import Change
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
-from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Column, Table
+from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Column
 from eval_pipeline.store.snapshot import PLACE, not_json
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
 
 FILES = "meta.files"
 """The parts with the rows of `meta.files`, which have no table of their own."""
-_Rows = AbstractContextManager[tuple[str, list[object]]]
-"""A query and its values, and what it needs while it runs."""
 Facts = Sequence[tuple[object, ...]]
 """Rows of `meta.files`: table, source, suite, model version, date, path, content hash."""
 
@@ -35,6 +31,8 @@ FILE_COLUMNS = {
 }  # fmt: skip
 _SHORT_ROWS, _LONG_ROWS = 16_384, 2048
 """Rows in a row group, of tables with short and with long texts; DuckDB keeps a group in memory."""
+_MOST_SHORT_ROWS, _GROUPS = 65_536, 256
+"""With more groups than this they are larger, up to so many rows: every query reads what describes all groups."""
 _CHUNK = 1 << 20
 
 
@@ -67,13 +65,12 @@ class PartWriter:
         shared = change.table.key == "shared"
         if not change.files or (shared and referring is None):
             return None
-        if shared and referring is not None:
-            rows: _Rows = _referred_to(self._connection, change, referring.path(self._parts))
-        else:
-            rows = nullcontext(_published(change, self._is_simulated(described)))
         try:
-            with rows as (select, values):
-                part = self._write(change.table.name, select, values, _group(change.table))
+            if referring is not None and shared:
+                select, values = self._referred_to(change, referring)
+            else:
+                select, values = _published(change, self._is_simulated(described))
+            part = self._write(change.table.name, select, values, _group(change))
         except duckdb.ConversionException as error:
             raise not_json(self._execute, change.table, change.files) or error from error
         expected = sum(file.rows for file in change.files)
@@ -86,6 +83,11 @@ class PartWriter:
         columns = ", ".join(f"unnest(?::{kind}[]) AS {quoted(name)}" for name, kind in FILE_COLUMNS.items())
         values = [list(column) for column in zip(*facts, strict=True)]
         return self._write(FILES, f"SELECT {columns}", values, _SHORT_ROWS) if facts else None
+
+    def _referred_to(self, change: Change, referring: Part) -> tuple[str, list[object]]:
+        table, places = change.table, [file.place for file in change.files]
+        columns = ", ".join(map(_typed, table.published_columns))
+        return rows_referred_to(self._connection, columns, places, table.unique, referring.path(self._parts))
 
     def _is_simulated(self, described: Part | None) -> bool | None:
         if described is None:
@@ -171,59 +173,12 @@ def _published(change: Change, simulated: bool | None) -> tuple[str, list[object
     )
 
 
-@contextmanager
-def _referred_to(
-    connection: "duckdb.DuckDBPyConnection", change: Change, referring: Path
-) -> Iterator[tuple[str, list[object]]]:
-    """Gives what selects the rows of a shared table that its key refers to, each once.
-
-    They are chosen by their ids alone and then read as a stream: a join in DuckDB writes all texts to disk.
-    """
-    table, name, places = change.table, "rows_referred_to", [file.place for file in change.files]
-    connection.register(name, _chosen_rows(places, table, _first_of_each(connection, places, table.unique, referring)))
-    try:
-        yield f"SELECT {', '.join(map(_typed, table.published_columns))} FROM {name}", []
-    finally:
-        connection.unregister(name)
-
-
-def _first_of_each(
-    connection: "duckdb.DuckDBPyConnection", places: Sequence[Path], unique: str, referring: Path
-) -> list[NDArray[np.bool_]]:
-    """Returns for each file which of its rows are the first, in all files, with an id that is referred to.
-
-    By DuckDB, which spills ids that do not fit into its memory.
-    """
-    starts = np.cumsum([0, *(pq.read_metadata(place).num_rows for place in places)])
-    each = " UNION ALL ".join(
-        f"SELECT {quoted(unique)} AS id, {start} + file_row_number AS row FROM read_parquet(?, file_row_number = true)"
-        for start in starts[:-1]
-    )
-    wanted = f"SELECT {quoted(unique)} FROM read_parquet(?)"
-    sql = f"SELECT min(row) AS first FROM ({each}) WHERE id IN ({wanted}) GROUP BY id"
-    chosen = np.zeros(starts[-1], dtype=bool)
-    chosen[connection.execute(sql, [*map(str, places), str(referring)]).fetchnumpy()["first"]] = True
-    return np.split(chosen, starts[1:-1])
-
-
-def _chosen_rows(places: Sequence[Path], table: Table, chosen: Sequence[NDArray[np.bool_]]) -> pa.RecordBatchReader:
-    """Returns the chosen rows of each file, a few at a time."""
-    columns = [column.name for column in table.published_columns]
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        for place, mine in zip(places, chosen, strict=True):
-            with pq.ParquetFile(place) as file:
-                start = 0
-                for batch in file.iter_batches(_LONG_ROWS, columns=columns, use_threads=False):
-                    yield batch.select(columns).filter(pa.array(mine[start : start + batch.num_rows]))
-                    start += batch.num_rows
-
-    return pa.RecordBatchReader.from_batches(pq.read_schema(places[0]).empty_table().select(columns).schema, batches())
-
-
 def _typed(column: Column) -> str:
     return f"{quoted(column.name)}::{column.type} AS {quoted(column.name)}"
 
 
-def _group(table: Table) -> int:
-    return _LONG_ROWS if any(column.long for column in table.columns) else _SHORT_ROWS
+def _group(change: Change) -> int:
+    if any(column.long for column in change.table.columns):
+        return _LONG_ROWS
+    rows = sum(file.rows for file in change.files)
+    return max(_SHORT_ROWS, min(_MOST_SHORT_ROWS, rows // _GROUPS))

@@ -48,6 +48,7 @@ def write_catalog(
     sql = schema_sql(track_tables, made, lambda table: _view(table, parts.get(table.name, ()), folder))
     with engine(target, memory_mb) as connection:
         options = f"BLOCK_SIZE {_BLOCK}, STORAGE_VERSION {text(STORAGE_VERSION)}"
+        connection.execute("SET parquet_metadata_cache = true")  # else each view and macro keeps what it read of a part
         connection.execute(f"ATTACH {text(str(target))} AS store ({options}); USE store")
         connection.execute(f"PRAGMA disable_optimizer; BEGIN; {sql}; COMMIT; PRAGMA enable_optimizer")
         connection.execute("INSERT INTO meta.store VALUES (?)", [catalog_hash(track_tables)])

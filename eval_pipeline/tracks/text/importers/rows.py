@@ -116,7 +116,7 @@ def _parquet(source: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq
 
     try:
-        file = pq.ParquetFile(source)
+        file = pq.ParquetFile(source, pre_buffer=False)  # buffers would keep all of the file in memory
         for batch in file.iter_batches(1_000):
             yield from batch.to_pylist()
     except (pa.ArrowException, OSError) as error:
