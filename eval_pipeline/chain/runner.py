@@ -41,6 +41,8 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
         if stage.asks:
             stage.asks.note(own)
         said: Facts = {} if reused else _make(stage, own, made)
+    if not (reused or own.is_small):
+        own.workspace.give_back()  # what it freed of a large evaluation would stay beside what the next stage takes
     header = own.header(stage.writes[0])
     assert header is not None
     own.workspace.fingerprints.save()

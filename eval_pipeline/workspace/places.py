@@ -9,6 +9,11 @@ def places_of(turn_ids: pa.Array, samples: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise(turn_ids, samples.cast(pa.string()), " ")
 
 
+def places_of_rows(rows: pa.Table) -> pa.Array:
+    """Returns the places of a table's rows, from its columns `turn_id` and `sample`."""
+    return places_of(rows["turn_id"].combine_chunks(), rows["sample"].combine_chunks())
+
+
 def without(places: pa.Array, others: pa.Array) -> pa.Array:
     """Returns the places that are not among the others, in order."""
     return places.filter(pc.invert(pc.is_in(places, others)))

@@ -268,6 +268,10 @@ class Workspace:
     def forget(self) -> None:
         """Drops all remembered values and frees their memory, which the next step needs outside Python."""
         self._remembered.clear()
+        self.give_back()
+
+    def give_back(self) -> None:
+        """Gives the memory that a step has freed back to the system; another step may need it outside Python."""
         pa.default_memory_pool().release_unused()
         give_back_memory()
 

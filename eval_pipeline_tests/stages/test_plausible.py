@@ -1,16 +1,20 @@
 """Signs that answers belong elsewhere: each is seen where it is made, and none in answers that are merely bad."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from random import Random
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
+import pyarrow as pa
 import pytest
 
 from eval_pipeline.core.days import today
+from eval_pipeline.stages.checks import plausible
 from eval_pipeline.stages.checks.plausible import Answered, check_plausible, equal, number, suspicions
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.outside import FINQA, needs
 from eval_pipeline_tests.support import Lab
 
@@ -109,6 +113,41 @@ def test_answers_that_are_alike_are_no_sign_where_the_right_ones_are() -> None:
 def test_equal(one: str, other: str, same: bool) -> None:
     assert equal(one, other) is same
     assert (number(one) is None) == (not any(char.isdigit() for char in one))
+
+
+class Results:
+    """Turns of an evaluation in groups of seven, as the record has them."""
+
+    def __init__(self, turns: int) -> None:
+        self.rows = pa.table(
+            {
+                "case_id": [f"c{turn // 3}" for turn in range(turns)],
+                "sample": [0] * turns,
+                "turn_index": list(range(turns)),
+                "expected": ["1"] * turns,
+                "answer": [None if turn == 1 else "2" for turn in range(turns)],
+                "correct": [False] * turns,
+                "simulated": [False] * turns,
+            }
+        )
+
+    def header(self, table: object) -> SimpleNamespace:
+        return SimpleNamespace(rows=self.rows.num_rows)
+
+    def rows_within(self, table: object, columns: list[str]) -> Iterator[pa.Table]:
+        yield from (self.rows.select(columns).slice(start, 7) for start in range(0, self.rows.num_rows, 7))
+
+
+@pytest.mark.parametrize(
+    ("turns", "looked_at"), [(20, range(20)), (40, [*range(5), *range(10, 15), *range(20, 25), *range(30, 35)])]
+)
+def test_of_many_turns_stretches_are_looked_at(
+    turns: int, looked_at: Iterable[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plausible, "MOST", 20)
+    monkeypatch.setattr(plausible, "STRETCHES", 4)
+    found = plausible.answered_turns(cast("Inputs", Results(turns))) or []
+    assert [one.turn_index for one in found] == [turn for turn in looked_at if turn != 1]
 
 
 Rows = list[dict[str, Any]]

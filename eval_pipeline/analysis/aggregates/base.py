@@ -1,12 +1,13 @@
 """Shared by all aggregates: the turns of an evaluation as arrays, and writing the table."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from eval_pipeline.core.ids import json_hash
@@ -17,6 +18,7 @@ from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.abilities import turn_tables_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.places import places_of_rows
 from eval_pipeline.workspace.planned import planned_scope, planned_turns
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.scope import Scope
@@ -87,6 +89,10 @@ class Turns:
         """Returns the rows of one of the evaluation's tables."""
         return self.inputs.read(table, columns)
 
+    def groups(self, table: Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yields the rows of one of the evaluation's tables, one row group in memory at a time."""
+        return self.inputs.rows_within(table, columns)
+
     @cached_property
     def results(self) -> "pa.Table | ReadByColumn":
         """The table `turn_results`."""
@@ -151,13 +157,18 @@ class Turns:
             self._floats[column] = found
         return found
 
+    def failed(self, metric: str) -> NDArray[np.bool_] | None:
+        """Returns on which turns a metric failed; None if on none."""
+        failures = self._metric_errors.filter(pc.equal(self._metric_errors["metric"], metric))
+        if not failures.num_rows:
+            return None
+        places = places_of_rows(self.wide.select(["turn_id", "sample"]))
+        found: NDArray[np.bool_] = pc.is_in(places, places_of_rows(failures)).to_numpy(zero_copy_only=False)
+        return found
+
     @cached_property
-    def metric_failures(self) -> Mapping[str, set[tuple[str, int]]]:
-        """Metric → (turn id, sample) of the turns on which it failed."""
-        failed: dict[str, set[tuple[str, int]]] = {}
-        for row in self.read(METRIC_ERRORS, ["metric", "turn_id", "sample"]).to_pylist():
-            failed.setdefault(row["metric"], set()).add((row["turn_id"], row["sample"]))
-        return failed
+    def _metric_errors(self) -> pa.Table:
+        return self.read(METRIC_ERRORS, ["metric", "turn_id", "sample"])
 
 
 class ReadByColumn:
@@ -188,6 +199,10 @@ class NoTurns(Turns):
     def read(self, table: Table, columns: Sequence[str] | None = None) -> pa.Table:
         """Returns the table without any rows."""
         return super().read(table, columns).slice(0, 0)
+
+    def groups(self, table: Table, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yields the table without any rows."""
+        yield self.read(table, columns)
 
 
 def make(aggregate: Aggregate, inputs: Inputs, outputs: Outputs) -> None:

@@ -32,7 +32,7 @@ def coverage_rows(turns: Turns) -> list[Row]:
         kept, excluded = kept + own, excluded + len(reached) - own.total()
     planned = None if turns.planned is None else turns.planned - excluded
     counts = Coverage.of(kept.elements(), planned, len(scored) - scored.null_count).columns()
-    signs = suspicions(answered_turns(turns.results) or [])
+    signs = suspicions(answered_turns(turns.inputs) or [])
     return [{**counts, **case_counts(turns).columns(), "implausible": json_text(signs) if signs else None}]
 
 

@@ -10,13 +10,14 @@ import pyarrow.compute as pc
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
 from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
-from eval_pipeline.store.tables import ERRORS, GENERATIONS
-from eval_pipeline.workspace.places import places_of
+from eval_pipeline.store.tables import ERRORS, GENERATIONS, TURN_RESULTS
+from eval_pipeline.workspace.places import places_of_rows
 
 MOST_SHAPES = 50
 """Maximum number of message shapes, most frequent first."""
 
 _COLUMNS = ("turn_id", "error_class", "error_message", "failure_mode", "complexity")
+_PLACE = ("turn_id", "sample", "outcome")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NUMBER = re.compile(r"(?<!\w)[-+]?\d[\d,.]*(?:[eE][-+]?\d+)?(?=(?:m?s|[kKMG]i?B)?(?!\w))")
 
@@ -38,8 +39,8 @@ def error_rows(turns: Turns) -> list[Row]:
         Grouping("complexity", lambda row: row["complexity"]),
         Grouping("message_shape", lambda row: message_shape(row["error_message"]), most=MOST_SHAPES),
     )
-    for batch in turns.read(ERRORS, _COLUMNS).to_batches():
-        for row in batch.to_pylist():
+    for errors in turns.groups(ERRORS, _COLUMNS):
+        for row in errors.to_pylist():
             for grouping in groups:
                 grouping.add(row)
     recovered = Grouping("recovered", lambda row: row["recovered"])
@@ -50,18 +51,22 @@ def error_rows(turns: Turns) -> list[Row]:
 
 def _first_failures(turns: Turns) -> Iterator[Row]:
     """Yields the turns whose first attempt did not run, with its error class and whether a later attempt ran."""
-    columns = ["turn_id", "sample", "outcome", "error_class", "error_message"]
-    generations, final = turns.read(GENERATIONS, columns), turns.results.select(["turn_id", "sample", "outcome"])
-    ran = _places(final.filter(pc.equal(final["outcome"], "ran")))
-    failed = generations.filter(pc.equal(generations["outcome"], "failed"))
-    recovered = pc.is_in(_places(failed), ran)
-    for batch in failed.append_column("recovered", recovered).to_batches():
-        for row in batch.to_pylist():
-            yield row | {"recovered": "recovered" if row["recovered"] else "not recovered"}
+    failed = _places(turns.groups(GENERATIONS, _PLACE), "failed")
+    ran = _places(turns.groups(TURN_RESULTS, _PLACE), "ran", failed)
+    for group in turns.groups(GENERATIONS, [*_PLACE, "error_class", "error_message"]):
+        rows = group.filter(pc.equal(group["outcome"], "failed"))
+        recovered = pc.is_in(places_of_rows(rows), ran).to_pylist()
+        for row, later in zip(rows.to_pylist(), recovered, strict=True):
+            yield row | {"recovered": "recovered" if later else "not recovered"}
 
 
-def _places(rows: pa.Table) -> pa.Array:
-    return places_of(rows["turn_id"].combine_chunks(), rows["sample"].combine_chunks())
+def _places(groups: Iterator[pa.Table], outcome: str, among: pa.Array | None = None) -> pa.Array:
+    """Returns the places of the rows with an outcome, or of those of them that are among others."""
+    found = [pa.array([], pa.string())]
+    for group in groups:
+        places = places_of_rows(group.filter(pc.equal(group["outcome"], outcome)))
+        found.append(places if among is None else places.filter(pc.is_in(places, among)))
+    return pa.concat_arrays(found)
 
 
 class Grouping:

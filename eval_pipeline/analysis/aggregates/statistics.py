@@ -80,22 +80,14 @@ def _rows(turns: Turns) -> list[Row]:
 
 
 def _measures(turns: Turns) -> Iterator[Measure]:
-    asked: list[tuple[str, int]] = []
-    if turns.metric_failures:
-        asked = list(zip(turns.wide["turn_id"].to_pylist(), turns.wide["sample"].to_pylist(), strict=True))
-
-    def failed(metric: str) -> Mask | None:
-        found = turns.metric_failures.get(metric)
-        return np.array([place in found for place in asked], dtype=bool) if found else None
-
-    primary = failed(turns.track.primary_metric)
+    primary = turns.failed(turns.track.primary_metric)
     yield from (Measure(name, turns.floats(name), True, primary) for name in SHARED_RATES)
     for name in SHARED_MEANS:
         yield Measure(name, turns.floats(name), False, bounds=UNIT if name == "score" else NOT_NEGATIVE)
     for metric in turns.track.metrics:
         if metric.kind != "label":
             values, bounds = turns.floats(metric.name), UNIT if metric.kind == "score" else NOT_NEGATIVE
-            yield Measure(metric.name, values, metric.kind == "boolean", failed(metric.name), bounds)
+            yield Measure(metric.name, values, metric.kind == "boolean", turns.failed(metric.name), bounds)
 
 
 def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:

@@ -1,10 +1,12 @@
 """Looks for signs that answers belong to other questions or are in other units than the gold answers."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from math import isclose
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +20,8 @@ from eval_pipeline.workspace.inputs import Inputs
 FEWEST = 20
 """With fewer answers than this, nothing is reported."""
 FEWEST_WRONG = 10
+MOST, STRETCHES = 50_000, 25
+"""With more turns than this, so many stretches of neighbouring turns are looked at, with so many turns together."""
 SAME_SHARE = 0.8
 ALIKE_SHARE = 0.4
 """If more than this share of the gold answers is equal, equal answers are not suspicious."""
@@ -48,28 +52,32 @@ class Answered:
     correct: bool
 
 
-def answered_turns(results: pa.Table) -> list[Answered] | None:
-    """Returns the rows of `turn_results` with an answer and a gold; None if the answers are a stand-in's."""
-    if _any(results):
-        return None
-    rows = results.select(_COLUMNS).filter(pc.and_(pc.is_valid(results["answer"]), pc.is_valid(results["expected"])))
-    return [
-        Answered(
-            (row["case_id"], row["sample"]), row["turn_index"], row["expected"], row["answer"], bool(row["correct"])
-        )
-        for row in rows.to_pylist()
-    ]
+def answered_turns(inputs: Inputs) -> list[Answered] | None:
+    """Returns the turns of an evaluation with an answer and a gold; None if the answers are a stand-in's.
+
+    Of more than `MOST` turns, stretches of neighbours are looked at that are spread evenly over the suite.
+    """
+    header, start = inputs.header(TURN_RESULTS), 0
+    apart = -(-(header.rows if header else 0) // STRETCHES)
+    found: list[Answered] = []
+    for group in inputs.rows_within(TURN_RESULTS, [*_COLUMNS, "simulated"]):
+        if pc.any(group["simulated"]).as_py():
+            return None
+        looked_at = np.arange(start, start + group.num_rows) % max(1, apart) < MOST // STRETCHES
+        start += group.num_rows
+        whole = pc.and_(pc.is_valid(group["answer"]), pc.is_valid(group["expected"]))
+        found += map(_answered, group.filter(pc.and_(whole, pa.array(looked_at))).to_pylist())
+    return found
 
 
-def _any(results: pa.Table) -> bool:
-    """Whether an answer is a stand-in's."""
-    return bool(pc.any(results["simulated"]).as_py())
+def _answered(row: Mapping[str, Any]) -> Answered:
+    case = row["case_id"], row["sample"]
+    return Answered(case, row["turn_index"], row["expected"], row["answer"], bool(row["correct"]))
 
 
 def check_plausible(inputs: Inputs) -> Verdict:
     """Checks that answers fit their questions in unit and order; a failure is a warning."""
-    simulated = inputs.read(TURN_RESULTS, ["simulated"])
-    answered = answered_turns(inputs.read(TURN_RESULTS, [*_COLUMNS, "simulated"])) if not _any(simulated) else None
+    answered = answered_turns(inputs)
     if answered is None:
         return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
     found = suspicions(answered)

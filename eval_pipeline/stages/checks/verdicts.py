@@ -21,7 +21,7 @@ from eval_pipeline.tracks.abilities import executor_of, gather_all
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.places import places_of, without
+from eval_pipeline.workspace.places import places_of, places_of_rows, without
 from eval_pipeline.workspace.planned import planned_turn_ids
 from eval_pipeline.workspace.progress import SILENT, counted
 from eval_pipeline.workspace.track_tables import turns_table
@@ -228,8 +228,7 @@ def _unexcluded(inputs: Inputs, missing: list[Place]) -> list[Place]:
 
 
 def _places(inputs: Inputs, table: Table) -> pa.Array:
-    found = inputs.read(table, ["turn_id", "sample"])
-    return places_of(found["turn_id"].combine_chunks(), found["sample"].combine_chunks())
+    return places_of_rows(inputs.read(table, ["turn_id", "sample"]))
 
 
 def has_safety_verdicts(track: Track) -> bool:
