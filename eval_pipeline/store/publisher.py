@@ -2,6 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,6 +27,8 @@ MEMORY_MB = (64, 512)
 It collects thousands of rows before it writes them: the first limit suffices for prompts of 10 KB, the second is needed
 for prompts of 100 KB.
 """
+_REPEATED = 2
+"""How often a partition is read again that was written meanwhile: a run that finds all done adds two rows to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +85,16 @@ class Publisher(ABC):
         return replace(published, seconds=time.monotonic() - started, left_out=self._gate.left_out)
 
     def _publish_settled(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        """Publishes, leaving out partitions that are being written at the same time."""
+        """Publishes, leaving out partitions that are being written all the time."""
+        moved = Counter[RecordKey]()
         while True:
             try:
                 return self._publish(lock, changed, full=full)
             except MovedError as error:
-                # Every repetition leaves out more partitions, so the loop ends.
-                self._gate.close(error.keys, "was being written while it was published")
+                moved.update(error.keys)
+                # The loop ends: partitions that do not come to rest are left out.
+                restless = [key for key in error.keys if moved[key] > _REPEATED]
+                self._gate.close(restless, "was being written while it was published")
 
     @abstractmethod
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:

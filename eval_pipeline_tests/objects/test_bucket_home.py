@@ -1,7 +1,5 @@
 """A home in a bucket: two hosts with one database and one bucket do what one does with a folder."""
 
-import subprocess
-import sys
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from math import inf
@@ -27,10 +25,11 @@ from eval_pipeline.workspace.unpublished import Unpublished, adopted, lag, left_
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
+from eval_pipeline_tests.forked import forked
 from eval_pipeline_tests.objects.hosts import Hosts
 from eval_pipeline_tests.remote import MODULE, RUN, answers, charged, contents, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD
-from eval_pipeline_tests.support import DAY, ROOT, Lab, case
+from eval_pipeline_tests.support import DAY, Lab, case
 
 OF_ONE_CALL = {"finqa_turns", "generations", "recovery_attempts", "runs", "statistics", "turn_results"}
 """Tables of the record with times and request ids, or with what is made from them."""
@@ -65,22 +64,22 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
     assert {path.stat().st_mode & 0o777 for path in (hosts.folder / "b").iterdir()} == {0o700}
 
 
-@pytest.mark.soak
-def test_hosts_that_evaluate_the_same_at_once_both_end_well(hosts: Hosts, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("names", "conversations"), [("ab", 1), pytest.param("abc", 12, marks=pytest.mark.soak)])
+def test_hosts_that_evaluate_the_same_at_once_both_end_well(
+    hosts: Hosts, tmp_path: Path, names: str, conversations: int
+) -> None:
     with AnthropicServer(answers) as model:
-        prepare(Lab.at(tmp_path), model)
+        prepare(Lab.at(tmp_path), model, conversations)
         running = []
-        for name in ("a", "b", "c"):
+        for name in names:
             hosts.use(name)
-            command = [sys.executable, "-m", MODULE, *RUN]
-            running.append(subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT))
+            running.append(forked(f"{MODULE}:main", RUN, {}, tmp_path / f"{name}.log"))
         for process in running:
-            said = process.communicate(timeout=300)[0].decode()
-            assert process.returncode == 0, said
+            assert process.wait(300) == 0, process.log.read_text()
         assert set(charged(model).values()) == {1}
     told = "SELECT status, count(*) AS runs, sum(calls) AS calls FROM runs GROUP BY ALL"
     asked = hosts.run("d", "query", told, "--format", "csv")
-    assert asked.out.split() == ["status,runs,calls", f"complete,3,{charged(model).total()}"], asked.text
+    assert asked.out.split() == ["status,runs,calls", f"complete,{len(names)},{charged(model).total()}"], asked.text
 
 
 @pytest.mark.soak

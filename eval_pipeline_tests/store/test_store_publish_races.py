@@ -8,7 +8,7 @@ import pytest
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.snapshot import Snapshot
-from eval_pipeline.store.tables import METRICS, TURN_RESULTS
+from eval_pipeline.store.tables import METRICS, RUNS, TURN_RESULTS
 from eval_pipeline_tests.store.samples import TRACKS, ask, filled, key_of, put, put_partition
 
 OURS = key_of("alpha")
@@ -63,6 +63,23 @@ def test_a_partition_that_is_written_again_while_it_is_read_is_left_to_its_own_r
     assert counts(out) == (0, 0)
     assert done.left_out == BEING_WRITTEN
     assert ask(out, "SELECT count(*) FROM turn_results")[0][0] > 0
+
+
+def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(
+    record: Record, out: Path, publishing: Callable[..., object]
+) -> None:
+    filled(record)
+    put_partition(record, THEIRS)
+    others = iter(range(2, 4))
+
+    def run(key: RecordKey) -> None:
+        if key == THEIRS and (runs := next(others, 0)):
+            put(record, RUNS, THEIRS, runs)
+
+    done = publishing(record, out, TRACKS, refuse=run)
+    assert done.left_out == ()
+    assert counts(out) == (3, 3)
+    assert ask(out, f"SELECT count(*) FROM runs WHERE model_version = '{THEIRS.model_version}'") == [(3,)]
 
 
 def test_what_the_store_has_of_such_a_partition_stays(record: Record, out: Path) -> None:
