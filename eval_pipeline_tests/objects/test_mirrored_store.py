@@ -1,5 +1,6 @@
 """The catalog in a bucket: what hosts publish at once is all there, and a killed publisher leaves the old state."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -27,6 +28,7 @@ from eval_pipeline_tests.store.samples import (
     key_of,
     remove_partition,
 )
+from eval_pipeline_tests.store.test_manifests import newer
 from eval_pipeline_tests.support import ROOT
 
 pytestmark = pytest.mark.services("bucket")
@@ -170,6 +172,27 @@ def test_a_damaged_object_is_told_and_mended(
     a.publish(full=how == "flipped" or what.startswith("parts"))
     assert a.problems() == [] and b.problems() == []
     assert b.shown() == a.shown() == expected
+
+
+def test_a_manifest_of_a_newer_version_is_left_alone(
+    hosts: Hosts, server: BucketServer, address: BucketAddress
+) -> None:
+    a, b = hosts
+    few(a.record)
+    a.publish()
+    expected = a.shown()
+    name = next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
+    written = newer(server.objects(address.bucket)[name])
+    server.client.put_object(Bucket=address.bucket, Key=name, Body=written)
+    told = f"^the manifest s3://{address.bucket}/{name} was written by a newer eval-pipeline"
+    for call in (a.publish, b.publish, a.shown, b.shown):
+        with pytest.raises(StoreError, match=told):
+            call()
+    assert server.objects(address.bucket)[name] == written
+    (problem,) = b.problems()
+    assert re.match(told, problem)
+    b.publish(full=True)
+    assert a.shown() == b.shown() == expected and a.problems() == []
 
 
 def test_a_manifest_whose_bytes_differ_behind_its_etag_is_mended(

@@ -18,6 +18,7 @@ from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.published import Published
 from eval_pipeline_tests.store.catalogs import State, parts_of, state
 from eval_pipeline_tests.store.samples import TRACKS, ask, filled, key_of, put_model, put_partition, put_suite
+from eval_pipeline_tests.store.test_manifests import newer
 
 pytestmark = pytest.mark.usefixtures("catalog")
 COPYING = "COPY (SELECT 1) TO '{part}'"
@@ -91,6 +92,20 @@ def test_damage_is_told_and_mended(mended: tuple[Record, Path, State], what: str
     assert not list(catalog_problems(out, TRACKS))
     assert not list(folder.glob("manifests/.*"))
     assert state(out) == before
+
+
+def test_a_manifest_of_a_newer_version_is_left_alone(mended: tuple[Record, Path, State]) -> None:
+    record, out, before = mended
+    place = out.parent / "catalog" / "manifests" / "suite=finqa.manifest"
+    written = newer(place.read_bytes())
+    place.write_bytes(written)
+    with pytest.raises(StoreError, match="was written by a newer eval-pipeline"):
+        publish(record, out, TRACKS)
+    assert place.read_bytes() == written
+    (told,) = catalog_problems(out, TRACKS)
+    assert "was written by a newer eval-pipeline" in told
+    publish_full(record, out, TRACKS)
+    assert state(out) == before and not list(catalog_problems(out, TRACKS))
 
 
 def test_a_query_that_reads_a_damaged_part_says_so(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part, save
+from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, NewerManifestError, Part, save
 from eval_pipeline.store.memo import KnownFile
 from eval_pipeline_tests.store.samples import key_of
 
@@ -36,12 +36,26 @@ def test_a_manifest_is_written_compressed() -> None:
 
 
 def test_manifests_of_earlier_versions_are_read(tmp_path: Path) -> None:
-    """They are not compressed."""
+    """They are not compressed, and say nothing of their form."""
     ((name, text),) = one().texts(SCHEMA).items()
     head, _, body = text.partition(b"\n")
-    told = {key: value for key, value in json.loads(head).items() if key != "packed"}
+    told = {key: value for key, value in json.loads(head).items() if key not in ("form", "packed")}
     (tmp_path / name).write_bytes(json.dumps(told).encode() + b"\n" + zlib.decompress(body))
     assert Manifests.load(tmp_path, SCHEMA) == one()
+
+
+def newer(text: bytes) -> bytes:
+    """A manifest of a form that is not known, of which only the first line can be read."""
+    head, _, _ = text.partition(b"\n")
+    return json.dumps(json.loads(head) | {"form": 2, "packed": "otherwise"}).encode() + b"\n\xff\xfe"
+
+
+def test_a_form_of_newer_versions_is_told_and_is_no_damage(tmp_path: Path) -> None:
+    ((name, text),) = one().texts(SCHEMA).items()
+    assert json.loads(text.partition(b"\n")[0])["form"] == 1
+    (tmp_path / name).write_bytes(newer(text))
+    with pytest.raises(NewerManifestError, match=r"suite=finqa.manifest was written by a newer eval-pipeline"):
+        Manifests.load(tmp_path, SCHEMA)
 
 
 def test_each_damaged_byte_is_noticed(tmp_path: Path) -> None:

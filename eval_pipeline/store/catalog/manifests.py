@@ -19,10 +19,16 @@ from eval_pipeline.store.memo import KnownFile, key_line, key_of_line
 
 _OF_MODEL_VERSIONS = "model_versions"
 _ENDING = ".manifest"
+_FORM = 1
+"""Raise it when earlier versions cannot read what is written; those before the mark wrote none."""
 
 
 class DamagedManifestError(StoreError):
     """A manifest is damaged, or of another schema."""
+
+
+class NewerManifestError(StoreError):
+    """A manifest has a form that only newer versions know; it is no damage that this one may mend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +77,7 @@ class Manifests:
 
         Raises:
             DamagedManifestError: one is damaged, or is of another schema.
+            NewerManifestError: one was written by a newer version in a form of its own.
         """
         lines: dict[bytes, tuple[bytes, bytes]] = {}
         made: dict[tuple[str, str], bytes] = {}
@@ -188,7 +195,7 @@ def _file_name(key: RecordKey) -> str:
 
 
 def _encoded(body: bytes, schema: str) -> bytes:
-    head = {"schema": schema, "digest": _digest(schema, body), "packed": True}
+    head = {"form": _FORM, "schema": schema, "digest": _digest(schema, body), "packed": True}
     return json.dumps(head).encode() + b"\n" + zlib.compress(body, level=1)
 
 
@@ -196,12 +203,17 @@ def _decoded(path: Path, text: bytes, schema: str) -> dict[bytes, tuple[bytes, b
     head, _, body = text.partition(b"\n")
     try:
         found: dict[str, Any] = json.loads(head)
+        if int(found.get("form", _FORM)) > _FORM:
+            raise NewerManifestError(
+                f"the manifest {path} was written by a newer eval-pipeline, in a form that this one does not know; use "
+                "that version on all hosts, or run `eval-pipeline publish --full` to make the store anew with this one"
+            )
         of_schema, digest = str(found["schema"]), found["digest"]
         if found.get("packed"):  # those of earlier versions are not
             body = zlib.decompress(body)
         parted = [line.split(b"\t") for line in body.split(b"\n")[:-1]]
         lines = {key: (files, parts) for key, files, parts in parted}
-    except (ValueError, KeyError, TypeError, zlib.error) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
         raise DamagedManifestError(f"the manifest {path} is damaged") from error
     if digest != _digest(of_schema, body):
         raise DamagedManifestError(f"the manifest {path} is damaged")

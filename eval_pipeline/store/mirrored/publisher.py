@@ -14,6 +14,7 @@ from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.manifests import (
     DamagedManifestError,
     Manifests,
+    NewerManifestError,
     Part,
     empty_manifest,
     is_manifest,
@@ -90,7 +91,7 @@ class MirroredPublisher(CatalogPublisher):
     def _problems(self, before: Callable[[int], None]) -> Iterator[str]:
         try:
             state = self._pull(anew=True)
-        except DamagedManifestError as error:
+        except (DamagedManifestError, NewerManifestError) as error:
             yield str(error)
             return
         for part in _all_parts(state):
@@ -134,6 +135,10 @@ class MirroredPublisher(CatalogPublisher):
         except (DamagedManifestError, DamagedPartError, UnusableError) as error:
             note = f"the catalog of {self._bucket.address} was damaged ({error})"
             self._there = Manifests({})
+        except NewerManifestError:
+            if not full:
+                raise
+            self._there = Manifests({})
         try:
             return replace(self._update(lock, Manifests({}), None, is_current=False), full=True, note=note)
         except UnusableError as error:
@@ -162,9 +167,9 @@ class MirroredPublisher(CatalogPublisher):
                 self._mirror.drop(path)
         try:
             return Manifests.load(self._manifests, self._hash)
-        except DamagedManifestError as error:
+        except (DamagedManifestError, NewerManifestError) as error:
             there = f"{self._bucket.address}/{self._mirror.name(self._manifests)}"
-            raise DamagedManifestError(str(error).replace(str(self._manifests), there)) from error
+            raise type(error)(str(error).replace(str(self._manifests), there)) from error
 
     def _listed(self) -> Iterator[tuple[Path, Found]]:
         """Yields the place of each manifest's copy, and what is known of its object."""
