@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import psutil
 import yaml
@@ -24,6 +25,7 @@ import yaml
 from benchmarks.costs import Cost, peak_mib, written_mib
 from benchmarks.growth.costs import TRACKS, Night, Site
 from benchmarks.growth.night import Simulation
+from eval_pipeline.cluster.quiet import QUIET
 
 SAMPLES = 13
 ANSWERS_A_SHARD = 130
@@ -82,16 +84,12 @@ class Dask:
 def dask(workers: int) -> Iterator[Dask]:
     """Starts a scheduler and workers on loopback; they end with the block."""
     address, run = f"tcp://127.0.0.1:{PORT}", [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-    processes = [
-        subprocess.Popen([*run, "--host", "127.0.0.1", "--port", str(PORT), "--no-dashboard"], **quiet)  # type: ignore[call-overload]
-    ]
+    quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")} | QUIET
+    quiet["env"] = keyless
+    processes = [subprocess.Popen([*run, "--host", "127.0.0.1", "--port", str(PORT), "--no-dashboard"], **quiet)]
     run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--nworkers", "1"]
-    processes += [
-        subprocess.Popen([*run, "--nthreads", "1", "--no-dashboard"], env=keyless, **quiet)  # type: ignore[call-overload]
-        for _ in range(workers)
-    ]
+    processes += [subprocess.Popen([*run, "--nthreads", "1", "--no-dashboard"], **quiet) for _ in range(workers)]
     try:
         _wait_for(address, workers)
         yield Dask(address, processes)

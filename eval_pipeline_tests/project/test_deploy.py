@@ -18,6 +18,7 @@ import yaml
 
 from eval_pipeline.cluster.address import ADDRESS, CERTIFICATES, cluster_address
 from eval_pipeline.cluster.dask import dask_cluster
+from eval_pipeline.cluster.quiet import QUIET
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline_tests.cluster.dask_services import Services
 from eval_pipeline_tests.cluster.work import sleep
@@ -33,6 +34,15 @@ MANIFESTS = OF_FILE["eval-pipeline"]
 MADE = ("postgres", "scheduler", "worker", "run")
 
 needs_openssl = pytest.mark.skipif(not os.environ.get("CI") and shutil.which("openssl") is None, reason="no openssl")
+
+
+def test_docs_and_image_keep_idle_workers_quiet_by_settings_that_dask_knows() -> None:
+    config = pytest.importorskip("dask.config", reason="the extra `cluster` is not installed")
+    pytest.importorskip("distributed")
+    for text in ((ROOT / "docs" / "scale.md").read_text(), (DEPLOY / "Dockerfile").read_text()):
+        assert [name for name, value in QUIET.items() if f"{name}={value}" not in text] == []
+    for name in QUIET:
+        assert config.get(name.removeprefix("DASK_").lower().replace("__", "."), None) is not None, name
 
 
 @pytest.fixture(scope="module")
