@@ -5,6 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Turn
+from eval_pipeline.core.seen_hashes import SeenHashes
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import Asked
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
@@ -37,7 +38,7 @@ class AttemptSink:
         self._attempts = Columns(outputs.writer(attempts), self._attempt_columns)
         self._prompts = outputs.rows(prompts, PROMPT_GROUP)
         self._validation = outputs.rows(validation[0]) if validation else None
-        self._seen: set[str] = set()
+        self._seen = SeenHashes()
         self.made: Made | None = [] if keeps else None
 
     def add(self, case: Case, turn: Turn, asked: Asked) -> None:
@@ -52,8 +53,7 @@ class AttemptSink:
                 day = response.asked_on or self._day
                 usd = cost_usd(self._version, response.usage, day, batch=response.batch)
         self._attempts.add(Placed(case.id, turn.index, attempt, usd))
-        if attempt.prompt_hash not in self._seen:
-            self._seen.add(attempt.prompt_hash)
+        if self._seen.add(attempt.prompt_hash):
             self._prompts.add({"prompt_hash": attempt.prompt_hash, "text": asked.prompt_text})
         refused = attempt.call_failure is not None and attempt.call_failure.kind is CallErrorKind.BUDGET
         if self._validation is not None and not refused:
