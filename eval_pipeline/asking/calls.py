@@ -104,12 +104,15 @@ class Caller:
         other._single = True
         return other
 
-    async def end(self) -> None:
+    async def end(self, *, interrupted: bool = False) -> None:
         """Lets no further call start, and waits until those on their way are in the journal: they are paid for.
 
         It takes at most the version's deadline for a question; batches are paid for when they are handed in.
+
+        Args:
+            interrupted: whether a user waits for the end, who is told what for.
         """
-        await self._on_the_way.landed()
+        await self._on_the_way.landed(interrupted=interrupted)
 
     async def ask(self, call: Call) -> Answer:
         """Returns the answer to a call. Equal calls made at the same time share one answer.

@@ -1,8 +1,11 @@
-"""Calls on their way: sent, and not yet in the journal. They are paid for, so a run that fails waits for them."""
+"""Calls on their way: sent, and not yet in the journal. They are paid for, so a run that ends waits for them."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+
+_log = logging.getLogger(__name__)
 
 
 class OnTheWay:
@@ -36,9 +39,16 @@ class OnTheWay:
             if not self._count:
                 self._none.set()
 
-    async def landed(self) -> None:
-        """Lets no further call start, and waits until those on their way are answered and written."""
+    async def landed(self, *, interrupted: bool = False) -> None:
+        """Lets no further call start, and waits until those on their way are answered and written.
+
+        Args:
+            interrupted: whether a user waits for the end, who is told what for.
+        """
         self._ending = True
+        if interrupted and self._count:
+            text = "waiting for the %d calls on their way, which are paid for; another Ctrl-C stops at once"
+            _log.warning(text, self._count)
         while self._count:
             self._none.clear()
             await self._none.wait()

@@ -1,4 +1,6 @@
 import asyncio
+import os
+import signal
 import time
 from datetime import date
 from typing import Any
@@ -12,6 +14,7 @@ from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
@@ -279,6 +282,41 @@ def test_calls_on_their_way_are_journalled_when_something_else_fails(journal: Jo
     assert len(asked) == min(concurrency, len(calls) - 1)
     asyncio.run(run(fails=None))
     assert sorted(asked) == sorted(call.turn_id for call in calls)
+
+
+@pytest.mark.parametrize("signals", [1, 2])
+def test_the_first_interrupt_waits_for_calls_on_their_way_and_the_second_does_not(
+    journal: Journal, caplog: pytest.LogCaptureFixture, signals: int
+) -> None:
+    provider = ScriptedProvider(default=Slow(0.5, Response("answer")))
+    caller = make_caller(provider, journal, concurrency=2)
+    calls = [make_call(number) for number in range(6)]
+
+    async def interrupt() -> None:
+        for _ in range(signals):
+            await asyncio.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    async def run() -> None:
+        interrupting = asyncio.create_task(interrupt())
+
+        async def work(call: Call) -> None:
+            await caller.ask(call)
+
+        await run_together([work(call) for call in calls], caller.end)
+        await interrupting
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_interruptibly(run())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert len(provider.asked) == 2
+    kept = [journal.get(caller.key(call)) is not None for call in calls]
+    assert kept == [signals == 1] * 2 + [False] * 4
+    told = "waiting for the 2 calls on their way, which are paid for; another Ctrl-C stops at once"
+    assert told in caplog.messages
 
 
 def test_a_budget_is_given_back_by_a_call_that_may_not_start_any_more(journal: Journal) -> None:

@@ -149,13 +149,14 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 async def run_together(
-    workers: Sequence[Coroutine[None, None, None]], end: Callable[[], Awaitable[None]] | None = None
+    workers: Sequence[Coroutine[None, None, None]], end: Callable[..., Awaitable[None]] | None = None
 ) -> None:
     """Runs workers until all are done; the first failure cancels the others and is raised unchanged.
 
     Args:
         workers: what is run.
-        end: awaited after a failure, before the others are cancelled.
+        end: awaited before the others are cancelled: after a failure, and with `interrupted=True` when this is
+            cancelled for the first time.
     """
     failures: list[BaseException] = []
 
@@ -174,6 +175,10 @@ async def run_together(
             await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
         if failures and end is not None:
             await end()
+    except asyncio.CancelledError:
+        if end is not None:
+            await end(interrupted=True)
+        raise
     finally:
         for task in tasks:
             task.cancel()
