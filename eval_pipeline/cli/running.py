@@ -31,6 +31,7 @@ from eval_pipeline.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from eval_pipeline.core.home import Home
     from eval_pipeline.core.model import Partition
     from eval_pipeline.core.until import Until
     from eval_pipeline.operations.ci.gates import Verdict
@@ -231,6 +232,13 @@ def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
             typer.echo(f"answered: {found.partition.model_version}: by {answered}")
 
 
+def _store(home: "Home") -> str:
+    """Names the store; of a home in a bucket, the file on this disk is a copy that only our commands update."""
+    if home.bucket is None:
+        return str(home.store)
+    return f'{home.bucket} (read it with eval-pipeline query "SELECT …", or eval-pipeline view)'
+
+
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline figures, where the results are, and what went wrong."""
     from eval_pipeline.cli.terminal import fail, note
@@ -241,7 +249,7 @@ def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Seq
     for name in dict.fromkeys(found.partition.suite for found in headlines):
         show_suite(name, [found for found in headlines if found.partition.suite == name])
     if headlines:
-        typer.echo(f"store:    {workspace.home.store}")
+        typer.echo(f"store:    {_store(workspace.home)}")
     pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]
     pages += [comparison_page_path(workspace, suite) for suite in dict.fromkeys(h.partition.suite for h in headlines)]
     for page in pages if report else ():

@@ -43,6 +43,7 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
         prepare(Lab.at(tmp_path), model, conversations=3)
         ran = hosts.run("a", *RUN)
         assert ran.code == 0, ran.text
+        assert f'store:    {hosts.address} (read it with eval-pipeline query "SELECT …"' in ran.out
         paid = charged(model)
         assert paid and set(paid.values()) == {1}
         kept = server.objects(hosts.address.bucket)
