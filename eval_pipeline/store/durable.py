@@ -19,6 +19,8 @@ from eval_pipeline.core.errors import LockedError, StoreError
 _DAY = 86_400
 _NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _TRIES = 100
+_HERE, _EXCHANGE = -100, 2
+"""AT_FDCWD and RENAME_EXCHANGE of Linux."""
 _serial = count()
 
 
@@ -60,6 +62,21 @@ def replace_durably(temporary: Path, target: Path) -> None:
     """Renames a file that is already on the disk over another one, durably."""
     temporary.replace(target)
     fsync_path(target.parent)
+
+
+def exchange(one: Path, other: Path) -> None:
+    """Exchanges two folders of one file system, so that neither place is ever empty.
+
+    Where the system cannot (other systems than Linux, some network file systems), `other` is missing for a moment.
+    """
+    import ctypes
+
+    call = getattr(ctypes.CDLL(None), "renameat2", None)
+    if call is None or call(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) != 0:
+        aside = temporary_path(one)
+        other.rename(aside)
+        one.rename(other)
+        aside.rename(one)
 
 
 @cache

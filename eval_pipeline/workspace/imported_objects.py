@@ -16,7 +16,7 @@ from typing import TypeVar
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.objects.bucket import Bucket, ConflictError
-from eval_pipeline.store.durable import fsync_path, locked, make_folders, temporary_path
+from eval_pipeline.store.durable import exchange, fsync_path, locked, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.mirrored.mirror import Mirror
 from eval_pipeline.suites.headers import COPIED_FROM
 from eval_pipeline.workspace.imported import Imported
@@ -75,11 +75,17 @@ class ImportedObjects(Imported):
         with locked(path.with_name(".changing.lock"), _PATIENCE_S):
             for _ in range(_TRIES):
                 before = self._mirror.update(path)
+                kept = path.read_bytes() if path.exists() else None
                 made = change()
                 if not path.exists() or (before is not None and self._mirror.holds(path, before)):
                     return made  # it changed nothing
-                with suppress(ConflictError):  # another host has changed it
+                try:
                     self._put(path, None if before is None else before.etag)
+                except BaseException as error:
+                    self._undo(path, kept)
+                    if not isinstance(error, ConflictError):  # that means that another host has changed it
+                        raise
+                else:
                     return made
         raise StoreError(f"{self._mirror.bucket.address} is being changed by other hosts all the time; try again")
 
@@ -106,6 +112,18 @@ class ImportedObjects(Imported):
         finally:
             temporary.unlink(missing_ok=True)
 
+    def _undo(self, path: Path, kept: bytes | None) -> None:
+        """Makes a copy again what it was: what other hosts do not have is not imported."""
+        if kept is None:
+            self._mirror.drop(path)
+            return
+        temporary = temporary_path(path)
+        try:
+            temporary.write_bytes(kept)
+            replace_durably(temporary, path)
+        finally:
+            temporary.unlink(missing_ok=True)
+
     def _unpack(self, archive: Path, etag: str) -> None:
         folder = self._home.imported_suites / archive.name.removesuffix(_ENDING)
         if _origin(folder) == etag or (folder.exists() and not _origin(folder) and not _is_old(folder)):
@@ -125,9 +143,10 @@ class ImportedObjects(Imported):
                 place = f"{self._mirror.bucket.address}/{self._mirror.name(archive)}"
                 raise StoreError(f"{place} is damaged ({error}); import the suite again") from error
             (made / COPIED_FROM).write_text(etag)
-            with suppress(FileNotFoundError):
-                folder.rename(Path(aside) / "before")
-            made.rename(folder)
+            if folder.exists():
+                exchange(made, folder)  # the old one goes with the folder in which it then is
+            else:
+                made.rename(folder)
 
 
 def _pack(folder: Path, target: Path) -> None:

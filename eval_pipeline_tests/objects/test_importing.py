@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.private import make_private
 from eval_pipeline.objects import bucket as port
+from eval_pipeline.store.durable import exchange
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.suites.headers import refuse_copy
+from eval_pipeline.workspace import imported_objects
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
 
@@ -25,6 +28,62 @@ def answers(path: Path, *given: str) -> str:
     rows = [{"case_id": case, "turn_index": 0, "response": text} for case, text in zip("abc", given, strict=False)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
+
+
+def test_a_suite_that_is_imported_anew_replaces_its_copy_at_once(
+    hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[tuple[int, int]] = []
+
+    def cases(folder: Path) -> int:
+        return len((folder / "cases.jsonl").read_text().splitlines())
+
+    def noting(made: Path, there: Path) -> None:
+        before = cases(there)
+        exchange(made, there)
+        seen.append((before, cases(there)))
+
+    monkeypatch.setattr(imported_objects, "exchange", noting)
+    suite = ("--suite", "capitals")
+    assert hosts.run("a", "import", "text", capitals(tmp_path / "x.csv"), *suite).code == 0
+    assert "capitals" in hosts.use("b").workspace().suites
+    more = capitals(tmp_path / "x.csv", "c,Capital of Spain?,Madrid")
+    assert hosts.run("a", "import", "text", more, *suite).code == 0
+    home = hosts.use("b").home
+    assert "capitals" in hosts.use("b").workspace().suites
+    assert seen == [(2, 3)]
+    assert [path.name for path in home.imported_suites.iterdir()] == ["capitals"]
+
+
+@pytest.mark.parametrize("before", [None, "mine: 1"])
+def test_model_versions_that_the_bucket_did_not_take_are_not_there(
+    hosts: Hosts, server: BucketServer, monkeypatch: pytest.MonkeyPatch, before: str | None
+) -> None:
+    home = hosts.use("a").home
+    imported, path = imported_objects.ImportedObjects(home), home.imported_model_versions
+
+    def write(text: str) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+    make_private(home.root)
+    path.parent.mkdir(parents=True)
+    if before is not None:
+        imported.change_model_versions(lambda: write(before))
+
+    def failing() -> None:
+        write("theirs: 2")
+        server.failing = "503 Service Unavailable"
+
+    monkeypatch.setattr(port, "PATIENCE_S", 0.1)
+    with pytest.raises(StoreError):
+        imported.change_model_versions(failing)
+    assert (path.read_text() if path.exists() else None) == before
+    server.failing = ""
+    imported.refresh()
+    assert (path.read_text() if path.exists() else None) == before
+    imported.change_model_versions(lambda: write("ours: 3"))
+    assert path.read_text() == "ours: 3"
 
 
 def test_another_host_evaluates_and_removes_what_was_imported(

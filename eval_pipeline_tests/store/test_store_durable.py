@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.durable import locked, make_folders
+from eval_pipeline.store.durable import exchange, locked, make_folders
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS
@@ -239,3 +239,36 @@ def test_a_full_disk_leaves_the_last_good_store(record: Record, out: Path, how: 
     assert contents(out) == before
     assert publish(record, out, TRACKS).tables
     assert {path.name for path in out.parent.glob("eval.duckdb*")} == {"eval.duckdb", "eval.duckdb.lock"}
+
+
+def test_a_folder_that_is_exchanged_is_never_missing(tmp_path: Path) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+    missing, ended = [], threading.Event()
+
+    def look() -> None:
+        while not ended.is_set():
+            if not other.exists():
+                missing.append(1)
+
+    reader = threading.Thread(target=look)
+    reader.start()
+    for _ in range(3001):
+        exchange(one, other)
+    ended.set()
+    reader.join()
+    assert not missing
+    assert [(folder / "name").read_text() for folder in (one, other)] == ["other", "one"]
+
+
+def test_folders_are_exchanged_by_systems_that_cannot_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other = tmp_path / "one", tmp_path / "other"
+    for folder in (one, other):
+        folder.mkdir()
+        (folder / "name").write_text(folder.name)
+    monkeypatch.setattr("ctypes.CDLL", lambda name: object())
+    exchange(one, other)
+    assert [(folder / "name").read_text() for folder in (one, other)] == ["other", "one"]
+    assert len(list(tmp_path.iterdir())) == 2
