@@ -59,6 +59,8 @@ def _wait_for_workers(client: Any, address: Address) -> None:
     try:
         client.wait_for_workers(1, timeout=_WORKERS_S)
     except TimeoutError as error:
+        if client.status != "running":
+            raise UsageError(f"the scheduler at {address.url} ended while its workers were waited for") from error
         raise UsageError(f"the scheduler at {address.url} has no workers; start one with `dask worker`") from error
 
 
@@ -129,13 +131,22 @@ class DaskCluster:
     def _gone(self) -> EvalError:
         return EvalError(f"the scheduler at {self._address.url} is gone; what is computed is kept, run again")
 
+    def _late(self, who: str, error: TimeoutError) -> EvalError:
+        """Returns what a TimeoutError means: it is also what Dask raises when a connection has ended."""
+        if self._client.status != "running":
+            return self._gone()
+        place = f"of {self._address.url}" if who == "a worker" else f"at {self._address.url}"
+        return EvalError(f"{who} {place} did not answer in time ({error}); what is computed is kept, run again")
+
     @contextmanager
     def _talking(self) -> Iterator[None]:
-        """Tells in a sentence that the scheduler has ended since it was looked at."""
+        """Tells in a sentence that the scheduler has ended since it was looked at, or does not answer in time."""
         from distributed.client import ClosedClientError
 
         try:
             yield
+        except TimeoutError as error:
+            raise self._late("the scheduler", error) from error
         except (OSError, ClosedClientError) as error:  # the errors of Dask's connections are OSErrors
             raise self._gone() from error
 
@@ -176,7 +187,8 @@ class DaskCluster:
         except (OSError, ClosedClientError) as error:
             if future.status == "error":  # that of the work itself
                 raise
-            raise self._gone() from error
+            # The result is fetched from the worker that has it.
+            raise (self._late("a worker", error) if isinstance(error, TimeoutError) else self._gone()) from error
         future.release()  # a result that the scheduler still holds would be computed again if its worker died
         return found
 

@@ -20,7 +20,7 @@ from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD
 from eval_pipeline.cluster.address import ADDRESS, Address
-from eval_pipeline.cluster.dask import DaskCluster, dask_cluster
+from eval_pipeline.cluster.dask import DaskCluster, _wait_for_workers, dask_cluster
 from eval_pipeline.cluster.port import Cluster
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.operations import doctor
@@ -196,16 +196,18 @@ class Severed:
     nthreads = result
 
 
-def severed(*, at: str, raised: BaseException, status: str = "finished") -> None:
+def severed(*, at: str, raised: BaseException, status: str = "finished", client: str = "running") -> None:
     broken = Severed(raised)
+    broken.status = client
     cluster = DaskCluster(broken, Address("tcp://127.0.0.1:9"))
     if at == "call":
         asyncio.run(cluster.call(sleep, {}))
     elif at == "map":
         list(cluster.map(sleep, [{}]))
     else:
-        broken.status = status
-        cluster._result(broken)
+        future = Severed(raised)
+        future.status = status
+        cluster._result(future)
 
 
 @pytest.mark.parametrize("at", ["call", "map", "result"])
@@ -215,6 +217,29 @@ def test_a_scheduler_that_ends_between_two_looks_is_a_sentence(at: str, name: st
     raised = pkgutil.resolve_name(name)("closed")
     with pytest.raises(EvalError, match=r"^the scheduler at tcp://127\.0\.0\.1:9 is gone; what is computed is kept"):
         severed(at=at, raised=raised)
+
+
+@pytest.mark.parametrize(
+    ("at", "who"), [("call", "the scheduler at"), ("map", "the scheduler at"), ("result", "a worker of")]
+)
+def test_who_does_not_answer_in_time_is_not_called_gone(at: str, who: str) -> None:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    with pytest.raises(EvalError, match=rf"^{who} tcp://127\.0\.0\.1:9 did not answer in time \(30 s\); what is"):
+        severed(at=at, raised=TimeoutError("30 s"))
+    with pytest.raises(EvalError, match=r"^the scheduler at tcp://127\.0\.0\.1:9 is gone"):
+        severed(at=at, raised=TimeoutError("30 s"), client="closed")
+
+
+@pytest.mark.parametrize(("status", "told"), [("running", "has no workers"), ("closed", "ended while its workers")])
+def test_a_scheduler_that_ends_before_a_worker_comes_is_told(status: str, told: str) -> None:
+    class Waiting:
+        def wait_for_workers(self, *_: Any, **__: Any) -> None:
+            raise TimeoutError
+
+    client: Any = Waiting()
+    client.status = status
+    with pytest.raises(UsageError, match=told):
+        _wait_for_workers(client, Address("tcp://127.0.0.1:9"))
 
 
 def test_an_error_of_the_work_about_a_file_is_its_own() -> None:
