@@ -142,7 +142,7 @@ class Lab:
         (lab.home.data / "suites").mkdir(parents=True, exist_ok=True)
         return lab
 
-    def made_once(self, kept: Path, make: Callable[["Lab"], None]) -> "Lab":
+    def made_once(self, kept: Path, make: Callable[["Lab"], object]) -> "Lab":
         """This home as `make` leaves it, which is called by the first test only: others begin with a copy of `kept`.
 
         The home is at one place for all of them, as its paths are in what Dagster keeps.

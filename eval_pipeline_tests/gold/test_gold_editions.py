@@ -1,5 +1,6 @@
 """Editions of the gold: old answers scored under both without a call, and figures that say which one they show."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,13 +17,13 @@ CORRECTED = case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])
 
 
 @pytest.fixture
-def evaluated(small: Lab, puppet: type[Puppet]) -> Lab:
+def evaluated(small: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     """58 where the gold of alpha#1 is 57."""
     said = {"alpha#0": 50, "alpha#1": 58}
     puppet.answer = staticmethod(lambda call: number(said.get(f"{call.case_id}#{call.turn_index}", 0.84)))
-    small.evaluate(publish=True)
+    made = small.made_once(module_folder / "evaluated", lambda lab: lab.evaluate(publish=True))
     puppet.asked.clear()
-    return small
+    return made
 
 
 def editions(lab: Lab) -> tuple[Any, ...]:

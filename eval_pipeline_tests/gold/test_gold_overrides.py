@@ -28,14 +28,14 @@ def accuracies(lab: Lab) -> dict[str, tuple[int, float]]:
 
 
 @pytest.fixture
-def evaluated(small: Lab, puppet: type[Puppet]) -> Lab:
+def evaluated(small: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     """Right on alpha#0 and beta#0; 58 where the gold of alpha#1 is 57."""
     puppet.answer = staticmethod(
         lambda call: number({"alpha#0": 50, "alpha#1": 58}.get(f"{call.case_id}#{call.turn_index}", 0.84))
     )
-    small.evaluate(publish=True)
+    made = small.made_once(module_folder / "evaluated", lambda lab: lab.evaluate(publish=True))
     puppet.asked.clear()
-    return small
+    return made
 
 
 @pytest.mark.parametrize("wrong", golden("gold_overrides.yaml"), ids=lambda found: found["name"])

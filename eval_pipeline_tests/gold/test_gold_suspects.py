@@ -1,6 +1,7 @@
 """Turns whose gold is doubted: by itself, by models that agree, by the oracle; in store, page and workbook."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -35,7 +36,11 @@ def answering(wrong: Mapping[int, float]) -> Any:
 
 
 @pytest.fixture
-def evaluated(lab: Lab, puppet: type[Puppet]) -> Lab:
+def evaluated(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
+    return lab.made_once(module_folder / "evaluated", evaluate_four)
+
+
+def evaluate_four(lab: Lab) -> None:
     """Three model versions that make a few mistakes, each its own, and one that both of the first two make."""
     lab.suite("small", cases())
     names = ("first", "second", "third")
@@ -44,11 +49,10 @@ def evaluated(lab: Lab, puppet: type[Puppet]) -> Lab:
     )
     mistakes = ({5: 99.0, 6: 98.0, 20: 55.0}, {8: 97.0, 9: 96.0, 20: 55.2}, {11: 1000.0, 12: 95.0, 20: 54.0})
     for name, wrong in zip(names, mistakes, strict=True):
-        puppet.answer = answering(wrong)
+        Puppet.answer = answering(wrong)
         lab.evaluate(version=name, publish=True)
     lab.evaluate(version="gold", publish=True)
     ran_of_suite(lab.workspace(), "small", "gold_suspects", "comparison_published")
-    return lab
 
 
 def test_planted_wrong_gold_is_at_the_top(evaluated: Lab) -> None:

@@ -16,18 +16,10 @@ from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, gather
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
-from eval_pipeline_tests.tracks.sql.helpers import CASES, OSLO, answer, attempt, read, shared
+from eval_pipeline_tests.tracks.sql.helpers import CASES, OSLO, answer, attempt, read
 
 GOLDEN = {case["name"]: case for case in golden("sql_cards.yaml")}
 RAW = {raw["id"]: raw for raw in CASES}
-
-
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("shop")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVAL_HOME", str(folder / "home"))
-        yield shared(folder)
 
 
 def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:

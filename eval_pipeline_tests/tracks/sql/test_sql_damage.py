@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -16,7 +15,7 @@ from eval_pipeline.tracks.sql.damage import damaged_response
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab
-from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WEATHER, WIPE, read, scores, shared
+from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WEATHER, WIPE, read, scores
 
 COUNTED = {
     "id": "counted",
@@ -38,11 +37,6 @@ SEEN_BY = {
     "other": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
 }
 """What the metrics say of each damage, beside `failure_mode`."""
-
-
-@pytest.fixture
-def shop(lab: Lab, tmp_path: Path) -> Shared:
-    return shared(tmp_path / "suite")
 
 
 def test_every_mode_has_a_metric_that_sees_it() -> None:

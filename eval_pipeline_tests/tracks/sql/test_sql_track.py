@@ -1,7 +1,6 @@
 """What becomes of answers: executed, compared, scored; one small shop, every kind of outcome."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +8,6 @@ import pytest
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.track import TRACK
-from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import (
     OSLO,
     TOTALS,
@@ -20,13 +18,7 @@ from eval_pipeline_tests.tracks.sql.helpers import (
     ran,
     read,
     scores,
-    shared,
 )
-
-
-@pytest.fixture
-def shop(lab: Lab, tmp_path: Path) -> Shared:
-    return shared(tmp_path / "suite")
 
 
 def scored(shop: Shared, raw: dict[str, Any], text: str) -> dict[str, Any]:
