@@ -1,5 +1,6 @@
 """Fixtures of the tests that run the pipeline."""
 
+import atexit
 import gc
 import os
 import signal
@@ -40,9 +41,9 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(services, "services")
 
 
-def pytest_unconfigure() -> None:
-    """Lets go what `pytest_collection` has set aside, else some libraries complain at the end."""
-    gc.unfreeze()
+# What `pytest_collection` has set aside is let go when the process ends, else some libraries complain then; not before,
+# as pytest looks for garbage five times after its last test.
+atexit.register(gc.unfreeze)
 
 
 @pytest.hookimpl(wrapper=True)
