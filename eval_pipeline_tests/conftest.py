@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
@@ -86,8 +87,16 @@ def module_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
+def same_folder(module_folder: Path) -> Path:
+    """At one place for all tests of a module, and empty for each of them."""
+    shutil.rmtree(module_folder / "lab", ignore_errors=True)
+    (module_folder / "lab").mkdir()
+    return module_folder / "lab"
+
+
+@pytest.fixture
 def lab_folder(tmp_path: Path) -> Path:
-    """Where `lab` is. A module whose tests begin with the same home overrides it; see `Lab.made_once`."""
+    """Where `lab` is. Where tests begin with the same home, it is `same_folder`; see `Lab.made_once`."""
     return tmp_path
 
 

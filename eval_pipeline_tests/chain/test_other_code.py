@@ -46,11 +46,8 @@ class Installed:
 
 
 @pytest.fixture
-def lab_folder(module_folder: Path) -> Path:
-    """The same for all tests, and empty."""
-    shutil.rmtree(module_folder / "lab", ignore_errors=True)
-    (module_folder / "lab").mkdir()
-    return module_folder / "lab"
+def lab_folder(same_folder: Path) -> Path:
+    return same_folder
 
 
 @pytest.fixture

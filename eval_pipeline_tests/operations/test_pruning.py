@@ -36,7 +36,11 @@ def page_of(lab: Lab, count: int) -> Path:
 
 
 @pytest.fixture
-def nightly(small: Lab) -> Lab:
+def nightly(small: Lab, module_folder: Path) -> Lab:
+    return small.made_once(module_folder / "evaluated", evaluate_nights)
+
+
+def evaluate_nights(small: Lab) -> None:
     """Four nights, each asked anew and answered in its own time, with something in the folders of reports."""
     for count in range(NIGHTS):
         Puppet.answer = staticmethod(lambda call, count=count: response(call.gold.oracle(), tokens_out=10 + count))
@@ -51,7 +55,6 @@ def nightly(small: Lab) -> Lab:
         page_of(small, count).touch()
         record_run(small.workspace(), partition(count), f"run {count}", status=COMPLETE)
     publish_all(small.workspace(), gate(small.workspace()), full=False)
-    return small
 
 
 def pruned(lab: Lab, keep: int = 2, *, dry_run: bool = False, now: float = LATER) -> Pruned:

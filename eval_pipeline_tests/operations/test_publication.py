@@ -23,11 +23,6 @@ PLACES = {name: Partition(name, "oracle", DAY) for name in ("a", "b", "c")}
 
 
 @pytest.fixture
-def lab_folder(module_folder: Path) -> Path:
-    return module_folder / "lab"
-
-
-@pytest.fixture
 def three(lab: Lab, module_folder: Path) -> Lab:
     """Three evaluations on record; only `c` is published, without which a store would be built of all that is whole."""
 

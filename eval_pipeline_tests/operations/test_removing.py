@@ -69,14 +69,6 @@ def answer_of(name: str) -> Callable[[object], Response]:
 
 
 @pytest.fixture
-def lab_folder(module_folder: Path) -> Path:
-    """The same for all tests, and empty."""
-    shutil.rmtree(module_folder / "lab", ignore_errors=True)
-    (module_folder / "lab").mkdir()
-    return module_folder / "lab"
-
-
-@pytest.fixture
 def home(lab: Lab, puppet: type[Puppet], few_pictures: None, module_folder: Path) -> Lab:
     """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
     found = lab.made_once(module_folder / "evaluated", evaluate_both)

@@ -30,9 +30,11 @@ def flip(path: Path, place: float = 0.5) -> None:
 
 
 @pytest.fixture
-def done(small: Lab) -> Lab:
-    assert small.cli(*RUN).code == 0
-    return small
+def done(small: Lab, module_folder: Path) -> Lab:
+    def make(lab: Lab) -> None:
+        assert lab.cli(*RUN).code == 0
+
+    return small.made_once(module_folder / "evaluated", make)
 
 
 LOST = {"runs"}

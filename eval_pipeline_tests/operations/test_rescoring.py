@@ -1,5 +1,7 @@
 """Scoring again what is on record: nobody is asked, whatever became of the model version or of its calls."""
 
+from pathlib import Path
+
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
@@ -24,10 +26,10 @@ def waiting(lab: Lab) -> list[Partition]:
 
 
 @pytest.fixture
-def evaluated(small: Lab, puppet: type[Puppet]) -> Lab:
-    small.evaluate(publish=True)
+def evaluated(small: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
+    made = small.made_once(module_folder / "evaluated", lambda lab: lab.evaluate(publish=True))
     puppet.asked.clear()
-    return small
+    return made
 
 
 @pytest.mark.parametrize("what", ["cases_code", "attempts_code", "evidence_code", "scoring_code", "aggregate_code"])

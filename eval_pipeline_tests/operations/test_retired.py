@@ -1,7 +1,6 @@
 """A model version deleted from the file: it leaves what is shown, and comes back with its entry."""
 
 import re
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,14 +27,6 @@ def run(lab: Lab, *names: str) -> None:
     chosen = [argument for name in names for argument in ("--model-version", name)]
     said = command("run", "--suite", "small", "--eval-date", str(DAY), *chosen)
     assert said.code in {0, 1}, said.text
-
-
-@pytest.fixture
-def lab_folder(module_folder: Path) -> Path:
-    """The same for all tests, and empty."""
-    shutil.rmtree(module_folder / "lab", ignore_errors=True)
-    (module_folder / "lab").mkdir()
-    return module_folder / "lab"
 
 
 @pytest.fixture

@@ -127,16 +127,25 @@ EGGS = {"FARM:EGGS(1.0)": {"ITEM": {"EGG": "Eggs"}}}
 
 
 @pytest.fixture
-def imported(lab: Lab, tmp_path: Path) -> Lab:
-    folder = tmp_path / "cases"
-    folder.mkdir()
-    (folder / "hens_norway.yaml").write_text(PINNED)
-    (folder / "more.yaml").write_text(CONVERSATIONS)
-    write_terms(tmp_path / "farm.csv", [ListedTerm("FARM:HENS", "ANIMAL", "HEN", "Hens")])
-    said = lab.cli("import", "statgpt", str(folder), "--suite", "farm", "--structures", str(tmp_path / "farm.csv"))
+def lab_folder(same_folder: Path) -> Path:
+    return same_folder
+
+
+@pytest.fixture
+def imported(lab: Lab, module_folder: Path) -> Lab:
+    return lab.made_once(module_folder / "imported", import_the_farm)
+
+
+def import_the_farm(lab: Lab) -> None:
+    source = lab.home.root.parent / "source"
+    cases, terms = source / "cases", source / "farm.csv"
+    cases.mkdir(parents=True)
+    (cases / "hens_norway.yaml").write_text(PINNED)
+    (cases / "more.yaml").write_text(CONVERSATIONS)
+    write_terms(terms, [ListedTerm("FARM:HENS", "ANIMAL", "HEN", "Hens")])
+    said = lab.cli("import", "statgpt", str(cases), "--suite", "farm", "--structures", str(terms))
     assert said.code == 0, said.text
     assert "3 cases with 4 turns imported" in said.out
-    return lab
 
 
 def test_raw_cases_and_artefacts_go_in_unedited_and_are_scored(imported: Lab, tmp_path: Path) -> None:
@@ -278,7 +287,7 @@ def test_a_suite_goes_back_to_the_form_of_its_cases(imported: Lab, tmp_path: Pat
     assert eggs == theirs
     assert hens["rejected_datasets"] == [{"dataset_id": "FARM:EGGS(1.0)", "reason": "eggs are not hens"}]
     assert hens["conversation"][0]["target"]["indicator_selection"][0]["indicator_rank_in_search"] == 1
-    again = ("--suite", "again", "--structures", str(tmp_path / "farm.csv"))
+    again = ("--suite", "again", "--structures", str(lab.home.root.parent / "source" / "farm.csv"))
     assert lab.cli("import", "statgpt", str(out), *again).code == 0
     first, second = (lab.home.imported_suites / name / "cases.jsonl" for name in ("farm", "again"))
     assert sorted(first.read_text().splitlines()) == sorted(second.read_text().splitlines())
