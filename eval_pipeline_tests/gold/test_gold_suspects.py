@@ -37,7 +37,9 @@ def answering(wrong: Mapping[int, float]) -> Any:
 
 @pytest.fixture
 def evaluated(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
-    return lab.made_once(module_folder / "evaluated", evaluate_four)
+    made = lab.made_once(module_folder / "evaluated", evaluate_four)
+    puppet.reset()
+    return made
 
 
 def evaluate_four(lab: Lab) -> None:

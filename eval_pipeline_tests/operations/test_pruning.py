@@ -37,7 +37,9 @@ def page_of(lab: Lab, count: int) -> Path:
 
 @pytest.fixture
 def nightly(small: Lab, module_folder: Path) -> Lab:
-    return small.made_once(module_folder / "evaluated", evaluate_nights)
+    made = small.made_once(module_folder / "evaluated", evaluate_nights)
+    Puppet.reset()
+    return made
 
 
 def evaluate_nights(small: Lab) -> None:

@@ -34,7 +34,9 @@ def done(small: Lab, module_folder: Path) -> Lab:
     def make(lab: Lab) -> None:
         assert lab.cli(*RUN).code == 0
 
-    return small.made_once(module_folder / "evaluated", make)
+    made = small.made_once(module_folder / "evaluated", make)
+    Puppet.reset()
+    return made
 
 
 LOST = {"runs"}
