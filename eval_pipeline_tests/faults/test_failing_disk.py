@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
@@ -106,13 +107,15 @@ def ground(folder: Path, shim: Path) -> Ground:
     return Ground(lab, shim)
 
 
-@pytest.fixture
-def undisturbed(tmp_path: Path, shim: Path, monkeypatch: pytest.MonkeyPatch) -> Ground:
-    monkeypatch.setitem(registry.PROVIDERS, "logged", PLACE)
-    made = ground(tmp_path / "undisturbed", shim)
-    said = made.run()
-    assert said.code == 0, said.text
-    return made
+@pytest.fixture(scope="module")
+def undisturbed(module_folder: Path, shim: Path) -> Iterator[Ground]:
+    """What a run leaves that nothing disturbs; the tests only look at it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(registry.PROVIDERS, "logged", PLACE)
+        made = ground(module_folder / "undisturbed", shim)
+        said = made.run()
+        assert said.code == 0, said.text
+        yield made
 
 
 def check(found: Ground, said: Said, undisturbed: Ground, what: str) -> None:
