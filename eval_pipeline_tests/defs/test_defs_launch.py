@@ -326,53 +326,61 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
 
 
 NIGHTS = """
-import json
+import json, os, sys
 from datetime import UTC, datetime
 from itertools import islice
 import dagster as dg
 from dagster._utils.schedules import schedule_execution_time_iterator
-from eval_pipeline.definitions import defs
-from eval_pipeline.core.home import find_home
-from eval_pipeline.core.days import today
-from eval_pipeline.defs.assets.partitions import DIMENSION
-from eval_pipeline.defs.running.instance import open_instance
-schedule = defs.resolve_schedule_def("nightly")
-begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
-found = []
-with open_instance(find_home()) as instance:
-    instance.add_dynamic_partitions(DIMENSION, ["a"])
-    for tick in islice(schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone), 4):
-        with dg.build_schedule_context(
-            instance, scheduled_execution_time=tick, repository_def=defs.get_repository_def()
-        ) as context:
-            (request,) = schedule.evaluate_tick(context).run_requests
-        found.append([tick.astimezone(UTC).isoformat(timespec="minutes")[:16], request.run_key])
-print(json.dumps([found, str(today())]))
+
+def nights():
+    from eval_pipeline.definitions import defs
+    from eval_pipeline.core.home import find_home
+    from eval_pipeline.core.days import today
+    from eval_pipeline.defs.assets.partitions import DIMENSION
+    from eval_pipeline.defs.running.instance import open_instance
+    schedule = defs.resolve_schedule_def("nightly")
+    begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
+    ticks = schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone)
+    found = []
+    with open_instance(find_home()) as instance:
+        instance.add_dynamic_partitions(DIMENSION, ["a"])
+        for tick in islice(ticks, 4):
+            with dg.build_schedule_context(
+                instance, scheduled_execution_time=tick, repository_def=defs.get_repository_def()
+            ) as context:
+                (request,) = schedule.evaluate_tick(context).run_requests
+            found.append([tick.astimezone(UTC).isoformat(timespec="minutes")[:16], request.run_key])
+    print(json.dumps([found, str(today())]), flush=True)
+
+for zone, cron in json.loads(sys.argv[1]):
+    if not (child := os.fork()):
+        os.environ |= {"EVAL_TIMEZONE": zone, "EVAL_NIGHTLY_CRON": cron}
+        nights()
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        sys.exit(f"{zone}, {cron}: failed")
 """
+"""Each in a process of its own, as the settings are read when the schedule is imported; they share Dagster's import."""
+
+IN_ZONES = {
+    ("Asia/Tokyo", "30 0 * * *"): "23T15:30 24, 24T15:30 25, 25T15:30 26, 26T15:30 27",
+    # Summer time ends there on 25 October at 1 o'clock UTC: the same hour of the wall clock on either side.
+    ("Europe/Berlin", "30 0 * * *"): "23T22:30 24, 24T22:30 25, 25T23:30 26, 26T23:30 27",
+    ("UTC", "0 23 * * *"): "23T23:00 23, 24T23:00 24, 25T23:00 25, 26T23:00 26",
+    # Two nights of one date: the run key is the same, so the second one asks nobody.
+    ("Asia/Tokyo", "0 6,18 * * *"): "23T21:00 24, 24T09:00 24, 24T21:00 25, 25T09:00 25",
+}
 
 
-@pytest.mark.parametrize(
-    ("zone", "cron", "nights"),
-    [
-        ("Asia/Tokyo", "30 0 * * *", "23T15:30 24, 24T15:30 25, 25T15:30 26, 26T15:30 27"),
-        # Summer time ends there on 25 October at 1 o'clock UTC: the same hour of the wall clock on either side.
-        ("Europe/Berlin", "30 0 * * *", "23T22:30 24, 24T22:30 25, 25T23:30 26, 26T23:30 27"),
-        ("UTC", "0 23 * * *", "23T23:00 23, 24T23:00 24, 25T23:00 25, 26T23:00 26"),
-        # Two nights of one date: the run key is the same, so the second one asks nobody.
-        ("Asia/Tokyo", "0 6,18 * * *", "23T21:00 24, 24T09:00 24, 24T21:00 25, 25T09:00 25"),
-    ],
-)
-def test_nights_have_dates_of_the_projects_time_zone(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, zone: str, cron: str, nights: str
-) -> None:
+def test_nights_have_dates_of_the_projects_time_zone(small: Lab) -> None:
     small.versions({"name": "a", "provider": "oracle"})
-    monkeypatch.setenv("EVAL_TIMEZONE", zone)
-    monkeypatch.setenv("EVAL_NIGHTLY_CRON", cron)
-    child = python(small, "-c", NIGHTS)
+    child = python(small, "-c", NIGHTS, json.dumps(list(IN_ZONES)))
     assert child.returncode == 0, child.stderr
-    found, today = json.loads(child.stdout.splitlines()[-1])
-    assert ", ".join(f"{moment[8:]} {key[8:].removesuffix(':a')}" for moment, key in found) == nights
-    assert today == str(datetime.now(ZoneInfo(zone)).date())
+    told = [json.loads(line) for line in child.stdout.splitlines() if line.startswith("[[")]
+    for ((zone, cron), nights), (found, today) in zip(IN_ZONES.items(), told, strict=True):
+        dates = ", ".join(f"{moment[8:]} {key[8:].removesuffix(':a')}" for moment, key in found)
+        assert (zone, cron, dates) == (zone, cron, nights)
+        assert today == str(datetime.now(ZoneInfo(zone)).date())
 
 
 def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab, instance: dg.DagsterInstance) -> None:
