@@ -1,7 +1,7 @@
 """Runs stages: everything that has to be done around every stage, no matter who runs it."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
@@ -11,12 +11,12 @@ from eval_pipeline.chain.freshness import is_current, made_from, prepared
 from eval_pipeline.chain.shards import drop_parts, run_in_shards
 from eval_pipeline.chain.stage import Chain, Delivery, Facts, Stage
 from eval_pipeline.chain.wholeness import gate
-from eval_pipeline.cluster.port import open_cluster
+from eval_pipeline.cluster.port import Cluster, open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import held, of_home
-from eval_pipeline.workspace.outputs import open_outputs
+from eval_pipeline.workspace.outputs import Outputs, open_outputs
 from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
 
@@ -41,8 +41,6 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
         if stage.asks:
             stage.asks.note(own)
         said: Facts = {} if reused else _make(stage, own, made)
-    if not (reused or own.is_small):
-        own.workspace.give_back()  # what it freed of a large evaluation would stay beside what the next stage takes
     header = own.header(stage.writes[0])
     assert header is not None
     own.workspace.fingerprints.save()
@@ -59,20 +57,29 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
     header = inputs.header(stage.writes[0])
     if header is not None and dict(header.made_from) != made:  # equal inputs would give the same figures
         stage.replacing(inputs)
-    opened = open_cluster() if stage.shards else None
-    if opened is None:
-        with _noted(stage, inputs), open_outputs(inputs, stage.writes, made) as outputs:
-            small = inputs.is_small
+    opened, small = open_cluster() if stage.shards else None, inputs.is_small
+    with _noted(stage, inputs), opened or nullcontext() as cluster, open_outputs(inputs, stage.writes, made) as outputs:
+        if cluster is None:
             facts = stage.run(inputs, outputs) or {}
-            if not small:
-                _refuse_changed(stage, inputs, made)
-            if inputs.lease is not None:
-                inputs.lease.check()  # before the files are in the record: another run may have taken over
-            return facts
-    with opened as cluster, open_outputs(inputs, stage.writes, made) as outputs:
-        facts = run_in_shards(stage, inputs, outputs, made, cluster)
-    drop_parts(stage, inputs)
+        else:
+            facts = _in_shards(stage, inputs, outputs, made, cluster)
+        if cluster is not None or not small:
+            _refuse_changed(stage, inputs, made)
+        if inputs.lease is not None:
+            inputs.lease.check()  # before the files are in the record: another run may have taken over
+    if cluster is not None:
+        drop_parts(stage, inputs)
+    if not small:
+        inputs.workspace.give_back()  # what it freed would stay beside what the next stage takes
     return facts
+
+
+def _in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: dict[str, str], cluster: Cluster) -> Facts:
+    try:
+        return run_in_shards(stage, inputs, outputs, made, cluster)
+    except EvalError:
+        _refuse_changed(stage, inputs, made)  # else a worker would be said to have other files than this run
+        raise
 
 
 def _refuse_changed(stage: Stage, inputs: Inputs, made: dict[str, str]) -> None:

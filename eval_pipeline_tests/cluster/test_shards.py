@@ -20,7 +20,7 @@ from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
 from eval_pipeline.cluster import port
 from eval_pipeline.cluster.port import Task, Work
-from eval_pipeline.core.errors import DamagedFileError, StoreError, UsageError
+from eval_pipeline.core.errors import DamagedFileError, EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Attempt, Json, Partition
 from eval_pipeline.defs.running.instance import open_instance
@@ -35,7 +35,7 @@ from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
-from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, number
+from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
 TABLES = ("evidence", "measured_evidence")
@@ -154,6 +154,37 @@ def test_what_an_interrupted_run_left_goes_with_the_model_version(small: Lab, cl
     assert part.parents[1] in set(removing._folders(small.workspace(), Removal("puppet")))
     pruning._remove(small.workspace(), Partition("small", "puppet", DAY))
     assert not part.exists()
+
+
+def test_a_run_that_lost_its_lease_leaves_record_and_parts_alone(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    class Lost:
+        def check(self) -> None:
+            raise EvalError("another host has taken over")
+
+    monkeypatch.setattr(runner, "_in_turn", lambda stage, _: nullcontext(Lost() if stage.shards else None))
+    with pytest.raises(EvalError, match="another host has taken over"):
+        compared(small)
+    assert len(list(small.home.parts.rglob("*.jsonl"))) == 2
+    assert not list((small.home.record / "evidence").rglob("*.parquet"))
+
+
+def test_a_record_that_was_replaced_meanwhile_is_told_as_such(small: Lab, cluster: InThisProcess) -> None:
+    """Not as a worker that has other files than the run."""
+    compared(small)
+    without_evidence(small)
+
+    def replacing(tasks: Sequence[Task]) -> Sequence[Task]:
+        small.suite(cases=[case("gamma", ("50", 50.0))])
+        for stage in ("raw_dataset", "cases"):
+            small.stage(stage, small.inputs("small"))
+        return tasks
+
+    cluster.order = replacing
+    with pytest.raises(EvalError, match="another run has replaced cases in the record meanwhile"):
+        small.stage("evidence", small.inputs("small"))
+    assert not list((small.home.record / "evidence").rglob("*.parquet"))
 
 
 def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess) -> None:
