@@ -15,7 +15,7 @@ from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal, journal_key
 from eval_pipeline.asking.limits import AdaptiveLimit
-from eval_pipeline.asking.on_the_way import OnTheWay
+from eval_pipeline.asking.on_the_way import OnTheWay, Way
 from eval_pipeline.asking.reachability import Reachability
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
@@ -185,8 +185,8 @@ class Caller:
             answer = await self._ask_in_batch(call, key, self._batches)
             if answer is not None:
                 return answer
-        with self._on_the_way.place() as send:
-            outcome = await self._ask_in_turn(call, key, send)
+        with self._on_the_way.place() as way:
+            outcome = await self._ask_in_turn(call, key, way)
             if isinstance(outcome, CallFailure):
                 return outcome
             if await self._journal.append(key, encode_response(outcome, self._asker(call))):
@@ -220,12 +220,12 @@ class Caller:
         self.counters.tokens, self.counters.usd = self._budget.tokens, self._budget.usd
         self.counters.responses += isinstance(outcome, Response)
 
-    async def _ask_in_turn(self, call: Call, key: str, send: Callable[[], None]) -> Response | CallFailure:
+    async def _ask_in_turn(self, call: Call, key: str, way: Way) -> Response | CallFailure:
         """Asks as soon as the limit allows another call in flight."""
         async with self._limit:
-            return await self._ask_with_retries(call, key, send)
+            return await self._ask_with_retries(call, key, way)
 
-    async def _ask_with_retries(self, call: Call, key: str, send: Callable[[], None]) -> Response | CallFailure:
+    async def _ask_with_retries(self, call: Call, key: str, way: Way) -> Response | CallFailure:
         # The budget is asked only while holding a place of the limit. Whoever has reserved budget is then in flight or
         # holds a place, so the two cannot block each other.
         reserved = await self._budget.reserve(call)
@@ -235,7 +235,7 @@ class Caller:
         retries = 0
         while True:
             try:
-                send()
+                way.send()
             except asyncio.CancelledError:
                 self._settle(reserved, None)
                 raise
@@ -248,7 +248,7 @@ class Caller:
             pause = self._retries.pause(outcome, retries, self._rng)
             if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
                 return CallFailure(outcome.kind, outcome.message, retries)
-            await asyncio.sleep(pause)
+            await way.pause(pause)
             reserved = await self._budget.reserve(call)
             if reserved is None:
                 told = f"not asked again after a failure ({outcome.message}): the budget of the run was reached"

@@ -2,8 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 
 _log = logging.getLogger(__name__)
 
@@ -14,30 +14,17 @@ class OnTheWay:
     def __init__(self) -> None:
         self._count = 0
         self._ending = False
+        self._pausing = set[asyncio.Event]()
         self._none = asyncio.Event()
 
     @contextmanager
-    def place(self) -> Iterator[Callable[[], None]]:
-        """Gives a function to be called just before a call is sent; it counts until the block is left.
-
-        Raises:
-            asyncio.CancelledError: by that function, if the run ends.
-        """
-        sent = False
-
-        def send() -> None:
-            nonlocal sent
-            if self._ending:
-                raise asyncio.CancelledError
-            if not sent:
-                sent, self._count = True, self._count + 1
-
+    def place(self) -> Iterator["Way"]:
+        """Gives the way of a call, which ends with the block."""
+        way = Way(self)
         try:
-            yield send
+            yield way
         finally:
-            self._count -= sent
-            if not self._count:
-                self._none.set()
+            way.back()
 
     async def landed(self, *, interrupted: bool = False) -> None:
         """Lets no further call start, and waits until those on their way are answered and written.
@@ -46,9 +33,58 @@ class OnTheWay:
             interrupted: whether a user waits for the end, who is told what for.
         """
         self._ending = True
+        for pause in self._pausing:
+            pause.set()
         if interrupted and self._count:
             text = "waiting for the %d calls on their way, which are paid for; another Ctrl-C stops at once"
             _log.warning(text, self._count)
         while self._count:
             self._none.clear()
             await self._none.wait()
+
+    def counted(self, more: int) -> None:
+        """Counts one call more or fewer."""
+        self._count += more
+        if not self._count:
+            self._none.set()
+
+    def refuse(self) -> None:
+        """Raises asyncio.CancelledError if the run ends."""
+        if self._ending:
+            raise asyncio.CancelledError
+
+    async def ended(self, seconds: float) -> None:
+        """Waits so long, or until the run ends."""
+        over = asyncio.Event()
+        self._pausing.add(over)
+        try:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(over.wait(), seconds)
+        finally:
+            self._pausing.discard(over)
+
+
+class Way:
+    """The way of one call, which may be sent several times."""
+
+    def __init__(self, calls: OnTheWay) -> None:
+        self._calls, self._sent = calls, False
+
+    def send(self) -> None:
+        """To be called just before the call is sent. Raises asyncio.CancelledError if the run ends."""
+        self._calls.refuse()
+        if not self._sent:
+            self._sent = True
+            self._calls.counted(1)
+
+    def back(self) -> None:
+        """To be called when there is nothing more to come of it."""
+        if self._sent:
+            self._sent = False
+            self._calls.counted(-1)
+
+    async def pause(self, seconds: float) -> None:
+        """Waits before the call is sent again; nobody waits for that. Raises asyncio.CancelledError if the run ends."""
+        self.back()
+        await self._calls.ended(seconds)
+        self._calls.refuse()
