@@ -25,13 +25,19 @@ import yaml
 from benchmarks.costs import Cost, peak_mib, written_mib
 from benchmarks.growth.costs import TRACKS, Night, Site
 from benchmarks.growth.night import Simulation
-from eval_pipeline.cluster.quiet import QUIET
 
 SAMPLES = 13
 ANSWERS_A_SHARD = 130
 DAY = date(2026, 1, 1)
 VERSION = "simulated-strong"
 PORT = 18786
+QUIET = {
+    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__INTERVAL": "5s",
+    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+}
+"""Settings of Dask with which idle schedulers and workers take little of a processor, as docs/scale.md advises."""
 BEFORE = ("raw_dataset", "cases", "generations", "recovery_attempts")
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 import psutil
 
-from eval_pipeline.cluster.quiet import QUIET
 from eval_pipeline_tests.support import ROOT
 
 _START_S = 300.0
@@ -46,7 +45,7 @@ class Services:
         log = (self.folder / f"{arguments[0]}.log").open("ab")
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
         command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
-        environment = kept | QUIET | {"PYTHONPATH": str(ROOT)}
+        environment = kept | {"PYTHONPATH": str(ROOT)}
         child = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
         self.children.append(child)
         return child

@@ -16,9 +16,9 @@ import psycopg
 import pytest
 import yaml
 
+from benchmarks.growth.check import QUIET
 from eval_pipeline.cluster.address import ADDRESS, CERTIFICATES, cluster_address
 from eval_pipeline.cluster.dask import dask_cluster
-from eval_pipeline.cluster.quiet import QUIET
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline_tests.cluster.dask_services import Services
 from eval_pipeline_tests.cluster.work import sleep

@@ -146,8 +146,28 @@ def test_of_many_turns_stretches_are_looked_at(
 ) -> None:
     monkeypatch.setattr(plausible, "MOST", 20)
     monkeypatch.setattr(plausible, "STRETCHES", 4)
-    found = plausible.answered_turns(cast("Inputs", Results(turns))) or []
-    assert [one.turn_index for one in found] == [turn for turn in looked_at if turn != 1]
+    found = plausible.looked_at(cast("Inputs", Results(turns)))
+    assert found is not None
+    assert [one.turn_index for one in found.turns] == [turn for turn in looked_at if turn != 1]
+
+
+def test_it_is_said_how_many_of_the_answers_were_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plausible, "MOST", 40)
+    monkeypatch.setattr(plausible, "STRETCHES", 4)
+    found = plausible.check_plausible(cast("Inputs", Results(100)))
+    assert (
+        "39 of 39 wrong numbers are 2 times the right ones: which units are answered? (39 of 99 answers were"
+        in found.text
+    )
+
+
+def test_one_right_answer_among_those_not_looked_at_is_one() -> None:
+    """Without it, none would be right, which is a sign of its own."""
+    wrong = answered(lambda i, t: 3.5 * i + t)
+    assert plausible.LookedAt(wrong, 1000, 1).signs() == []
+    (sign,) = plausible.LookedAt(wrong, 1000, 0).signs()
+    assert sign.startswith("none of 120 answers is right")
+    assert sign.endswith("(120 of 1,000 answers were looked at)")
 
 
 Rows = list[dict[str, Any]]

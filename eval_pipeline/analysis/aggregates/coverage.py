@@ -13,7 +13,7 @@ from eval_pipeline.analysis.aggregates.case_counts import READS, case_counts
 from eval_pipeline.core.coverage import Coverage, Reached, turns_reached
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.left_out import CaseCounts
-from eval_pipeline.stages.checks.plausible import answered_turns, suspicions
+from eval_pipeline.stages.checks.plausible import looked_at
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import COVERAGE as TABLE
 from eval_pipeline.store.tables import RECOVERY_ATTEMPTS, TURN_RESULTS
@@ -32,7 +32,8 @@ def coverage_rows(turns: Turns) -> list[Row]:
         kept, excluded = kept + own, excluded + len(reached) - own.total()
     planned = None if turns.planned is None else turns.planned - excluded
     counts = Coverage.of(kept.elements(), planned, len(scored) - scored.null_count).columns()
-    signs = suspicions(answered_turns(turns.inputs) or [])
+    seen = looked_at(turns.inputs)
+    signs = seen.signs() if seen else []
     return [{**counts, **case_counts(turns).columns(), "implausible": json_text(signs) if signs else None}]
 
 

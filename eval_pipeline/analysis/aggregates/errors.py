@@ -51,22 +51,20 @@ def error_rows(turns: Turns) -> list[Row]:
 
 def _first_failures(turns: Turns) -> Iterator[Row]:
     """Yields the turns whose first attempt did not run, with its error class and whether a later attempt ran."""
+    again = (
+        group.filter(pc.greater(group["attempts"], 1)) for group in turns.groups(TURN_RESULTS, [*_PLACE, "attempts"])
+    )
     failed = _places(turns.groups(GENERATIONS, _PLACE), "failed")
-    ran = _places(turns.groups(TURN_RESULTS, _PLACE), "ran", failed)
+    recovered = iter(pc.is_in(failed, _places(again, "ran")).to_pylist())
     for group in turns.groups(GENERATIONS, [*_PLACE, "error_class", "error_message"]):
-        rows = group.filter(pc.equal(group["outcome"], "failed"))
-        recovered = pc.is_in(places_of_rows(rows), ran).to_pylist()
-        for row, later in zip(rows.to_pylist(), recovered, strict=True):
-            yield row | {"recovered": "recovered" if later else "not recovered"}
+        for row in group.filter(pc.equal(group["outcome"], "failed")).to_pylist():
+            yield row | {"recovered": "recovered" if next(recovered) else "not recovered"}
 
 
-def _places(groups: Iterator[pa.Table], outcome: str, among: pa.Array | None = None) -> pa.Array:
-    """Returns the places of the rows with an outcome, or of those of them that are among others."""
-    found = [pa.array([], pa.string())]
-    for group in groups:
-        places = places_of_rows(group.filter(pc.equal(group["outcome"], outcome)))
-        found.append(places if among is None else places.filter(pc.is_in(places, among)))
-    return pa.concat_arrays(found)
+def _places(groups: Iterator[pa.Table], outcome: str) -> pa.Array:
+    """Returns the places of the rows with an outcome."""
+    found = [places_of_rows(group.filter(pc.equal(group["outcome"], outcome))) for group in groups]
+    return pa.concat_arrays([pa.array([], pa.string()), *found])
 
 
 class Grouping:

@@ -52,7 +52,31 @@ class Answered:
     correct: bool
 
 
-def answered_turns(inputs: Inputs) -> list[Answered] | None:
+@value
+class LookedAt:
+    """The turns of an evaluation with an answer and a gold: those that are looked at, and how many there are.
+
+    Attributes:
+        right: how many of all are right.
+    """
+
+    turns: list[Answered]
+    all: int
+    right: int
+
+    def signs(self) -> list[str]:
+        """Returns a sentence for each oddity, see `suspicions`; it says so if not all turns were looked at."""
+        found = suspicions(self.turns, any_right=self.right > 0)
+        return found if len(self.turns) == self.all else [f"{sign} ({self.text()})" for sign in found]
+
+    def text(self) -> str:
+        """Returns how many answers were looked at."""
+        if len(self.turns) == self.all:
+            return f"{self.all} answers"
+        return f"{len(self.turns):,} of {self.all:,} answers were looked at"
+
+
+def looked_at(inputs: Inputs) -> LookedAt | None:
     """Returns the turns of an evaluation with an answer and a gold; None if the answers are a stand-in's.
 
     Of more than `MOST` turns, stretches of neighbours are looked at that are spread evenly over the suite.
@@ -60,14 +84,17 @@ def answered_turns(inputs: Inputs) -> list[Answered] | None:
     header, start = inputs.header(TURN_RESULTS), 0
     apart = -(-(header.rows if header else 0) // STRETCHES)
     found: list[Answered] = []
+    answers = right = 0
     for group in inputs.rows_within(TURN_RESULTS, [*_COLUMNS, "simulated"]):
         if pc.any(group["simulated"]).as_py():
             return None
-        looked_at = np.arange(start, start + group.num_rows) % max(1, apart) < MOST // STRETCHES
+        near = pa.array(np.arange(start, start + group.num_rows) % max(1, apart) < MOST // STRETCHES)
         start += group.num_rows
         whole = pc.and_(pc.is_valid(group["answer"]), pc.is_valid(group["expected"]))
-        found += map(_answered, group.filter(pc.and_(whole, pa.array(looked_at))).to_pylist())
-    return found
+        answers += pc.sum(whole).as_py() or 0
+        right += pc.sum(pc.and_(whole, group["correct"])).as_py() or 0
+        found += map(_answered, group.filter(pc.and_(whole, near)).to_pylist())
+    return LookedAt(found, answers, right)
 
 
 def _answered(row: Mapping[str, Any]) -> Answered:
@@ -77,19 +104,19 @@ def _answered(row: Mapping[str, Any]) -> Answered:
 
 def check_plausible(inputs: Inputs) -> Verdict:
     """Checks that answers fit their questions in unit and order; a failure is a warning."""
-    answered = answered_turns(inputs)
-    if answered is None:
+    seen = looked_at(inputs)
+    if seen is None:
         return Verdict(True, "these are a stand-in's answers, not a model's: they are not judged")
-    found = suspicions(answered)
-    facts: dict[str, Json] = {"answers": len(answered), "signs": list(found)}
+    found = seen.signs()
+    facts: dict[str, Json] = {"answers": seen.all, "signs": list(found)}
     if not found:
-        return Verdict(True, f"nothing odd about {len(answered)} answers", facts)
+        return Verdict(True, f"nothing odd about {seen.text()}", facts)
     text = implausible_text(found)
-    return Verdict(False, text, facts, True, _example(answered))
+    return Verdict(False, text, facts, True, _example(seen.turns))
 
 
-def suspicions(answered: Sequence[Answered]) -> list[str]:
-    """Returns a sentence for each oddity in the answers of an evaluation."""
+def suspicions(answered: Sequence[Answered], *, any_right: bool = False) -> list[str]:
+    """Returns a sentence for each oddity in the answers of an evaluation; `any_right` if another of them is right."""
     if len(answered) < FEWEST:
         return []
     wrong = _wrong(answered)
@@ -105,7 +132,7 @@ def suspicions(answered: Sequence[Answered]) -> list[str]:
         )
         if sign
     ]
-    if len(wrong) == len(answered) and not signs:
+    if len(wrong) == len(answered) and not any_right and not signs:
         signs.append(
             f"none of {len(answered)} answers is right: look at prompt and answer form, and whether this is the "
             "suite that was answered"

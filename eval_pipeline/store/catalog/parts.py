@@ -40,7 +40,7 @@ class PartWriter:
     """Writes parts into a folder; a part appears whole or not at all.
 
     Args:
-        connection: DuckDB with one thread, so that equal rows give equal bytes.
+        connection: DuckDB with one thread, so that equal files of the record give equal bytes.
         parts: the folder of all parts.
     """
 

@@ -17,8 +17,8 @@ from eval_pipeline.store.snapshot import PLACE
 if TYPE_CHECKING:
     import duckdb
 
-_IDS_AT_ONCE = 200_000
-"""Ids that are compared with those that refer to them at once."""
+_IDS_AT_ONCE, _MOST_SHARES = 200_000, 32
+"""Ids that are compared at once with those that refer to them; more where all would be read more often than this."""
 
 
 def rows_referred_to(
@@ -53,7 +53,7 @@ def _first_of_each(
 
     Ids are looked at a share at a time, by their hash: all of a million would not fit into DuckDB's memory.
     """
-    shares = -(-starts[-1] // _IDS_AT_ONCE)
+    shares = min(_MOST_SHARES, -(-starts[-1] // _IDS_AT_ONCE))
     mine = f"WHERE hash({quoted(unique)}) % {shares} = ?"
     each = " UNION ALL ".join(
         f"SELECT {quoted(unique)} AS id, {start} + file_row_number AS row "

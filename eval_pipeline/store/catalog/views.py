@@ -15,7 +15,7 @@ from eval_pipeline.store.snapshot import PLACE, STORAGE_VERSION
 if TYPE_CHECKING:
     import duckdb
 
-_CATALOG_FORMAT = 1
+_CATALOG_FORMAT = 2
 """Raise it when the same record would be published as other parts or views."""
 _BLOCK = 16_384
 """Size of the file's blocks: its pieces are small, and a catalog is written at every publishing."""
