@@ -70,7 +70,9 @@ def clustered_logistic(x: ArrayLike, y: ArrayLike, clusters: ArrayLike) -> Logis
     if not steps.shape == right.shape == labels.shape:
         raise ValueError(f"x, y and clusters must have one shape, got {steps.shape}, {right.shape} and {labels.shape}")
     here = ~(np.isnan(steps) | np.isnan(right))
-    steps, right, codes = steps[here], right[here], as_codes(labels[here], int(here.sum()))
+    if not here.all():
+        steps, right, labels = steps[here], right[here], labels[here]
+    codes = as_codes(labels, len(labels))
     reason = _why_no_estimate(steps, right)
     if reason is not None:
         return LogisticFit(None, None, None, None, None, reason)

@@ -55,7 +55,10 @@ def _axes(turns: Turns) -> Iterator[tuple[str, Floats, Floats, Codes]]:
     for axis in turns.track.complexity_axes:
         levels = turns.floats(turns.track.complexity_columns[axis])
         known = ~np.isnan(levels)
-        yield axis, levels[known], correct[known], turns.clusters[known]
+        if known.all():
+            yield axis, levels, correct, turns.clusters
+        else:
+            yield axis, levels[known], correct[known], turns.clusters[known]
 
 
 def _threshold(turns: Turns) -> float:

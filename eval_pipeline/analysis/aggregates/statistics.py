@@ -50,7 +50,7 @@ class Measure:
     failed: Mask | None = None
     bounds: tuple[float, float] = (-np.inf, np.inf)
 
-    def estimate(self, mask: Mask, clusters: NDArray[np.int64]) -> Estimate:
+    def estimate(self, mask: Mask, clusters: NDArray[np.int32]) -> Estimate:
         """Estimates the mean over the turns in the mask."""
         values = self.values[mask]
         return estimate_rate(values, clusters) if self.is_rate else estimate_mean(values, clusters, self.bounds)
@@ -69,7 +69,8 @@ def statistics_rows(turns: Turns) -> list[Row]:
 
 
 def _rows(turns: Turns) -> list[Row]:
-    splits = [(split, value, mask, turns.clusters[mask]) for split, value, mask in _splits(turns)]
+    clusters = turns.clusters.astype(np.int32)  # those of each split are held: half the memory
+    splits = [(split, value, mask, clusters[mask]) for split, value, mask in _splits(turns)]
     # One measure after the other, so that not all need be in memory.
     by_measure = [
         [_row(measure, split, value, clusters, mask) for split, value, mask, clusters in splits]
@@ -114,7 +115,7 @@ def _splits(turns: Turns) -> Iterator[tuple[str, str, Mask]]:
         yield "error_class", error_class, classes == names.index(error_class)
 
 
-def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int64], mask: Mask) -> Row:
+def _row(measure: Measure, split: str, value: str, clusters: NDArray[np.int32], mask: Mask) -> Row:
     failed = measure.failed[mask] if measure.failed is not None else None
     row = estimate_row(measure.name, split, value, measure.estimate(mask, clusters))
     if failed is not None and failed.any():
