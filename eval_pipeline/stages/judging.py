@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from itertools import chain
 
 from eval_pipeline.asking.budgets import Budget
+from eval_pipeline.asking.on_the_way import OnTheWay
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
@@ -204,18 +205,20 @@ async def _judge_all(
     if waiting:
         label = inputs.label("judging")
         inputs.progress.start(label, len(waiting))
-        queue = iter(waiting)
+        queue, on_the_way = iter(waiting), OnTheWay()
 
         async def work(judge: Judge) -> None:
             for place in queue:
                 _, pair = pairs[place]
-                said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
+                with on_the_way.place() as way:
+                    way.send()
+                    said[place] = await judge.judge(pair.generated, pair.expected, pair.schema)
                 inputs.progress.advance(label)
 
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
             async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
-                await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))])
+                await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
         finally:
             inputs.progress.finish(label)
     return [judgement for judgement in said if judgement is not None]

@@ -1,11 +1,13 @@
 """Whether a judge may be believed: its rates against the evidence, itself asked again, and its family."""
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from eval_pipeline.asking.budgets import Budget
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import DEFAULT_JUDGE, Judgement, JudgePrompt
@@ -68,6 +70,37 @@ def test_rates_of_the_judge_with_the_base_rate(lab: Lab, judged: Callable[..., W
     )
     assert (positive, negative, base) == (1.0, pytest.approx(2 / 3), 0.25)
     assert 0 < low < 2 / 3 < high < 1
+
+
+class Stopping(Wavering):
+    """Its first question fails, while the second is on its way; a third would be asked next."""
+
+    ended = ""
+
+    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
+        self.asked.append(generated)
+        if len(self.asked) == 1:
+            await asyncio.sleep(0.05)
+            raise StoreError("the disk is full")
+        await asyncio.sleep(0.3)
+        self.ended = generated
+        return Judgement(1.0, CHOICES[1.0], "so it seems", model=self.model)
+
+
+def test_a_run_that_ends_waits_for_the_judge_which_is_paid_for(
+    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Stopping({}, "fake/judge")
+    monkeypatch.setattr(judging, "open_judge", lambda *_, **__: found)
+    monkeypatch.setattr(judging, "why_no_judge", lambda version: "")
+    monkeypatch.setattr(judging, "_WORKERS", 2)
+    shop_lab(lab, *({**OSLO, "id": name} for name in "abc"))
+    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0})
+    Puppet.answer = staticmethod(lambda call: answer(f"{WRONG} WHERE id > {'abc'.index(call.case_id)}"))
+    with pytest.raises(StoreError, match="the disk is full"):
+        lab.evaluate("shop")
+    assert len(found.asked) == 2
+    assert found.ended == found.asked[1]
 
 
 def test_where_nothing_is_the_same_there_is_no_true_positive_rate(lab: Lab, judged: Callable[..., Wavering]) -> None:
