@@ -174,14 +174,20 @@ def test_a_damaged_object_is_told_and_mended(
     assert b.shown() == a.shown() == expected
 
 
+def published(
+    host: Host, server: BucketServer, address: BucketAddress
+) -> tuple[dict[str, list[tuple[object, ...]]], str]:
+    """What a host shows that has published, and the object with the manifest of its suite."""
+    few(host.record)
+    host.publish()
+    return host.shown(), next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
+
+
 def test_a_manifest_of_a_newer_version_is_left_alone(
     hosts: Hosts, server: BucketServer, address: BucketAddress
 ) -> None:
     a, b = hosts
-    few(a.record)
-    a.publish()
-    expected = a.shown()
-    name = next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
+    expected, name = published(a, server, address)
     written = newer(server.objects(address.bucket)[name])
     server.client.put_object(Bucket=address.bucket, Key=name, Body=written)
     told = f"^the manifest s3://{address.bucket}/{name} was written by a newer eval-pipeline"
@@ -199,10 +205,7 @@ def test_a_manifest_whose_bytes_differ_behind_its_etag_is_mended(
     hosts: Hosts, server: BucketServer, address: BucketAddress
 ) -> None:
     a, b = hosts
-    few(a.record)
-    a.publish()
-    expected = a.shown()
-    name = next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
+    expected, name = published(a, server, address)
     server.flip(address.bucket, name)
     copy = a.folder / "catalog" / "manifests" / Path(name).name
     found = a.record.bucket.look(name.removeprefix(f"{address.prefix}/"))
