@@ -193,7 +193,7 @@ STEPS = (
 """What a removal does one after the other."""
 
 
-@pytest.mark.parametrize("done", [False, pytest.param(True, marks=pytest.mark.soak)], ids=["before", "after"])
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_a_removal_that_is_killed_goes_on_where_it_was(home: Lab, tmp_path: Path, done: bool) -> None:
     """Killed before each of its steps, or after it, the same call brings it to the same end."""
     kept = shutil.copytree(home.home.root, tmp_path / "kept")
