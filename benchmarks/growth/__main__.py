@@ -2,7 +2,8 @@
 
 For each track and size: how long a night takes at a site with 16 workers, and what is then in use for the largest
 share of the time; and what the site needs so that the night ends in 8 hours. `--check` compares the simulation with
-real runs on this machine, of one process, one worker and two; nothing else should run meanwhile.
+real runs on this machine, of one process, one worker and two; `--shards 10` says in ten rounds what small shards cost
+and what a second worker gains. Nothing else should run meanwhile.
 """
 
 import argparse
@@ -34,6 +35,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=int, default=16)
     parser.add_argument("--catalog", action="store_true", help="publish in the catalog form")
     parser.add_argument("--check", action="store_true")
+    parser.add_argument("--shards", type=int, metavar="ROUNDS", help="at least 2")
     for field in fields(Site):
         if field.name in LIMITS:
             name = "--" + field.name.replace("_", "-")
@@ -47,6 +49,11 @@ def main() -> None:
         from benchmarks.growth.check import check
 
         check()
+        return
+    if arguments.shards:
+        from benchmarks.growth.shards import compare
+
+        compare(arguments.shards)
         return
     limits = {name: getattr(arguments, name) for name in LIMITS}
     site = Site(arguments.workers, catalog=arguments.catalog, **limits)

@@ -42,7 +42,7 @@ BEFORE = ("raw_dataset", "cases", "generations", "recovery_attempts")
 
 
 def staged(*names: str) -> dict[str, float]:
-    """Runs stages of the evaluation in this process; returns the seconds and the answers of the last."""
+    """Runs stages of the evaluation in this process; returns the answers, and what the last took."""
     from eval_pipeline.chain.evaluation import stage_of
     from eval_pipeline.chain.runner import run_stage
     from eval_pipeline.core.home import find_home
@@ -54,9 +54,10 @@ def staged(*names: str) -> dict[str, float]:
 
     inputs = Inputs.of(Workspace(find_home()), Partition("sql_sample", VERSION, DAY), run=RunContext("check"))
     for name in names:
-        began = time.perf_counter()
+        began, cpu = time.perf_counter(), time.process_time()
         run_stage(stage_of(inputs.track, name), inputs)
-    return {"seconds": time.perf_counter() - began, "answers": inputs.read(GENERATIONS, ["case_id"]).num_rows}
+    took = {"seconds": time.perf_counter() - began, "cpu_s": time.process_time() - cpu}
+    return took | {"answers": inputs.read(GENERATIONS, ["case_id"]).num_rows}
 
 
 def _child(place: Path, *names: str, **more: str) -> dict[str, float]:
@@ -124,8 +125,9 @@ def predicted(alone: dict[str, float], workers: int) -> float:
     return Simulation(Night(int(alone["answers"]), 1, costs), site).run().seconds
 
 
-def check() -> None:
-    """Prints both, with their ratio."""
+@contextmanager
+def answered() -> Iterator[Path]:
+    """Makes a place with the answers whose evidence is to be computed; it is gone after the block."""
     shipped = Path(__file__).parents[2] / "data"
     with tempfile.TemporaryDirectory(prefix="eval-growth-") as folder:
         asked = Path(folder, "asked")
@@ -134,18 +136,25 @@ def check() -> None:
         version = next(entry for entry in entries if entry["name"] == VERSION) | {"samples_per_turn": SAMPLES}
         (asked / "data" / "model_versions.yaml").write_text(yaml.safe_dump({"model_versions": [version]}))
         _child(asked, *BEFORE)
-        alone = _child(_copy(asked, "alone"), "evidence")
+        yield asked
+
+
+def evidence(asked: Path, **more: str) -> dict[str, float]:
+    """Computes the evidence of a copy of the answers in a process of its own; returns what `staged` does."""
+    with tempfile.TemporaryDirectory(dir=asked.parent) as folder:
+        return _child(Path(shutil.copytree(asked, Path(folder, "copy"))), "evidence", **more)
+
+
+def check() -> None:
+    """Prints both, with their ratio."""
+    with answered() as asked:
+        alone = evidence(asked)
         print(f"one process: {alone['answers']} answers in {alone['seconds']:.1f} s")
         for workers in (1, 2):
             with dask(workers) as cluster:
-                more = {"EVAL_CLUSTER": cluster.address, "EVAL_SHARD_TURNS": str(ANSWERS_A_SHARD)}
-                real = _child(_copy(asked, f"of-{workers}"), "evidence", **more)["seconds"]
+                real = evidence(asked, EVAL_CLUSTER=cluster.address, EVAL_SHARD_TURNS=str(ANSWERS_A_SHARD))["seconds"]
             said = predicted(alone, workers)
             print(f"{workers} worker(s): {real:.1f} s; simulated {said:.1f} s; ratio {said / real:.2f}", flush=True)
-
-
-def _copy(place: Path, name: str) -> Path:
-    return Path(shutil.copytree(place, place.parent / name))
 
 
 if __name__ == "__main__":

@@ -75,6 +75,7 @@ class DaskCluster:
     def __init__(self, client: Any, address: Address) -> None:
         self._client = client
         self._address = address
+        self._threads, self._counted = 0, -_LOOK_S
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         """See `Cluster.map`."""
@@ -84,14 +85,11 @@ class DaskCluster:
         try:
             while following < len(tasks):
                 self._start(work, tasks, ledger, running)
-                for future in self._ended(running):
-                    if (task := running.pop(future, None)) is None:
-                        continue  # its twin, which ended at the same time, was looked at first
-                    found = self._result(future)
-                    if ledger.ended(task, time.monotonic()):
-                        told[task] = found
-                        self._drop(running, task)
-                self._start(work, tasks, ledger, running)  # workers go on while the caller is busy with what is done
+                first = self._first(self._ended(running), ledger, running)
+                if all(future.status == "finished" for future in first.values()):
+                    # Workers go on before what is done is fetched, and while the caller is busy with it.
+                    self._start(work, tasks, ledger, running)
+                told |= {task: self._result(future) for task, future in first.items()}
                 while following in told:
                     yield told.pop(following)
                     following += 1
@@ -150,14 +148,30 @@ class DaskCluster:
         except (OSError, ClosedClientError) as error:  # the errors of Dask's connections are OSErrors
             raise self._gone() from error
 
+    def _first(self, ended: Sequence[Any], ledger: Ledger, running: dict[Any, int]) -> dict[int, Any]:
+        """Returns the copies that ended first, by task, and drops the others of those tasks."""
+        found = dict[int, Any]()
+        for future in ended:
+            task = running.pop(future, None)  # None of a copy that was dropped here
+            if task is not None and ledger.ended(task, time.monotonic()):
+                found[task] = future
+                self._drop(running, task)
+        return found
+
     def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
         with self._talking():
-            for _ in range(sum(self._client.nthreads().values()) - len(running)):
+            for _ in range(self._places() - len(running)):
                 task = ledger.next(time.monotonic())
                 if task is None:
                     return
                 # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
                 running[self._client.submit(work, dict(tasks[task]), pure=False)] = task
+
+    def _places(self) -> int:
+        """Returns how many tasks can run at once; asking for it takes as long as submitting a task."""
+        if time.monotonic() - self._counted > _LOOK_S:
+            self._threads, self._counted = sum(self._client.nthreads().values()), time.monotonic()
+        return self._threads
 
     def _ended(self, running: Mapping[Any, int]) -> list[Any]:
         import distributed

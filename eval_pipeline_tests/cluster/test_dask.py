@@ -74,7 +74,7 @@ def test_an_error_of_the_work_is_its_sentence(cluster: Cluster, tmp_path: Path) 
     given[1]["fails"] = True
     with pytest.raises(UsageError, match=r"^t1 fails$"):
         list(cluster.map(sleep, given))
-    assert not list(tmp_path.glob("t3.*"))  # nothing further was begun
+    assert not list(tmp_path.glob("t[23].*"))  # nothing further was begun
 
 
 def test_a_call_that_nobody_waits_for_any_more_is_dropped(
