@@ -28,7 +28,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.cluster.dask_services import Services, waited
-from eval_pipeline_tests.cluster.test_shards import compared
+from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.test_shipped_suites import SUITES, same
 from eval_pipeline_tests.cluster.work import sleep
 from eval_pipeline_tests.support import ROOT, Lab, Puppet
@@ -110,7 +110,7 @@ from pathlib import Path
 from eval_pipeline.cluster.address import Address
 from eval_pipeline.cluster.dask import dask_cluster
 from eval_pipeline_tests.cluster.test_dask import tasks
-from eval_pipeline_tests.cluster.test_shards import compared
+from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.work import sleep
 with dask_cluster(Address(sys.argv[1])) as cluster:
     list(cluster.map(sleep, tasks(Path(sys.argv[2]), 20, 0.4)))

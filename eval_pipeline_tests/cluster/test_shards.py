@@ -1,12 +1,9 @@
 """A stage in shards writes what it writes in one piece: same bytes, whichever order, interruptions and repeats."""
 
-import asyncio
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -15,91 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.chain import runner, shards
-from eval_pipeline.chain.evaluation import stage_of
-from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.chain.shards import TURNS_A_SHARD, cut, run_shard
-from eval_pipeline.cluster import port
-from eval_pipeline.cluster.port import Task, Work
-from eval_pipeline.core.errors import DamagedFileError, EvalError, StoreError, UsageError
-from eval_pipeline.core.home import Home
-from eval_pipeline.core.model import Attempt, Json, Partition
+from eval_pipeline.cluster.port import Task
+from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.core.model import Attempt, Json
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline.operations import doctor, pruning, removing
-from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages.attempts import rows
-from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace import parts, workers
-from eval_pipeline.workspace.part_files import PartFiles
-from eval_pipeline.workspace.parts import open_part, part_path, part_rows
-from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline_tests.chains import with_other_code
-from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number
-from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
-
-TABLES = ("evidence", "measured_evidence")
-
-
-class InThisProcess:
-    """A cluster without other processes: tasks as they come through the wire, in an order of its own."""
-
-    def __init__(self, order: Callable[[Sequence[Task]], Sequence[Task]] = lambda tasks: list(reversed(tasks))) -> None:
-        self.order, self.tasks, self.ran = order, list[Task](), list[str]()
-        self.calls = list[Task]()
-        self.dies_after: int | None = None
-
-    def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
-        return [work(), {"host": "far", "pid": 7, "sandbox": None, "keys": ["OPENAI_API_KEY"]}]
-
-    def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
-        self.tasks = list(tasks)
-        told = {}
-        for task in self.order(tasks):
-            if self.dies_after is not None and len(self.ran) >= self.dies_after:
-                raise KeyboardInterrupt
-            told[task["name"]] = work(task)
-            if not told[task["name"]]["reused"]:
-                self.ran.append(str(task["name"]))
-        return (told[task["name"]] for task in tasks)
-
-    async def call(self, work: Work, task: Task) -> Mapping[str, Json]:
-        self.calls.append(task)
-        return json.loads(json.dumps(await asyncio.to_thread(work, task)))
-
-
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> InThisProcess:
-    found = InThisProcess()
-    monkeypatch.setattr(runner, "open_cluster", lambda: nullcontext(found))
-    monkeypatch.setenv(TURNS_A_SHARD, "1")
-    for name in ("ANTHROPIC_API_KEY", "OPENAI_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    return found
-
-
-def compared(lab: Lab, suite: str = "small", **fields: Any) -> None:
-    """Runs the stages up to the one in shards."""
-    inputs = lab.inputs(suite, **fields)
-    names = ("raw_dataset", "cases", "generations", "recovery_attempts", "evidence")
-    run_chain([stage_of(inputs.track, name) for name in names], inputs)
-
-
-def files(lab: Lab) -> dict[str, bytes]:
-    return {name: lab.record_file(name).read_bytes() for name in TABLES}
-
-
-def without_evidence(lab: Lab) -> None:
-    for name in TABLES:
-        lab.record_file(name).unlink()
-
-
-def answered(lab: Lab, samples: int = 2) -> None:
-    """The shop's cases, answered wrongly, with a query that does not run, and well."""
-    shop_lab(lab)
-    told = {"oslo": "SELECT name FROM customers", "totals": "SELECT nothing FROM orders"}
-    Puppet.answer = staticmethod(lambda call: answer(told.get(call.turn_id.split("/")[1].split("#")[0])))
-    lab.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": samples, "max_recovery_attempts": 0})
+from eval_pipeline_tests.cluster.in_this_process import InThisProcess, answered, compared, files, without_evidence
+from eval_pipeline_tests.support import Lab, Puppet, case
 
 
 def test_shards_of_sql_write_the_same_bytes(
@@ -146,16 +68,6 @@ def test_an_interrupted_run_goes_on_where_it_was(
     assert not small.home.parts.exists()
 
 
-def test_what_an_interrupted_run_left_goes_with_the_model_version(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
-    assert part.parents[1] in set(removing._folders(small.workspace(), Removal("puppet")))
-    pruning._remove(small.workspace(), Partition("small", "puppet", DAY))
-    assert not part.exists()
-
-
 def test_a_run_that_lost_its_lease_leaves_record_and_parts_alone(
     small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:
@@ -187,47 +99,6 @@ def test_a_record_that_was_replaced_meanwhile_is_told_as_such(small: Lab, cluste
     assert not list((small.home.record / "evidence").rglob("*.parquet"))
 
 
-def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    cluster.dies_after, cluster.ran = None, []
-    Puppet.answer = staticmethod(lambda call: number(-1))
-    compared(small, run=RunContext(epoch="fresh"))
-    assert len(cluster.ran) == 2
-    assert small.sql("SELECT DISTINCT verdict FROM evidence") == [("different",)]
-    assert not small.home.parts.exists()
-
-
-def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
-    part.write_text("".join(part.read_text().splitlines(keepends=True)[:-1]))  # the end is missing
-    cluster.dies_after = None
-    with pytest.raises(DamagedFileError, match="is not what was written to it; it is removed, run again"):
-        compared(small)
-    assert not part.exists()
-    compared(small)
-    assert small.one("SELECT count(*) FROM evidence") == 3
-
-
-def test_a_part_in_which_a_value_has_changed_is_not_used(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
-    damaged = part.read_text().replace('"equal"', '"EQUAL"')
-    assert damaged != part.read_text()
-    part.write_text(damaged)
-    cluster.dies_after = None
-    with pytest.raises(DamagedFileError, match="is not what was written to it"):
-        compared(small)
-    compared(small)
-    assert small.sql("SELECT DISTINCT verdict FROM evidence") == [("equal",)]
-
-
 def test_two_runs_of_an_evaluation_take_turns(small: Lab, cluster: InThisProcess) -> None:
     """Otherwise the first to end removes the parts that the other is about to read."""
     others = list[Thread]()
@@ -244,53 +115,6 @@ def test_two_runs_of_an_evaluation_take_turns(small: Lab, cluster: InThisProcess
     others[0].join()
     assert len(cluster.ran) == len(cluster.tasks)
     assert small.one("SELECT count(*) FROM evidence") == 3
-
-
-def test_a_folder_that_another_run_removes_is_made_again(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
-    made = list[Path]()
-    real = parts.make_folders
-
-    def removed_once(folder: Path) -> None:
-        real(folder)
-        made.append(folder)
-        if len(made) == 1:
-            folder.rmdir()
-
-    monkeypatch.setattr(parts, "make_folders", removed_once)
-    compared(small)
-    assert small.one("SELECT count(*) FROM evidence") == 3
-
-
-def test_a_worker_knows_suites_that_came_after_it_was_started(small: Lab, cluster: InThisProcess) -> None:
-    compared(small)
-    small.suite("later", TWO_CASES)
-    compared(small, "later")
-    assert len(list((small.home.record / "evidence").rglob("*.parquet"))) == 2
-
-
-def test_the_first_part_wins(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
-    state = part.stat()
-    (task,) = [task for task in cluster.tasks if task["name"] == part.stem]
-    assert run_shard(task)["reused"] is True
-    assert (part.stat().st_ino, part.stat().st_mtime_ns) == (state.st_ino, state.st_mtime_ns)
-    assert not [path for path in part.parent.iterdir() if path != part]
-
-
-def test_a_part_that_came_meanwhile_stays(small: Lab, cluster: InThisProcess) -> None:
-    compared(small)
-    inputs = small.inputs()
-    path = part_path(inputs, "evidence", "twin")
-    with open_part(inputs, (EVIDENCE,), path) as outputs:
-        outputs.line("evidence", {"kind": ["mine"]})
-        path.write_text("the other's")
-    assert path.read_text() == "the other's"
-    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_shard_reads_the_answers_of_its_cases(
@@ -329,66 +153,6 @@ def test_dagsters_events_do_not_depend_on_the_number_of_shards(
     assert len(events) == 2 and events[0] == events[1]
 
 
-def test_a_worker_with_keys_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-1")
-    with pytest.raises(UsageError, match="has OPENAI_API_KEY: workers run what models wrote and ask nobody") as caught:
-        compared(small)
-    assert "sk-1" not in str(caught.value)
-
-
-def test_a_key_under_a_name_of_the_projects_own_is_a_key(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
-    own = {"name": "ours", "provider": "openai", "model": "m", "options": {"api_key_env": "OUR_KEY"}}
-    small.versions({"name": "puppet", "provider": "puppet"}, own)
-    monkeypatch.setenv("OUR_KEY", "sk-1")
-    with pytest.raises(UsageError, match="has OUR_KEY: workers run what models wrote"):
-        compared(small)
-
-
-def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
-    monkeypatch.setattr(port, "open_cluster", lambda: nullcontext(cluster))
-    found = {one.topic: one for one in doctor._cluster(small.workspace())}
-    assert not found["worker far"].fine
-    assert found["worker far"].text == "process 7, no sandbox; has OPENAI_API_KEY"
-
-
-def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:
-    compared(small)
-    named = {"name", "stage", "made_from", "first", "end", "home", "data", "suite", "model_version", "eval_date"}
-    assert {frozenset(task) for task in cluster.tasks} == {frozenset(named)}
-
-
-def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess) -> None:
-    def other_code(tasks: Sequence[Task]) -> Sequence[Task]:
-        with_other_code(monkeypatch, "evidence_code")
-        return tasks
-
-    cluster.order = other_code
-    with pytest.raises(UsageError, match="sees other code, libraries or files than the run that asks it"):
-        compared(small)
-
-
-def test_a_worker_older_than_its_code_refuses(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
-    monkeypatch.setattr(workers, "_LOOK_S", 0.0)
-    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source())
-    compared(small)
-    monkeypatch.setattr(workers, "_newest_when_loaded", workers.newest_source() - 1)
-    without_evidence(small)
-    with pytest.raises(UsageError, match=r"has changed since its worker was started; start it again"):
-        compared(small)
-
-
-def test_workers_with_another_home_are_told(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
-    monkeypatch.setattr(shards, "run_shard", lambda task: {"host": "far", "reused": False})
-    with pytest.raises(StoreError, match=r"but it is not there; give workers the same home at the same path"):
-        compared(small)
-
-
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])
 def test_a_wrong_size_is_a_sentence(
     small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess, text: str
@@ -414,12 +178,3 @@ def test_cases_that_were_not_asked_make_no_shards(small: Lab, cluster: InThisPro
     compared(small, scope=Scope(cases=("beta",)))
     assert [(task["first"], task["end"]) for task in cluster.tasks] == [(0, 2)]
     assert small.one("SELECT count(*) FROM evidence") == 1
-
-
-@pytest.mark.parametrize("text", ["", "{", '{"rows": 3}\n', '{"table": "evidence"}\n{"rows": 0}\n', "[]\n"])
-def test_what_is_no_part_is_removed(tmp_path: Path, text: str) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text(text)
-    with pytest.raises(DamagedFileError):
-        list(part_rows(PartFiles(Home(tmp_path, tmp_path)), path))
-    assert not path.exists()

@@ -12,7 +12,7 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_tests.cluster.dask_services import Services
-from eval_pipeline_tests.cluster.test_shards import answered, compared
+from eval_pipeline_tests.cluster.in_this_process import answered, compared
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
 from eval_pipeline_tests.remote import holding
