@@ -38,6 +38,7 @@ QUIET = {
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
 }
 """Settings of Dask with which idle schedulers and workers take little of a processor, as docs/scale.md advises."""
+UNSEEN = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 BEFORE = ("raw_dataset", "cases", "generations", "recovery_attempts")
 
 
@@ -94,9 +95,9 @@ def dask(workers: int) -> Iterator[Dask]:
     quiet: dict[str, Any] = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     keyless = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")} | QUIET
     quiet["env"] = keyless
-    processes = [subprocess.Popen([*run, "--host", "127.0.0.1", "--port", str(PORT), "--no-dashboard"], **quiet)]
+    processes = [subprocess.Popen([*run, "--host", "127.0.0.1", "--port", str(PORT), *UNSEEN], **quiet)]
     run = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--host", "127.0.0.1", "--nworkers", "1"]
-    processes += [subprocess.Popen([*run, "--nthreads", "1", "--no-dashboard"], **quiet) for _ in range(workers)]
+    processes += [subprocess.Popen([*run, "--nthreads", "1", *UNSEEN], **quiet) for _ in range(workers)]
     try:
         _wait_for(address, workers)
         yield Dask(address, processes)

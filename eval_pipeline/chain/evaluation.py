@@ -169,6 +169,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
             facts=judging.judging_facts,
             unfinished=judging.not_all_judged,
             after=("raw_dataset",),
+            pays=True,
             asks_again=frozenset({judging.JUDGE_PROMPT}),
             checks=(
                 Check(

@@ -118,13 +118,14 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
     """Makes sure that only one run at a time asks for an evaluation, and only one compares a suite's evaluations.
 
     Otherwise a run that looked at an older state of the record could write last. Of a stage in shards, one run would
-    remove the parts that the other is about to read. In a bucket, two hosts that make the same files would be in each
-    other's way, so that they take turns at every stage; and who has lost its lease writes nothing.
+    remove the parts that the other is about to read; of one that asks a judge, both would pay it. In a bucket, two
+    hosts that make the same files would be in each other's way, so that they take turns at every stage; and who has
+    lost its lease writes nothing.
     """
     if stage.asks:
         with partition_lock(inputs.workspace, inputs.place, inputs.progress) as lease:
             yield lease
-    elif stage.whole_suite or stage.shards or inputs.workspace.home.bucket is not None:
+    elif stage.whole_suite or stage.shards or stage.pays or inputs.workspace.home.bucket is not None:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
         home = inputs.workspace.home
         with held(home.root, (*folders, of_home(stage.name, home)), inf) as lease:

@@ -124,6 +124,7 @@ def run_shard(task: Task) -> dict[str, Json]:
         assert stage.run is not None
         with open_part(shard, stage.writes, path) as outputs:
             stage.run(shard, outputs)
+            _check_same(stage, inputs, task)  # another run may have replaced what it read, or removed it
         told["reused"] = False
     return told | {"seconds": time.monotonic() - started}
 

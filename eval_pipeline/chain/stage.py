@@ -97,6 +97,7 @@ class Stage:
         whole_suite: whether it processes a suite, not a single evaluation.
         shards: whether it may run on one range of cases at a time, each answer by itself, so that a cluster can share
             the work.
+        pays: whether it asks a judge, so that a second run that makes it at the same time would pay again.
         asks_again: settings whose change would require asking a model again, which is done only on request.
     """
 
@@ -116,6 +117,7 @@ class Stage:
     after: tuple[str, ...] = ()
     whole_suite: bool = False
     shards: bool = False
+    pays: bool = False
     asks_again: frozenset[str] = frozenset()
     kinds: frozenset[str] = frozenset({"python", "parquet"})
 

@@ -5,6 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from math import inf
 from typing import Any
 
 from eval_pipeline.cluster.address import ADDRESS, Address
@@ -15,8 +16,11 @@ from eval_pipeline.core.model import Json
 
 _CONNECT_S, _WORKERS_S = 30.0, 30.0
 _ALIVE_S = 2.0
+_FETCH_S = 30.0
 _LOOK_S = 0.5
 """How often stragglers and new workers are looked for."""
+_DESERTED_S = 300.0
+"""After so long without any worker a run ends, instead of holding its leases for nothing."""
 
 
 @contextmanager
@@ -70,12 +74,13 @@ async def _in_a_thread(work: Callable[[], Mapping[str, Json]]) -> Mapping[str, J
 
 
 class DaskCluster:
-    """Keeps exactly as many tasks submitted as there are places, so that none starts after this process has died."""
+    """Keeps as many tasks submitted as there are places, so that none starts after this process has died."""
 
     def __init__(self, client: Any, address: Address) -> None:
         self._client = client
         self._address = address
-        self._threads, self._counted = 0, -_LOOK_S
+        self._threads, self._counted = 0, -inf
+        self._deserted: float | None = None
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         """See `Cluster.map`."""
@@ -113,6 +118,8 @@ class DaskCluster:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(ended.wait(), _ALIVE_S)
                 self._check_alive()
+                if not ended.is_set():
+                    await asyncio.to_thread(self._places)
             return await asyncio.to_thread(self._result, future)
         finally:
             future.release()  # the scheduler forgets the task, if the caller no longer waits for it
@@ -149,28 +156,47 @@ class DaskCluster:
             raise self._gone() from error
 
     def _first(self, ended: Sequence[Any], ledger: Ledger, running: dict[Any, int]) -> dict[int, Any]:
-        """Returns the copies that ended first, by task, and drops the others of those tasks."""
+        """Returns the copies that ended first, by task, and drops the others of those tasks.
+
+        A copy that failed does not count as long as another one runs: it may have been on a worker that is not fit.
+        """
         found = dict[int, Any]()
-        for future in ended:
+        for future in sorted(ended, key=lambda one: bool(one.status != "finished")):
             task = running.pop(future, None)  # None of a copy that was dropped here
-            if task is not None and ledger.ended(task, time.monotonic()):
+            if task is None or (future.status != "finished" and task in running.values()):
+                continue
+            if ledger.ended(task, time.monotonic()):
                 found[task] = future
                 self._drop(running, task)
         return found
 
     def _start(self, work: Work, tasks: Sequence[Task], ledger: Ledger, running: dict[Any, int]) -> None:
-        with self._talking():
-            for _ in range(self._places() - len(running)):
-                task = ledger.next(time.monotonic())
-                if task is None:
-                    return
-                # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
+        for _ in range(self._places() - len(running)):
+            task = ledger.next(time.monotonic())
+            if task is None:
+                return
+            # `pure=False`: each copy has its own key, and a key that the scheduler still knows is not used again.
+            with self._talking():
                 running[self._client.submit(work, dict(tasks[task]), pure=False)] = task
 
     def _places(self) -> int:
-        """Returns how many tasks can run at once; asking for it takes as long as submitting a task."""
-        if time.monotonic() - self._counted > _LOOK_S:
-            self._threads, self._counted = sum(self._client.nthreads().values()), time.monotonic()
+        """Returns how many tasks can run at once, counted twice a second: it takes as long as submitting one.
+
+        Raises:
+            EvalError: there has been no worker for a long time.
+        """
+        now = time.monotonic()
+        if now - self._counted <= _LOOK_S:
+            return self._threads
+        with self._talking():
+            self._threads, self._counted = sum(self._client.nthreads().values()), now
+        if self._threads:
+            self._deserted = None
+        elif self._deserted is None:
+            self._deserted = now
+        elif now - self._deserted > _DESERTED_S:
+            text = f"the scheduler at {self._address.url} has had no worker for {_DESERTED_S:.0f} s"
+            raise EvalError(f"{text}; what is computed is kept, start workers and run again")
         return self._threads
 
     def _ended(self, running: Mapping[Any, int]) -> list[Any]:
@@ -191,11 +217,12 @@ class DaskCluster:
         from distributed.client import ClosedClientError
 
         try:
-            found: Mapping[str, Json] = future.result()
+            found = self._fetched(future)
         except KilledWorker as error:
             text = "workers die at a shard again and again, mostly for want of memory; the workers' logs say why"
             raise EvalError(text) from error
         except CancelledError as error:
+            self._check_alive()
             text = f"the scheduler at {self._address.url} has dropped a shard; what is computed is kept, run again"
             raise EvalError(text) from error
         except (OSError, ClosedClientError) as error:
@@ -205,6 +232,18 @@ class DaskCluster:
             raise (self._late("a worker", error) if isinstance(error, TimeoutError) else self._gone()) from error
         future.release()  # a result that the scheduler still holds would be computed again if its worker died
         return found
+
+    def _fetched(self, future: Any) -> Mapping[str, Json]:
+        """Returns what a task told; if its worker has died since, another one computes it again, or finds its part."""
+        while True:
+            try:
+                found: Mapping[str, Json] = future.result(timeout=_FETCH_S)
+                return found
+            except TimeoutError:
+                if future.status != "pending":
+                    raise
+                self._check_alive()
+                self._places()
 
     def _drop(self, running: dict[Any, int], task: int | None = None) -> None:
         """Cancels the other copies of a task, or all that still runs."""

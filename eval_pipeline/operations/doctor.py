@@ -58,6 +58,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _servers,
         _cluster,
         _keys,
+        _bucket,
         _database,
         _journal,
         _record,
@@ -176,6 +177,17 @@ def _keys(_: Workspace) -> Iterator[Finding]:
 
     for name in dict.fromkeys(traits.key_variable for traits in all_traits().values() if traits.key_variable):
         yield Finding(f"key {name}", True, "set" if os.environ.get(name) else "not set")
+
+
+def _bucket(workspace: Workspace) -> Iterator[Finding]:
+    if workspace.home.bucket is None:
+        return
+    from eval_pipeline.objects.bucket import Bucket
+    from eval_pipeline.objects.conditions import broken_condition
+
+    broken = broken_condition(Bucket(workspace.home.bucket))
+    text = f"{workspace.home.bucket}: {broken or 'of several writers at once, one wins'}"
+    yield Finding("bucket", broken is None, text, "use a store whose conditional writes are atomic (docs/scale.md)")
 
 
 def _database(workspace: Workspace) -> Iterator[Finding]:

@@ -40,7 +40,7 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
         raise UsageError(f"suite '{suite}', options.{option}: {error}") from error
 
 
-def judge_budget(inputs: Inputs, judge: ModelVersion, permits: Permits | None = None) -> Budget:
+def judge_budget(inputs: Inputs, judge: ModelVersion) -> Budget:
     """Returns the judge's budget in a run, reduced by what the run has spent on this judge in all suites.
 
     As for models, a run is that of one model version, and earlier runs of the same command count.
@@ -57,6 +57,7 @@ def judge_budget(inputs: Inputs, judge: ModelVersion, permits: Permits | None = 
                 known = [row["judge_usd_spent"] for row in rows if row["judge_usd_spent"] is not None]
                 usd = sum(known, usd or 0.0) if known else usd
                 refused += sum(row["judge_calls_refused"] or 0 for row in rows)
+    permits = None if inputs.lease is None else Permits(inputs.lease)
     return Budget(judge, Amount(tokens, usd), reached=refused > 0, permits=permits, today=utc_today)
 
 

@@ -32,7 +32,6 @@ from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import process_permits
 from eval_pipeline.workspace.outputs import Outputs
 
 KIND = "judgement"
@@ -58,7 +57,7 @@ def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
     pairs = list(_pairs(inputs))
     version, today = judge_version(inputs.workspace, inputs.suite), datetime.now(UTC).date().isoformat()
     known = _known(inputs)
-    budget = judge_budget(inputs, version, process_permits())
+    budget = judge_budget(inputs, version)
     said: list[Judgement] = []
     try:
         said = [_as_refused(one) for one in run_interruptibly(_judge_all(inputs, version, pairs, known, budget))]

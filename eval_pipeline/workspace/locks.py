@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.errors import LockedError
 from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import database_address
@@ -72,12 +71,6 @@ def of_home(name: str, home: Home) -> str:
         return name
     # Without the endpoint, which hosts may reach under several names.
     return f"{name}-{hashlib.sha256(str(home.bucket).encode()).hexdigest()[:16]}"
-
-
-def process_permits() -> Permits | None:
-    """Returns what asks, before each call, whether others have taken this process for dead; None without a database."""
-    leases = database_leases()
-    return None if leases is None else Permits(leases.process())
 
 
 def _taken(leases: "Leases", name: str, give_up: float) -> "Lease":

@@ -65,7 +65,7 @@ def admit(workspace: Workspace, track: Track) -> str | None:
     """Returns the sandbox in which this worker confines what models of the track wrote; None if they need none.
 
     Raises:
-        UsageError: it holds keys of providers, or its code has changed since it was started.
+        UsageError: it holds keys of providers, has several threads, or its code has changed since it was started.
         NoSandboxError: it has no sandbox.
     """
     if held := _keys(workspace):
@@ -73,8 +73,22 @@ def admit(workspace: Workspace, track: Track) -> str | None:
             f"a worker on {socket.gethostname()} has {', '.join(held)}: workers run what models wrote and ask nobody; "
             "start it without"
         )
+    if (count := threads()) > 1:  # two runs with different homes would read each other's databases
+        raise UsageError(f"a worker on {socket.gethostname()} has {count} threads; start it with --nthreads 1")
     _check_loaded()
     return worker_tier_of(track)
+
+
+def threads() -> int:
+    """Returns how many tasks this worker may compute at once; 1 outside of a worker."""
+    if "distributed.worker" not in sys.modules:
+        return 1
+    from distributed.worker import get_worker
+
+    try:
+        return int(get_worker().state.nthreads)
+    except ValueError:  # a process that talks to a cluster, and is no worker
+        return 1
 
 
 def _keys(workspace: Workspace) -> list[str]:

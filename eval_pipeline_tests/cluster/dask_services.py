@@ -14,6 +14,8 @@ import psutil
 from eval_pipeline_tests.support import ROOT
 
 _START_S = 300.0
+QUIET = ("--no-dashboard", "--dashboard-address", "127.0.0.1:0")
+"""Without the second, what a service tells by HTTP is there for everybody, whatever its `--host`."""
 
 
 def waited(found: Callable[[], Any], seconds: float = _START_S) -> Any:
@@ -44,17 +46,27 @@ class Services:
     def _start(self, *arguments: str) -> subprocess.Popen[bytes]:
         log = (self.folder / f"{arguments[0]}.log").open("ab")
         kept = {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}
-        command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], "--no-dashboard"]
+        command = [sys.executable, "-m", "distributed.cli.dask_" + arguments[0], *arguments[1:], *QUIET]
         environment = kept | {"PYTHONPATH": str(ROOT)}
         child = subprocess.Popen(command, cwd=self.folder, env=environment, stdout=log, stderr=log)
         self.children.append(child)
         return child
 
+    def listening(self) -> list[str]:
+        """The addresses on which these processes accept connections."""
+        every = [one for child in self.children for one in (psutil.Process(child.pid), *_family(child))]
+        found = [place for one in every for place in one.net_connections("inet") if place.status == psutil.CONN_LISTEN]
+        return [place.laddr.ip for place in found]
+
     def end(self) -> None:
         for child in reversed(self.children):
-            family = [*psutil.Process(child.pid).children(recursive=True)] if child.poll() is None else []
+            family = _family(child)
             child.kill()
             child.wait()
             for one in family:
                 if one.is_running():
                     one.kill()
+
+
+def _family(child: "subprocess.Popen[bytes]") -> list[psutil.Process]:
+    return psutil.Process(child.pid).children(recursive=True) if child.poll() is None else []

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +28,11 @@ from eval_pipeline.operations import doctor
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.workers import threads
 from eval_pipeline_tests.cluster.dask_services import Services, waited
 from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.test_shipped_suites import SUITES, same
-from eval_pipeline_tests.cluster.work import sleep
+from eval_pipeline_tests.cluster.work import sleep, with_threads
 from eval_pipeline_tests.support import ROOT, Lab, Puppet
 from eval_pipeline_tests.tracks.sql.helpers import answer, shop_lab
 
@@ -67,6 +69,17 @@ def test_results_come_in_order(cluster: Cluster, tmp_path: Path) -> None:
     assert [told["name"] for told in found] == ["t0", "t1", "t2", "t3", "t4"]
     assert {told["pid"] for told in found}.isdisjoint({os.getpid()})
     assert began(tmp_path) == 5
+
+
+def test_a_worker_knows_how_many_threads_it_has(cluster: Cluster) -> None:
+    assert list(cluster.map(with_threads, [{"threads": 1}, {"threads": 3}])) == [{"threads": 1}, {"threads": 3}]
+    assert threads() == 1  # this process talks to a cluster, and is no worker
+
+
+def test_nothing_listens_beyond_this_machine(services: Services, cluster: Cluster) -> None:
+    """Nor does the server that tells about a worker by HTTP, which `--no-dashboard` does not switch off."""
+    assert [place for place in services.listening() if not ip_address(place).is_loopback] == []
+    assert len(services.listening()) >= 4
 
 
 def test_an_error_of_the_work_is_its_sentence(cluster: Cluster, tmp_path: Path) -> None:
@@ -190,7 +203,7 @@ class Severed:
     def submit(self, *_: Any, **__: Any) -> Any:
         raise self._raised
 
-    def result(self) -> Any:
+    def result(self, **_: Any) -> Any:
         raise self._raised
 
     nthreads = result

@@ -63,6 +63,14 @@ def test_a_worker_with_other_code_refuses(small: Lab, monkeypatch: pytest.Monkey
         compared(small)
 
 
+def test_a_worker_with_several_threads_refuses(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
+) -> None:
+    monkeypatch.setattr(workers, "threads", lambda: 4)
+    with pytest.raises(UsageError, match=r"^a worker on \S+ has 4 threads; start it with --nthreads 1$"):
+        compared(small)
+
+
 def test_a_worker_older_than_its_code_refuses(
     small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:

@@ -1,22 +1,24 @@
 """Parts of shards: whole or not used, never replaced, and gone when they are not needed."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from eval_pipeline.chain.shards import run_shard
-from eval_pipeline.core.errors import DamagedFileError
+from eval_pipeline.core.errors import DamagedFileError, EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations import pruning, removing
 from eval_pipeline.operations.purging import Removal
+from eval_pipeline.stages import evidence
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.workspace import parts
 from eval_pipeline.workspace.part_files import PartFiles
 from eval_pipeline.workspace.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline_tests.cluster.in_this_process import InThisProcess, compared
-from eval_pipeline_tests.support import DAY, Lab, Puppet, number
+from eval_pipeline_tests.cluster.in_this_process import InThisProcess, compared, without_evidence
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
 
 def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess) -> None:
@@ -29,6 +31,32 @@ def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess)
     assert len(cluster.ran) == 2
     assert small.sql("SELECT DISTINCT verdict FROM evidence") == [("different",)]
     assert not small.home.parts.exists()
+
+
+@pytest.mark.parametrize("how", ["removed", "replaced"])
+def test_a_part_whose_inputs_change_while_it_is_computed_is_not_kept(
+    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess, how: str
+) -> None:
+    """Its name would say that it was made from those before; and what models wrote would outlive its removal."""
+    compared(small)
+    without_evidence(small)
+    gather, changed = evidence.gather_all, list[str]()
+
+    def changing(*given: Any) -> Any:
+        if not changed:
+            changed.append(how)
+            if how == "removed":
+                small.record_file("generations").unlink()
+            else:
+                small.suite(cases=[case("gamma", ("50", 50.0))])
+                small.stage("raw_dataset", small.inputs("small"))
+                small.stage("cases", small.inputs("small"))
+        return gather(*given)
+
+    monkeypatch.setattr(evidence, "gather_all", changing)
+    with pytest.raises(EvalError):
+        small.stage("evidence", small.inputs("small"))
+    assert changed and not list(small.home.parts.rglob("*.jsonl"))
 
 
 def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) -> None:

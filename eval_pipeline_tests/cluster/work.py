@@ -7,6 +7,7 @@ from pathlib import Path
 from eval_pipeline.cluster.port import Task
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
+from eval_pipeline.workspace.workers import threads
 
 
 def sleep(task: Task) -> dict[str, Json]:
@@ -19,3 +20,15 @@ def sleep(task: Task) -> dict[str, Json]:
     time.sleep(float(task["slow_once"] if first and "slow_once" in task else task["seconds"]))
     (notes / f"{name}.ended").touch()
     return {"host": "here", "name": name, "pid": os.getpid()}
+
+
+def with_threads(task: Task) -> dict[str, Json]:
+    """What a worker says of itself while it has that many threads."""
+    from distributed.worker import get_worker
+
+    state = get_worker().state
+    before, state.nthreads = state.nthreads, int(task["threads"])
+    try:
+        return {"threads": threads()}
+    finally:
+        state.nthreads = before

@@ -1,6 +1,7 @@
 """An object store on loopback: moto's S3, which honours `If-Match` and `If-None-Match`, and faults on demand."""
 
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 KEY, SECRET = "AKIAEXAMPLE", "s3cr3t/of+the/bucket"
 Request = tuple[str, str]
+_CONDITIONS = ("HTTP_IF_NONE_MATCH", "HTTP_IF_MATCH")
 
 
 class _Quiet(WSGIRequestHandler):
@@ -28,12 +30,15 @@ class BucketServer:
         before: called with each request before it is answered; it may wait. If it returns true, the request has been
             cut off and nothing happens.
         failing: the status with which every request is answered, if any.
+        careless: how it treats the conditions of a write: it ignores them ("always"), or looks at them when the request
+            comes, and writes a moment later ("early").
     """
 
     def __init__(self) -> None:
         self.log: list[Request] = []
         self.before: Callable[[Request], object] = lambda request: None
-        self.failing = ""
+        self.failing = self.careless = ""
+        self._writing = threading.Lock()
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -52,8 +57,28 @@ class BucketServer:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             start_response(failing, [("Content-Length", "0")])
             return [b""]
+        if request[0] != "PUT":
+            return self._said(environ, start_response)
+        if self.careless == "always" or (self.careless == "early" and self._may_write(environ)):
+            time.sleep(0.2 if self.careless == "early" else 0.0)
+            for condition in _CONDITIONS:
+                environ.pop(condition, None)
+        with self._writing:  # moto does not look and write in one
+            return self._said(environ, start_response)
+
+    def _said(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         found: Iterable[bytes] = self._app(environ, start_response)
         return found
+
+    def _may_write(self, environ: dict[str, Any]) -> bool:
+        """Whether the object is now as the request says."""
+        _, bucket, name = environ["PATH_INFO"].split("/", 2)
+        etags = {
+            f"{one['Key']} {one['ETag']}" for one in self.client.list_objects_v2(Bucket=bucket).get("Contents", ())
+        }
+        if "HTTP_IF_NONE_MATCH" in environ:
+            return not any(one.startswith(f"{name} ") for one in etags)
+        return f"{name} {environ.get('HTTP_IF_MATCH')}" in etags
 
     def objects(self, bucket: str) -> dict[str, bytes]:
         """The contents of a bucket by name."""

@@ -35,7 +35,7 @@ def address(server: BucketServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[B
     server.client.create_bucket(Bucket=found.bucket)
     server.log.clear()
     yield found
-    server.failing, server.before = "", lambda request: None
+    server.failing, server.careless, server.before = "", "", lambda request: None
 
 
 @pytest.fixture

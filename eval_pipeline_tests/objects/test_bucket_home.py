@@ -113,6 +113,7 @@ def test_commands_work_on_it(hosts: Hosts, server: BucketServer, tmp_path: Path)
         for host in ("a", "b"):
             said = hosts.run(host, "doctor")
             assert said.code == 1
+            assert "of several writers at once, one wins" in said.out.replace("\n", " ")
             assert all(f"s3://{hosts.address.bucket}/{name}" in said.out.replace("\n", "") for name in wrong), said.text
         assert hosts.run("b", "doctor", "--repair").code == 0, hosts.run("b", "doctor").text
         assert hosts.run("a", "doctor").code == 0

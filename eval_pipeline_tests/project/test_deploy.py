@@ -28,10 +28,13 @@ ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
 COMPOSE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.yaml").read_text())
 OBJECTS: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.objects.yaml").read_text())
+STORE: dict[str, Any] = yaml.safe_load((DEPLOY / "compose.store.yaml").read_text())
 KUBERNETES = {path.stem: path for path in sorted((DEPLOY / "kubernetes").glob("*.yaml"))}
 OF_FILE: dict[str, list[dict[str, Any]]] = {n: list(yaml.safe_load_all(p.read_text())) for n, p in KUBERNETES.items()}
 MANIFESTS = OF_FILE["eval-pipeline"]
 MADE = ("postgres", "scheduler", "worker", "run")
+OF_OTHERS = ("minio/minio", "minio/mc")
+"""Images whose commands cannot be looked up here."""
 
 needs_openssl = pytest.mark.skipif(not os.environ.get("CI") and shutil.which("openssl") is None, reason="no openssl")
 
@@ -60,8 +63,10 @@ def pods(manifests: list[dict[str, Any]] = MANIFESTS) -> Iterator[tuple[str, dic
 
 def commands() -> dict[str, Sequence[str]]:
     """What the services run, in all files."""
-    services = COMPOSE["services"] | {f"{n} with objects": s for n, s in OBJECTS["services"].items()}
-    found = {f"compose {n}": shlex.split(s["command"]) for n, s in services.items() if "command" in s}
+    files = {"compose": COMPOSE, "compose.objects": OBJECTS, "compose.store": STORE}
+    services = {f"{file} {name}": one for file, found in files.items() for name, one in found["services"].items()}
+    ours = {name: one for name, one in services.items() if one["image"].partition(":")[0] not in OF_OTHERS}
+    found = {name: shlex.split(one["command"]) for name, one in ours.items() if "command" in one}
     all_pods = ((f"{file} {name}", pod) for file, manifests in OF_FILE.items() for name, pod in pods(manifests))
     return found | {name: pod["containers"][0]["args"] for name, pod in all_pods}
 
@@ -136,25 +141,40 @@ def test_postgres_is_reached_by_its_name_and_authority_only(certificates: Path, 
 
 
 def test_compose_fits_its_schema_and_itself() -> None:
-    files = [DEPLOY / "compose.yaml", DEPLOY / "compose.objects.yaml"]
+    files = [DEPLOY / name for name in ("compose.yaml", "compose.objects.yaml", "compose.store.yaml")]
     check = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec"]
     found = subprocess.run([*check, *files], capture_output=True, text=True, check=False)
     assert found.returncode == 0, found.stdout
     made = {f"{name}.{kind}" for name in MADE for kind in ("crt", "key")} | {"ca.crt", "postgres.password"}
     assert {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()} == made
-    for compose in (COMPOSE, OBJECTS):
-        used = {name for service in compose["services"].values() for name in service.get("secrets", ())}
-        assert used == compose["secrets"].keys()
+    made |= {"objects.crt", "objects.key"}  # asked for in the commands at the top of `compose.store.yaml`
+    for compose in (COMPOSE, OBJECTS, STORE):
+        every = [one for service in compose["services"].values() for one in service["secrets"]]
+        assert {one if isinstance(one, str) else one["source"] for one in every} == compose["secrets"].keys()
         assert {Path(secret["file"]).name for secret in compose["secrets"].values()} <= made
         for service in compose["services"].values():
             mounted = set(re.findall(r"/run/secrets/(\w+)", yaml.safe_dump(service)))
-            assert mounted == set(service["secrets"])
+            assert mounted == {one for one in service["secrets"] if isinstance(one, str)}
             assert set(service["networks"]) <= compose["networks"].keys()
 
 
-def test_postgres_is_the_same_with_and_without_a_bucket() -> None:
-    assert OBJECTS["services"]["postgres"] == COMPOSE["services"]["postgres"]
+def test_services_are_the_same_with_and_without_a_bucket() -> None:
+    assert OBJECTS["services"]["postgres"] == STORE["services"]["postgres"] == COMPOSE["services"]["postgres"]
     assert OBJECTS["services"]["ui"]["entrypoint"] == COMPOSE["services"]["ui"]["entrypoint"]
+    assert STORE["services"]["scheduler"] == COMPOSE["services"]["scheduler"]
+    words = [sorted(shlex.split(found["services"]["worker"]["command"])) for found in (STORE, COMPOSE)]
+    assert words[0] == words[1]
+    ours = STORE["services"]["ui"]["environment"]
+    assert COMPOSE["services"]["ui"]["environment"].items() <= ours.items()
+    assert STORE["services"]["worker"]["environment"].items() - {("SSL_CERT_FILE", "/run/secrets/ca")} <= ours.items()
+
+
+def test_what_services_of_dask_tell_by_http_stays_in_their_container() -> None:
+    """`--no-dashboard` leaves the server on, which listens for everybody and knows no certificates."""
+    of_dask = {place: command for place, command in commands().items() if command[0] == "dask"}
+    assert len(of_dask) == 6
+    for place, command in of_dask.items():
+        assert command[command.index("--dashboard-address") + 1] == "127.0.0.1:0", place
 
 
 @pytest.mark.soak
@@ -194,10 +214,15 @@ def test_manifests_name_what_there_is(manifests: list[dict[str, Any]]) -> None:
 
 
 def test_workers_have_neither_keys_nor_database_nor_a_way_out() -> None:
-    worker = COMPOSE["services"]["worker"]
-    assert "env_file" not in worker
-    assert "environment" not in worker
-    assert all(COMPOSE["networks"][name]["internal"] for name in worker["networks"])
+    for compose in (COMPOSE, STORE):
+        worker = compose["services"]["worker"]
+        assert "env_file" not in worker
+        assert not any(
+            name.startswith("EVAL_DATABASE") or "KEY" in name
+            for name in worker.get("environment", ())
+            if not name.startswith("AWS_")
+        )
+        assert all(compose["networks"][name]["internal"] for name in worker["networks"])
     pod = dict(pods())["worker"]["containers"][0]
     assert {entry["name"] for entry in pod["env"]} == {"EVAL_HOME", "EVAL_DATA"}
     assert "envFrom" not in pod

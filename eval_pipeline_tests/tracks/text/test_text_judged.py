@@ -1,7 +1,9 @@
 """The metric `judge`: a rubric in `suite.yaml`, asked of a fake judge; what it is shown, what its grades become."""
 
 import re
+import time
 from collections.abc import Callable, Iterator
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -9,13 +11,15 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.chain.evaluation import chain_of, stage_of
+from eval_pipeline.chain.runner import run_chain
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.judge import OVER_BUDGET, SQL_MEANING, Judgement, rubric_prompt
 from eval_pipeline.judge.prompt import mark_of
 from eval_pipeline.operations.planning import plan
 from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.store.tables import JUDGEMENTS
 from eval_pipeline.tracks.text.examples import checked_options
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
@@ -101,6 +105,26 @@ def test_grades_become_the_metric_that_decides(lab: Lab, graded: Any) -> None:
     again = lab.evaluate("causes", publish=True)
     assert again["judgements"].reused
     assert len(server.requests()) == 2
+
+
+def test_two_runs_at_once_pay_the_judge_once(lab: Lab, graded: Any) -> None:
+    grade = by_answer({"gale": "correct", "gust": "partly"})
+
+    def slowly(body: Any) -> str:
+        time.sleep(0.5)
+        return grade(body)
+
+    server = graded({"bridge": "Answer: a gale", "ship": "Answer: a gust perhaps"}, slowly)
+    track = lab.inputs("causes").track
+    before = ("raw_dataset", "cases", "generations", "recovery_attempts", "evidence")
+    run_chain([stage_of(track, name) for name in before], lab.inputs("causes"))
+    runs = [Thread(target=lab.stage, args=("judgements", lab.inputs("causes"))) for _ in range(2)]
+    for run in runs:
+        run.start()
+    for run in runs:
+        run.join()
+    assert len(server.requests()) == 2
+    assert lab.inputs("causes").read(JUDGEMENTS, ["asked"])["asked"].to_pylist().count(True) == 2
 
 
 def test_the_judge_sees_rubric_question_gold_and_answer(lab: Lab, graded: Any) -> None:
