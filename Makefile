@@ -13,7 +13,7 @@ TESTS = $(PYTEST) -m "not soak and not services"
 TESTS_OF_SERVICES = $(PYTEST) -m "services and not soak"
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-services check format dev bench soak debian clean
+.PHONY: help setup demo test test-services check format dev bench soak debian collected clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -76,6 +76,11 @@ debian:
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
 	fi
+
+# What each worker of a first run would do for itself: rewrite the tests' assertions, look for constants in all modules.
+# What is wrong with a test, the run itself tells.
+collected: setup
+	-@$(BIN)/python -m pytest --collect-only -q -n 0 -m "not soak" >/dev/null 2>&1
 
 clean:  ## Remove the environment and everything that runs wrote.
 	rm -rf .venv .eval

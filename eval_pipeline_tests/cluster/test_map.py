@@ -13,7 +13,7 @@ from eval_pipeline.cluster.dask import DaskCluster
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline_tests.cluster.work import sleep
 
-pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+pytestmark = pytest.mark.services("dask")  # not that it starts one: there, Dask is imported anyway
 
 
 class Copy:
@@ -81,6 +81,7 @@ class Client:
 
 @pytest.fixture
 def client(monkeypatch: pytest.MonkeyPatch) -> Client:
+    pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
     found = Client(places=2)
 
     def idle(seconds: float) -> None:

@@ -5,6 +5,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -51,14 +52,14 @@ def _eager(node: ast.AST) -> Iterator[ast.AST]:
         yield from _eager(child)
 
 
-DISTRIBUTIONS = packages_distributions()
+distributions_of = cache(packages_distributions)
 CORE = {named(found) for found in PROJECT["dependencies"]}
 EXTRAS = {named(found) for extra in PROJECT["optional-dependencies"].values() for found in extra}
 
 
 def undeclared(names: set[str], declared: set[str]) -> set[str]:
     others = names - sys.stdlib_module_names - {"eval_pipeline"}
-    return {name for name in others if not {normal(found) for found in DISTRIBUTIONS.get(name, ())} & declared}
+    return {name for name in others if not {normal(found) for found in distributions_of().get(name, ())} & declared}
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_what_only_an_extra_installs_is_imported_within_functions(imported: dict
 
 def test_every_declared_package_is_used(imported: dict[Path, set[str]]) -> None:
     used = set[str]().union(*imported.values())
-    distributions = {normal(found) for name in used for found in DISTRIBUTIONS.get(name, ())}
+    distributions = {normal(found) for name in used for found in distributions_of().get(name, ())}
     text = "".join(path.read_text("utf-8") for path in PACKAGE)
     by_name = {package for module, package in OTHER_NAMES.items() if f'"{module}"' in text}
     assert (CORE | EXTRAS) - distributions - by_name == PROGRAMS
