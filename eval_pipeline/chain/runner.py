@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING
 
 from eval_pipeline.chain.evaluation import stage_of
@@ -15,9 +14,9 @@ from eval_pipeline.cluster.port import Cluster, open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import held, of_home
+from eval_pipeline.workspace.locks import of_home
 from eval_pipeline.workspace.outputs import Outputs, open_outputs
-from eval_pipeline.workspace.runs import FAILED, RUNNING, now, partition_lock, record_run
+from eval_pipeline.workspace.runs import FAILED, RUNNING, in_turn, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
 
 if TYPE_CHECKING:
@@ -127,8 +126,9 @@ def _in_turn(stage: Stage, inputs: Inputs) -> Iterator["Lease | None"]:
             yield lease
     elif stage.whole_suite or stage.shards or stage.pays or inputs.workspace.home.bucket is not None:
         folders = inputs.key(stage.writes[0]).folders(stage.writes[0])
-        home = inputs.workspace.home
-        with held(home.root, (*folders, of_home(stage.name, home)), inf) as lease:
+        # What a judge has said is the database's, whatever the home.
+        name = stage.name if stage.pays else of_home(stage.name, inputs.workspace.home)
+        with in_turn(inputs.workspace, (*folders, name), inputs.label(stage.name), inputs.progress) as lease:
             yield lease
     else:
         yield None

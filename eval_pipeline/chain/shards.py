@@ -17,7 +17,7 @@ from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import made_from
 from eval_pipeline.chain.stage import Facts, Stage
 from eval_pipeline.cluster.port import Cluster, Task
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.store.tables import CASES, GENERATIONS
@@ -108,6 +108,7 @@ def run_shard(task: Task) -> dict[str, Json]:
 
     Raises:
         UsageError: this worker holds keys of providers, or has other code, libraries or files than the run.
+        EvalError: another run has replaced what it read.
         NoSandboxError: it cannot confine what models wrote.
     """
     started = time.monotonic()
@@ -118,13 +119,15 @@ def run_shard(task: Task) -> dict[str, Json]:
     if not part_files(inputs.workspace.home).exists(path):
         told["tier"] = admit(inputs.workspace, inputs.track)
         stage = stage_of(inputs.track, _text(task, "stage"))
-        _check_same(stage, inputs, task)
+        if not _same(stage, inputs, task):
+            raise refuse_other_code()
         within = range(int(task["first"]), int(task["end"]))
         shard = inputs.anew(within=within)
         assert stage.run is not None
         with open_part(shard, stage.writes, path) as outputs:
             stage.run(shard, outputs)
-            _check_same(stage, inputs, task)  # another run may have replaced what it read, or removed it
+            if not _same(stage, inputs, task):
+                raise EvalError(f"what {inputs.label(stage.name)} is made from changed while a shard was computed")
         told["reused"] = False
     return told | {"seconds": time.monotonic() - started}
 
@@ -134,6 +137,6 @@ def _text(task: Task, name: str) -> str:
     return str(found)
 
 
-def _check_same(stage: Stage, inputs: Inputs, task: Task) -> None:
-    if json_hash(made_from(stage, inputs)) != task["made_from"]:
-        raise refuse_other_code()
+def _same(stage: Stage, inputs: Inputs, task: Task) -> bool:
+    """Whether this worker would make the stage from what the run makes it from."""
+    return json_hash(made_from(stage, inputs)) == _text(task, "made_from")

@@ -14,11 +14,14 @@ from eval_pipeline.cluster.stragglers import Ledger
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
 from eval_pipeline.core.model import Json
 
+_log = logging.getLogger(__name__)
 _CONNECT_S, _WORKERS_S = 30.0, 30.0
 _ALIVE_S = 2.0
 _FETCH_S = 30.0
 _LOOK_S = 0.5
 """How often stragglers and new workers are looked for."""
+_RECENT_S = 10.0
+"""Looks that are further apart do not tell whether there were workers in between."""
 _DESERTED_S = 300.0
 """After so long without any worker a run ends, instead of holding its leases for nothing."""
 
@@ -68,9 +71,9 @@ def _wait_for_workers(client: Any, address: Address) -> None:
         raise UsageError(f"the scheduler at {address.url} has no workers; start one with `dask worker`") from error
 
 
-async def _in_a_thread(work: Callable[[], Mapping[str, Json]]) -> Mapping[str, Json]:
-    """Runs on a worker, whose event loop must not wait."""
-    return await asyncio.to_thread(work)
+async def _in_a_thread(work: Callable[[], Mapping[str, Json]], dask_worker: Any = None) -> Mapping[str, Json]:
+    """Runs on a worker, whose event loop must not wait; Dask gives the worker."""
+    return {**await asyncio.to_thread(work), "threads": int(dask_worker.state.nthreads)}
 
 
 class DaskCluster:
@@ -188,12 +191,14 @@ class DaskCluster:
         now = time.monotonic()
         if now - self._counted <= _LOOK_S:
             return self._threads
+        recent = now - self._counted <= _RECENT_S
         with self._talking():
             self._threads, self._counted = sum(self._client.nthreads().values()), now
         if self._threads:
             self._deserted = None
-        elif self._deserted is None:
+        elif self._deserted is None or not recent:
             self._deserted = now
+            _log.warning("the scheduler at %s has no worker; waiting for one", self._address.url)
         elif now - self._deserted > _DESERTED_S:
             text = f"the scheduler at {self._address.url} has had no worker for {_DESERTED_S:.0f} s"
             raise EvalError(f"{text}; what is computed is kept, start workers and run again")
@@ -240,7 +245,7 @@ class DaskCluster:
                 found: Mapping[str, Json] = future.result(timeout=_FETCH_S)
                 return found
             except TimeoutError:
-                if future.status != "pending":
+                if future.status not in ("pending", "lost"):
                     raise
                 self._check_alive()
                 self._places()

@@ -27,7 +27,7 @@ class Cluster(Protocol):
         """Returns the facts of a single task, for callers that have many of them waiting; raises like `map`."""
 
     def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
-        """Returns what every worker says now."""
+        """Returns what every worker says now, and how many `threads` it has."""
 
 
 def open_cluster() -> AbstractContextManager[Cluster] | None:

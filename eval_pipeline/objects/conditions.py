@@ -26,9 +26,9 @@ def broken_condition(bucket: Bucket) -> str | None:
         name = f"probe/{uuid4().hex}"
         try:
             if len(first := _written(bucket, name, None)) != 1:
-                return f"{len(first)} of {_WRITERS} writers at once made an object that must not exist yet"
+                return f"of {_WRITERS} that wrote one new object at once, {len(first) or 'none'} won, and not one"
             if len(then := _written(bucket, name, first[0])) != 1:
-                return f"{len(then)} of {_WRITERS} writers at once replaced the same state of an object"
+                return f"of {_WRITERS} that replaced one object at once, {len(then) or 'none'} won, and not one"
         finally:
             bucket.delete(name)
     return None

@@ -168,8 +168,10 @@ def _cluster(workspace: Workspace) -> Iterator[Finding]:
         for found in cluster.everywhere(partial(told, **told_home(workspace.home))):
             held = ", ".join(map(str, found["keys"]))
             text = f"process {found['pid']}, {found['sandbox'] or 'no sandbox'}" + (f"; has {held}" if held else "")
-            remedy = "start it without keys of providers, where bubblewrap or Landlock works (docs/scale.md)"
-            yield Finding(f"worker {found['host']}", bool(found["sandbox"]) and not held, text, remedy)
+            text += "" if found["threads"] == 1 else f"; has {found['threads']} threads"
+            remedy = "start it with --nthreads 1, without keys, where bubblewrap or Landlock works (docs/scale.md)"
+            fit = bool(found["sandbox"]) and not held and found["threads"] == 1
+            yield Finding(f"worker {found['host']}", fit, text, remedy)
 
 
 def _keys(_: Workspace) -> Iterator[Finding]:
@@ -185,9 +187,12 @@ def _bucket(workspace: Workspace) -> Iterator[Finding]:
     from eval_pipeline.objects.bucket import Bucket
     from eval_pipeline.objects.conditions import broken_condition
 
-    broken = broken_condition(Bucket(workspace.home.bucket))
-    text = f"{workspace.home.bucket}: {broken or 'of several writers at once, one wins'}"
-    yield Finding("bucket", broken is None, text, "use a store whose conditional writes are atomic (docs/scale.md)")
+    place, remedy = workspace.home.bucket, "use a store whose conditional writes are atomic (docs/scale.md)"
+    try:
+        broken = broken_condition(Bucket(place))
+    except StoreError as error:
+        broken, remedy = f"nothing can be written to it: {error}", "let its keys read, list, put and delete objects"
+    yield Finding("bucket", broken is None, f"{place}: {broken or 'of several writers at once, one wins'}", remedy)
 
 
 def _database(workspace: Workspace) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlglot.dialects.dialect import Dialect
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.sql import SqlError, SqlFaultError, SqlLimits, shared_processes
+from eval_pipeline.sandbox.sql import SqlError, SqlFaultError, SqlLimits, patience_with, shared_processes
 from eval_pipeline.sandbox.sql.live.places import LivePlace, place_to_text
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.text import identical
@@ -77,7 +77,7 @@ def check(
         dialect: dialect of both queries. `duckdb` and `sqlite` run in these engines; others are translated to DuckDB.
         samples: how many databases to generate if only DuckDB understands the queries; ten times as many if SQLite
             does, too.
-        time_limit_s: seconds after which the pair is undecided.
+        time_limit_s: seconds of processor time (with servers: by the clock) after which the pair is undecided.
 
     Raises:
         ValueError: an argument has the wrong form.
@@ -99,7 +99,8 @@ def check(
         time_limit_s * _SOFT_SHARE,
     )
     try:
-        told = shared_processes(SqlLimits(), _PRELOAD).call(f"{_SEARCH}:search", arguments, time_limit_s)
+        processes, patience = shared_processes(SqlLimits(), _PRELOAD), patience_with(*databases)
+        told = processes.call(f"{_SEARCH}:search", arguments, time_limit_s, patience)
     except SqlError as error:
         reason = "out of time" if error.error_class is ErrorClass.TIMEOUT else "cannot run"
         return Equivalence("undecided", "undecided", {"reason": reason, "error": error.message})

@@ -145,16 +145,22 @@ def partition_lock(workspace: Workspace, partition: Partition, progress: Progres
     The kernel releases the lock when the process dies, the database when its lease is not renewed. A thread must not
     take it twice.
     """
-    root, parts = workspace.home.root, asking_parts(partition)
+    place = f"{partition.suite} · {partition.model_version} · {partition.eval_date}"
+    with in_turn(workspace, asking_parts(partition), place, progress) as lease:
+        yield lease
+
+
+@contextmanager
+def in_turn(workspace: Workspace, parts: Sequence[str], place: str, progress: Progress) -> Iterator["Lease | None"]:
+    """Holds a lock of the home, see `held`; while another run has it, waits without limit and says so."""
     with ExitStack() as stack:
         try:
-            lease = stack.enter_context(held(root, parts, 0))
+            lease = stack.enter_context(held(workspace.home.root, parts, 0))
         except LockedError:
-            place = f"{partition.suite} · {partition.model_version} · {partition.eval_date}"
             label = f"waiting for another run of {place}"
             progress.start(label, 0)
             try:
-                lease = stack.enter_context(held(root, parts, inf))
+                lease = stack.enter_context(held(workspace.home.root, parts, inf))
             finally:
                 progress.finish(label)
         yield lease

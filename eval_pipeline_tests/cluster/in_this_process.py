@@ -24,7 +24,8 @@ class InThisProcess:
         self.dies_after: int | None = None
 
     def everywhere(self, work: Callable[[], Mapping[str, Json]]) -> Sequence[Mapping[str, Json]]:
-        return [work(), {"host": "far", "pid": 7, "sandbox": None, "keys": ["OPENAI_API_KEY"]}]
+        far = {"host": "far", "pid": 7, "sandbox": None, "keys": ["OPENAI_API_KEY"], "threads": 4}
+        return [{**work(), "threads": 1}, far]
 
     def map(self, work: Work, tasks: Sequence[Task]) -> Iterator[Mapping[str, Json]]:
         self.tasks = list(tasks)

@@ -73,6 +73,7 @@ def test_results_come_in_order(cluster: Cluster, tmp_path: Path) -> None:
 
 def test_a_worker_knows_how_many_threads_it_has(cluster: Cluster) -> None:
     assert list(cluster.map(with_threads, [{"threads": 1}, {"threads": 3}])) == [{"threads": 1}, {"threads": 3}]
+    assert [told["threads"] for told in cluster.everywhere(dict)] == [1]
     assert threads() == 1  # this process talks to a cluster, and is no worker
 
 

@@ -44,7 +44,7 @@ def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(port, "open_cluster", lambda: nullcontext(cluster))
     found = {one.topic: one for one in doctor._cluster(small.workspace())}
     assert not found["worker far"].fine
-    assert found["worker far"].text == "process 7, no sandbox; has OPENAI_API_KEY"
+    assert found["worker far"].text == "process 7, no sandbox; has OPENAI_API_KEY; has 4 threads"
 
 
 def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:

@@ -29,7 +29,7 @@ class Copy:
     def result(self, timeout: float | None = None) -> Mapping[str, Any]:
         self.client.said.append(f"fetch {self.name}")
         if self.client.lose_next:  # its worker has died; another one computes it again
-            self.client.lose_next, self.status = False, "pending"
+            self.client.lose_next, self.status = False, "lost"
             self.client.lost.append(self)
             raise TimeoutError
         if self.error is not None:
@@ -190,7 +190,9 @@ def test_workers_that_come_later_get_tasks(client: Client) -> None:
     assert client.said[:5] == ["submit t0", "submit t1", "submit t2", "submit t3", "fetch t0"]
 
 
-def test_a_cluster_whose_workers_do_not_come_back_ends_the_run(client: Client) -> None:
+def test_a_cluster_whose_workers_do_not_come_back_ends_the_run(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
     def left() -> None:
         client.places = 0
 
@@ -200,6 +202,18 @@ def test_a_cluster_whose_workers_do_not_come_back_ends_the_run(client: Client) -
     ):
         list(mapped(client, 4))
     assert 300 < client.clock < 310
+    assert caplog.messages == ["the scheduler at tcp://127.0.0.1:9 has no worker; waiting for one"]
+
+
+def test_looks_that_are_far_apart_do_not_make_an_outage(client: Client) -> None:
+    """Calls that end soon do not look for workers at all."""
+    cluster = DaskCluster(client, Address("tcp://127.0.0.1:9"))
+    client.places = 0
+    assert cluster._places() == 0
+    client.clock += 400
+    assert cluster._places() == 0
+    client.clock += 4
+    assert cluster._places() == 0
 
 
 def test_workers_that_come_back_in_time_go_on(client: Client) -> None:

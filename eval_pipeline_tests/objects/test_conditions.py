@@ -22,7 +22,7 @@ def test_a_store_that_lets_several_win_is_told(
     bucket: Bucket, server: BucketServer, address: BucketAddress, how: str
 ) -> None:
     server.careless = how
-    assert broken_condition(bucket) == "4 of 4 writers at once made an object that must not exist yet"
+    assert broken_condition(bucket) == "of 4 that wrote one new object at once, 4 won, and not one"
     server.careless = ""
     assert server.objects(address.bucket) == {}
 
@@ -33,4 +33,4 @@ def test_a_store_that_replaces_what_is_not_as_it_was_is_told(bucket: Bucket, ser
             server.careless = "always"
 
     server.before = careless
-    assert broken_condition(bucket) == "4 of 4 writers at once replaced the same state of an object"
+    assert broken_condition(bucket) == "of 4 that replaced one object at once, 4 won, and not one"

@@ -3,7 +3,7 @@
 from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.sandbox.sql.runner import SqlProcesses, SqlRunner, shared_processes
+from eval_pipeline.sandbox.sql.runner import SqlProcesses, SqlRunner, patience_with, shared_processes
 
 __all__ = [
     "SqlError",
@@ -13,5 +13,6 @@ __all__ = [
     "SqlRows",
     "SqlRunner",
     "UnreachableError",
+    "patience_with",
     "shared_processes",
 ]

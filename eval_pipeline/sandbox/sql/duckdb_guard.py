@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.deadline import Deadline
 from eval_pipeline.sandbox.sql.errors import SqlError, of_duckdb
 from eval_pipeline.sandbox.sql.limits import MIB, SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
@@ -113,13 +114,13 @@ class _Alarm:
         self._guard = weakref.ref(guard)  # the thread runs on and must not keep the connection alive
         self._lock = threading.Lock()
         self._running = threading.Event()
-        self._deadline: float | None = None
+        self._deadline: Deadline | None = None
         self._ended = False
         threading.Thread(target=self._watch, daemon=True).start()
 
     def set(self, seconds: float) -> None:
         """Starts the timer for a query."""
-        self._deadline = time.monotonic() + seconds
+        self._deadline = Deadline.after(seconds)
         self._running.set()
 
     def stop(self) -> None:
@@ -136,7 +137,7 @@ class _Alarm:
     def _watch(self) -> None:
         while self._running.wait() and not self._ended:
             with self._lock:
-                if self._deadline is not None and time.monotonic() > self._deadline:
+                if self._deadline is not None and self._deadline.left() <= 0:
                     guard = self._guard()
                     if guard is not None:
                         guard.connection.interrupt()

@@ -11,7 +11,8 @@ class SqlLimits:
     """Limits of one query.
 
     Attributes:
-        seconds: wall-clock time; then the query is interrupted, or its process killed if that does not stop it.
+        seconds: processor time of the engine (on a server: time by the clock); then the query is interrupted, or its
+            process killed if that does not stop it. See `Deadline`.
         memory_bytes: address space in addition to that of the idle process; the engine gets half of it.
         rows: maximum number of rows in a result; a larger result is an error and is never cut.
         result_bytes: size of a result's values.

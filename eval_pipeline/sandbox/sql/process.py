@@ -7,11 +7,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from contextlib import suppress
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.deadline import PATIENCE, Deadline
 from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
@@ -56,7 +56,7 @@ class SqlProcess:
             )
             threading.Thread(target=_reaped, args=(self._process,), name="sql child", daemon=True).start()
             try:
-                self._receive(time.monotonic() + _START_S)
+                self._receive(Deadline.after(_START_S, self.pid, patience=1.0))
             except (TimeoutError, EOFError) as error:
                 if isinstance(error, EOFError) and self._process.wait() == -signal.SIGKILL:
                     raise self._died() from error
@@ -76,13 +76,14 @@ class SqlProcess:
         """Whether it can take a task."""
         return self._process.poll() is None
 
-    def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+    def call(self, task: str, arguments: tuple[Any, ...], seconds: float, patience: float = PATIENCE) -> Any:
         """Returns the result of a task.
 
         Args:
             task: `module:function`.
             arguments: arguments of the function; plain values.
-            seconds: time after which the child is killed.
+            seconds: processor time of the child after which it is killed.
+            patience: how many times as long it may take by the clock.
 
         Raises:
             SqlError: raised by the task; `timeout_error` if it took too long, `memory_error` if it died from lack of
@@ -92,7 +93,7 @@ class SqlProcess:
             SqlFaultError: an error in the task's code.
         """
         assert self._process.stdin is not None
-        deadline = time.monotonic() + seconds
+        deadline = Deadline.after(seconds, self.pid, patience)
         try:
             self._process.stdin.write(pack({"task": task, "arguments": arguments}))
             self._process.stdin.flush()
@@ -143,20 +144,20 @@ class SqlProcess:
             return (KilledError if code == -signal.SIGKILL else SqlError)(ErrorClass.MEMORY, why)
         return SqlError(ErrorClass.OTHER, f"the query ended its process (exit code {code})")
 
-    def _receive(self, deadline: float) -> Any:
+    def _receive(self, deadline: Deadline) -> Any:
         length = body_length(self._read(HEADER_BYTES, deadline))
         return unpack(self._read(length, deadline))
 
-    def _read(self, length: int, deadline: float) -> bytes:
+    def _read(self, length: int, deadline: Deadline) -> bytes:
         assert self._process.stdout is not None
         descriptor = self._process.stdout.fileno()
         poll = select.poll()
         poll.register(descriptor, select.POLLIN | select.POLLHUP)
         parts = bytearray()
         while len(parts) < length:
-            left = deadline - time.monotonic()
-            if left <= 0 or not poll.poll(left * 1000):
-                raise TimeoutError
+            while not poll.poll(max(left := deadline.left(), 0.0) * 1000):
+                if left <= 0:
+                    raise TimeoutError
             part = os.read(descriptor, min(length - len(parts), 1 << 20))
             if not part:
                 raise EOFError

@@ -12,6 +12,7 @@ from typing import Any, Self, TypeVar
 
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.core.processors import processors
+from eval_pipeline.sandbox.sql.deadline import PATIENCE
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
@@ -48,7 +49,7 @@ class SqlProcesses:
         self._lock = threading.Lock()
         self._idle: list[SqlProcess] = []
 
-    def call(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+    def call(self, task: str, arguments: tuple[Any, ...], seconds: float, patience: float = PATIENCE) -> Any:
         """Returns the result of a task in any child, without counting the time spent waiting for one.
 
         A task whose child is killed is done again: a query that is to blame for it gets the next ones killed, too.
@@ -60,8 +61,8 @@ class SqlProcesses:
         with self._places:
             for _ in range(_TRIES - 1):
                 with suppress(KilledError):
-                    return self._called(task, arguments, seconds)
-            return self._called(task, arguments, seconds)
+                    return self._called(task, arguments, seconds, patience)
+            return self._called(task, arguments, seconds, patience)
 
     def close(self) -> None:
         """Ends the idle children."""
@@ -70,10 +71,10 @@ class SqlProcesses:
         for process in idle:
             process.kill()
 
-    def _called(self, task: str, arguments: tuple[Any, ...], seconds: float) -> Any:
+    def _called(self, task: str, arguments: tuple[Any, ...], seconds: float, patience: float) -> Any:
         process = self._take()
         try:
-            return process.call(task, arguments, seconds)
+            return process.call(task, arguments, seconds, patience)
         finally:
             self._give_back(process)
 
@@ -146,7 +147,7 @@ class SqlRunner:
         arguments = (place_to_text(database), sql, self.limits.as_json())
         try:
             seconds = self.limits.seconds + _grace(database)
-            told = self._processes.call(f"{_TASKS}:run_query", arguments, seconds)
+            told = self._processes.call(f"{_TASKS}:run_query", arguments, seconds, patience_with(database))
         except SqlError as error:
             # A server that hangs must not look like a query that takes too long.
             if isinstance(database, LivePlace) and error.error_class is ErrorClass.TIMEOUT:
@@ -163,7 +164,8 @@ class SqlRunner:
         def timed() -> tuple[float, float]:
             arguments = (place_to_text(database), first, second, runs, self.limits.as_json())
             seconds = 2 * runs * self.limits.seconds + _grace(database)
-            one, other = self._processes.call(f"{_TASKS}:time_alternating", arguments, seconds)
+            task = f"{_TASKS}:time_alternating"
+            one, other = self._processes.call(task, arguments, seconds, patience_with(database))
             return one, other
 
         return self._guarded(timed)
@@ -171,7 +173,7 @@ class SqlRunner:
     def _ping(self, place: LivePlace) -> None:
         """Raises an UnreachableError if a server does not answer."""
         try:
-            self._processes.call(f"{_TASKS}:ping", (place_to_text(place),), _GRACE_ON_SERVER_S)
+            self._processes.call(f"{_TASKS}:ping", (place_to_text(place),), _GRACE_ON_SERVER_S, 1.0)
         except SqlError as error:
             raise UnreachableError(f"{place.name} does not answer: {error.message}") from error
 
@@ -181,6 +183,11 @@ class SqlRunner:
             return run()
         except SqlError as error:
             return Failed(error.error_class, error.message)
+
+
+def patience_with(*databases: object) -> float:
+    """Returns how many times as long as its processor time a task may take: a server's time is not its own."""
+    return 1.0 if any(isinstance(one, LivePlace) for one in databases) else PATIENCE
 
 
 def _grace(database: DataPlace) -> float:

@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.deadline import Deadline
 from eval_pipeline.sandbox.sql.errors import SqlError, of_sqlite
 from eval_pipeline.sandbox.sql.limits import MIB, SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
@@ -51,7 +52,7 @@ class GuardedSqlite:
         """Opens a file read-only, or a database in memory. Raises a SqlError if the file does not exist."""
         self.limits = limits
         self.trusted = False
-        self._deadline = float("inf")
+        self._deadline: Deadline | None = None
         try:
             if path is None:
                 self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -79,7 +80,7 @@ class GuardedSqlite:
             sql: what a model wrote.
             seconds: time limit; default: that of the limits.
         """
-        self._deadline = time.monotonic() + (self.limits.seconds if seconds is None else seconds)
+        self._deadline = Deadline.after(self.limits.seconds if seconds is None else seconds)
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             cursor = self.connection.execute(sql)
@@ -89,7 +90,7 @@ class GuardedSqlite:
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
             raise of_sqlite(error) from error
         finally:
-            self._deadline = float("inf")
+            self._deadline = None
         columns = tuple(column[0] for column in cursor.description)
         return SqlRows(columns, rows, time.perf_counter() - wall, time.process_time() - cpu)
 
@@ -101,4 +102,4 @@ class GuardedSqlite:
         return sqlite3.SQLITE_DENY
 
     def _late(self) -> int:
-        return time.monotonic() > self._deadline
+        return self._deadline is not None and self._deadline.left() <= 0

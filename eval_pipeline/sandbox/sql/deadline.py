@@ -1,0 +1,48 @@
+"""Time limits in processor time: what a query finds out does not depend on what else a machine is doing."""
+
+import time
+from dataclasses import dataclass
+
+PATIENCE = 30.0
+"""By the clock, a limit may take so many times as long: on a busy machine, a process gets a part of a processor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """A moment that comes when a process has used so much processor time, or when too much time has passed.
+
+    Attributes:
+        pid: the process; 0 for this one.
+        cpu_s: until which it may run, in seconds of its own processor time.
+        latest: the last moment by the clock, as `time.monotonic`.
+    """
+
+    pid: int
+    cpu_s: float
+    latest: float
+
+    @classmethod
+    def after(cls, seconds: float, pid: int = 0, patience: float = PATIENCE) -> "Deadline":
+        """Returns the deadline for what begins now.
+
+        Args:
+            seconds: of processor time.
+            pid: the process that works; 0 for this one.
+            patience: how many times as long it may take by the clock; 1 where others do the work, as a server does.
+        """
+        return cls(pid, cpu_of(pid) + seconds, time.monotonic() + seconds * patience)
+
+    def left(self) -> float:
+        """Returns the seconds for which it certainly does not come yet; 0 or less if it has come."""
+        return min(self.cpu_s - cpu_of(self.pid), self.latest - time.monotonic())
+
+
+def cpu_of(pid: int) -> float:
+    """Returns the processor time of a process so far, in seconds; of one that cannot be read, the clock's."""
+    if pid == 0:
+        return time.process_time()
+    try:
+        # The number of the clock is that of `clock_getcpuclockid`, which Python does not have for processes.
+        return time.clock_gettime((~pid << 3) | 2)
+    except (OSError, AttributeError):  # it has ended, or the system is another one than Linux
+        return time.monotonic()

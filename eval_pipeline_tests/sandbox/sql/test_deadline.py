@@ -1,0 +1,117 @@
+"""Limits of processor time: a machine that has no time for a query does not make it a slow one."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql import SqlError, SqlLimits, patience_with
+from eval_pipeline.sandbox.sql.deadline import PATIENCE, Deadline, cpu_of
+from eval_pipeline.sandbox.sql.live.places import LivePlace
+from eval_pipeline.sandbox.sql.process import SqlProcess
+
+_RUN = "eval_pipeline.sandbox.sql.tasks:run_query"
+LIMITS = SqlLimits(seconds=0.4)
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+
+@pytest.fixture(params=["duckdb", "sqlite"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    path = tmp_path / "a.db"
+    if request.param == "duckdb":
+        duckdb.connect(str(path)).close()
+    else:
+        path.touch()
+    return str(path)
+
+
+@pytest.fixture
+def process() -> Iterator[SqlProcess]:
+    found = SqlProcess(LIMITS)
+    try:
+        yield found
+    finally:
+        found.kill()
+
+
+@contextmanager
+def held_up(process: SqlProcess, seconds: float) -> Iterator[None]:
+    """The process gets no processor for so long, again and again."""
+    ended = threading.Event()
+
+    def hold() -> None:
+        while not ended.wait(0.01):
+            os.kill(process.pid, signal.SIGSTOP)
+            time.sleep(seconds)
+            os.kill(process.pid, signal.SIGCONT)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def run(process: SqlProcess, database: str, sql: str, seconds: float = LIMITS.seconds, **more: float) -> Any:
+    return process.call(_RUN, (database, sql, LIMITS.as_json()), seconds, **more)
+
+
+def test_a_query_that_waits_for_a_processor_is_not_too_slow(process: SqlProcess, database: str) -> None:
+    run(process, database, "SELECT 0", seconds=30.0)  # opens the database
+    began = time.monotonic()
+    with held_up(process, 3 * LIMITS.seconds):
+        time.sleep(0.02)
+        assert run(process, database, "SELECT 1")["rows"] == [[1]]
+    assert time.monotonic() - began > 2 * LIMITS.seconds
+
+
+def test_a_query_that_takes_too_much_of_a_processor_is(process: SqlProcess, database: str) -> None:
+    before = cpu_of(process.pid)
+    with pytest.raises(SqlError) as caught:
+        run(process, database, ENDLESS, seconds=30.0)  # the child's own limit
+    assert caught.value.error_class is ErrorClass.TIMEOUT
+    assert process.alive and cpu_of(process.pid) - before >= LIMITS.seconds
+    with pytest.raises(SqlError, match=r"stopped after 0\.2 s") as caught:
+        run(process, database, ENDLESS, seconds=0.2)  # its parent's
+    assert caught.value.error_class is ErrorClass.TIMEOUT
+    assert not process.alive
+
+
+def test_a_child_that_does_nothing_is_ended_all_the_same(process: SqlProcess, database: str) -> None:
+    os.kill(process.pid, signal.SIGSTOP)
+    began = time.monotonic()
+    with pytest.raises(SqlError, match=r"stopped after 0\.1 s"):
+        run(process, database, "SELECT 1", seconds=0.1, patience=10.0)
+    assert time.monotonic() - began >= 1.0
+
+
+def test_a_deadline_comes_by_processor_time_or_by_the_clock() -> None:
+    busy, waiting = Deadline.after(0.05), Deadline.after(0.01, patience=10.0)
+    assert busy.left() > 0
+    time.sleep(0.1)
+    assert busy.left() > 0 >= waiting.left()
+    end = time.process_time() + 0.05
+    while time.process_time() < end:
+        pass
+    assert busy.left() <= 0
+
+
+def test_of_a_process_that_has_ended_the_clock_counts(process: SqlProcess) -> None:
+    process.kill()
+    assert abs(cpu_of(process.pid) - time.monotonic()) < 60
+
+
+def test_the_time_of_a_server_is_not_its_clients() -> None:
+    server = LivePlace.__new__(LivePlace)
+    assert patience_with(Path("a.db"), "b.db") == patience_with() == PATIENCE
+    assert patience_with(Path("a.db"), server) == 1.0
