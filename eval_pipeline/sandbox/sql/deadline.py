@@ -14,11 +14,14 @@ class Deadline:
     Attributes:
         pid: the process; 0 for this one.
         cpu_s: until which it may run, in seconds of its own processor time.
-        latest: the last moment by the clock, as `time.monotonic`.
+        earliest: the first moment by the clock, as `time.monotonic`, at which one thread can have used that much: the
+            clock is cheaper to look at than processor time.
+        latest: the last moment by the clock.
     """
 
     pid: int
     cpu_s: float
+    earliest: float
     latest: float
 
     @classmethod
@@ -30,7 +33,8 @@ class Deadline:
             pid: the process that works; 0 for this one.
             patience: how many times as long it may take by the clock; 1 where others do the work, as a server does.
         """
-        return cls(pid, cpu_of(pid) + seconds, time.monotonic() + seconds * patience)
+        now = time.monotonic()
+        return cls(pid, cpu_of(pid) + seconds, now + seconds, now + seconds * patience)
 
     def left(self) -> float:
         """Returns the seconds for which it certainly does not come yet; 0 or less if it has come."""

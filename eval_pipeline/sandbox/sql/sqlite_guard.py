@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+from math import inf
 from pathlib import Path
 
 from eval_pipeline.core.model import ErrorClass
@@ -52,7 +53,7 @@ class GuardedSqlite:
         """Opens a file read-only, or a database in memory. Raises a SqlError if the file does not exist."""
         self.limits = limits
         self.trusted = False
-        self._deadline: Deadline | None = None
+        self._deadline, self._earliest = Deadline.after(0.0), inf
         try:
             if path is None:
                 self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
@@ -81,6 +82,7 @@ class GuardedSqlite:
             seconds: time limit; default: that of the limits.
         """
         self._deadline = Deadline.after(self.limits.seconds if seconds is None else seconds)
+        self._earliest = self._deadline.earliest
         wall, cpu = time.perf_counter(), time.process_time()
         try:
             cursor = self.connection.execute(sql)
@@ -90,7 +92,7 @@ class GuardedSqlite:
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
             raise of_sqlite(error) from error
         finally:
-            self._deadline = None
+            self._earliest = inf
         columns = tuple(column[0] for column in cursor.description)
         return SqlRows(columns, rows, time.perf_counter() - wall, time.process_time() - cpu)
 
@@ -102,4 +104,4 @@ class GuardedSqlite:
         return sqlite3.SQLITE_DENY
 
     def _late(self) -> int:
-        return self._deadline is not None and self._deadline.left() <= 0
+        return time.monotonic() > self._earliest and self._deadline.left() <= 0
