@@ -18,7 +18,7 @@ from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
-from eval_pipeline.workspace import bucket_store
+from eval_pipeline.workspace import bucket_store, runs
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.unpublished import Unpublished, adopted, lag, left_behind
@@ -139,7 +139,7 @@ def test_homes_in_two_buckets_do_not_wait_for_each_other(
     what: str, hosts: Hosts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(bucket_store, "_LOCK_S", 0)
-    monkeypatch.setattr(runner, "inf", 0)
+    monkeypatch.setattr(runs, "inf", 0)
     Lab.at(tmp_path).suite("small", [case("c", ("50", 50.0))])
     home = hosts.use("a").home
     twin = replace(home, root=tmp_path / "b")

@@ -4,9 +4,7 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
-from dataclasses import replace
 from threading import Thread
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +15,6 @@ from hypothesis import strategies as st
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, stage_of
 from eval_pipeline.chain.runner import run_chain
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import InputError, StoreError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.judge import OVER_BUDGET, SQL_MEANING, Judgement, rubric_prompt
@@ -147,29 +144,6 @@ def test_who_has_lost_the_turn_pays_no_judge(lab: Lab, graded: Any, monkeypatch:
     with pytest.raises(StoreError, match="another run has taken over"):
         lab.evaluate("causes")
     assert server.requests() == []
-
-
-def test_homes_that_share_a_database_take_turns_at_the_judge(
-    lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What it has said is in the database, whichever bucket a run writes to."""
-    graded({}, by_answer({}))
-    names = set[tuple[str, ...]]()
-
-    def noted(_: Any, parts: tuple[str, ...], *__: Any) -> Any:
-        names.add(parts)
-        return nullcontext(None)
-
-    monkeypatch.setattr(runner, "in_turn", noted)
-    inputs = lab.inputs("causes")
-    for bucket in (None, BucketAddress("one", "evals"), BucketAddress("other", "evals")):
-        home = replace(lab.home, bucket=bucket)
-        own: Any = SimpleNamespace(
-            key=inputs.key, label=inputs.label, progress=None, workspace=SimpleNamespace(home=home)
-        )
-        with runner._in_turn(stage_of(inputs.track, "judgements"), own):
-            pass
-    assert len(names) == 1
 
 
 def test_the_judge_sees_rubric_question_gold_and_answer(lab: Lab, graded: Any) -> None:
