@@ -21,6 +21,15 @@ from eval_pipeline_tests.cluster.in_this_process import InThisProcess, compared,
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
 
+def left_by_an_interrupted_run(lab: Lab, cluster: InThisProcess) -> Path:
+    """The part of the one shard that was computed."""
+    cluster.dies_after = 1
+    with pytest.raises(KeyboardInterrupt):
+        compared(lab)
+    (part,) = lab.home.parts.rglob("*.jsonl")
+    return part
+
+
 def test_parts_of_other_answers_are_not_used(small: Lab, cluster: InThisProcess) -> None:
     cluster.dies_after = 1
     with pytest.raises(KeyboardInterrupt):
@@ -60,10 +69,7 @@ def test_a_part_whose_inputs_change_while_it_is_computed_is_not_kept(
 
 
 def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
+    part = left_by_an_interrupted_run(small, cluster)
     part.write_text("".join(part.read_text().splitlines(keepends=True)[:-1]))  # the end is missing
     cluster.dies_after = None
     with pytest.raises(DamagedFileError, match="is not what was written to it; it is removed, run again"):
@@ -74,10 +80,7 @@ def test_a_damaged_part_is_computed_again(small: Lab, cluster: InThisProcess) ->
 
 
 def test_a_part_in_which_a_value_has_changed_is_not_used(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
+    part = left_by_an_interrupted_run(small, cluster)
     damaged = part.read_text().replace('"equal"', '"EQUAL"')
     assert damaged != part.read_text()
     part.write_text(damaged)
@@ -106,10 +109,7 @@ def test_a_folder_that_another_run_removes_is_made_again(
 
 
 def test_the_first_part_wins(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
+    part = left_by_an_interrupted_run(small, cluster)
     state = part.stat()
     (task,) = [task for task in cluster.tasks if task["name"] == part.stem]
     assert run_shard(task)["reused"] is True
@@ -129,10 +129,7 @@ def test_a_part_that_came_meanwhile_stays(small: Lab, cluster: InThisProcess) ->
 
 
 def test_what_an_interrupted_run_left_goes_with_the_model_version(small: Lab, cluster: InThisProcess) -> None:
-    cluster.dies_after = 1
-    with pytest.raises(KeyboardInterrupt):
-        compared(small)
-    (part,) = small.home.parts.rglob("*.jsonl")
+    part = left_by_an_interrupted_run(small, cluster)
     assert part.parents[1] in set(removing._folders(small.workspace(), Removal("puppet")))
     pruning._remove(small.workspace(), Partition("small", "puppet", DAY))
     assert not part.exists()
