@@ -10,13 +10,19 @@ from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.interrupts import run_interruptibly
-from eval_pipeline.core.model import CallErrorKind, Response
+from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline_tests.asking.callers import make_caller
-from eval_pipeline_tests.fakes.scripted import ScriptedProvider, Slow, make_call
+from eval_pipeline_tests.fakes.scripted import Held, ScriptedProvider, make_call
 
 TURN = make_call().turn_id
+
+
+async def until_asked(provider: ScriptedProvider, calls: int) -> None:
+    """Waits until so many calls are on their way."""
+    while len(provider.asked) < calls:
+        await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("concurrency", [4, 2])
@@ -26,17 +32,22 @@ def test_calls_on_their_way_are_journalled_when_something_else_fails(journal: Jo
     asked: list[str] = []
 
     async def run(fails: int | None) -> None:
-        provider = ScriptedProvider(default=Slow(0.05, Response("answer")))
+        ending = asyncio.Event()
+        provider = ScriptedProvider(default="answer" if fails is None else Held(ending))
         caller = make_caller(provider, journal, concurrency=concurrency)
 
         async def work(number: int, call: Call) -> None:
             if number == fails:
-                await asyncio.sleep(0.02)
+                await until_asked(provider, concurrency)
                 raise StoreError("the scheduler is gone")
             await caller.ask(call)
 
+        async def end() -> None:
+            ending.set()
+            await caller.end()
+
         try:
-            await run_together([work(*item) for item in enumerate(calls)], caller.end)
+            await run_together([work(*item) for item in enumerate(calls)], end)
         finally:
             asked.extend(call.turn_id for call in provider.asked)
 
@@ -51,14 +62,17 @@ def test_calls_on_their_way_are_journalled_when_something_else_fails(journal: Jo
 def test_the_first_interrupt_waits_for_calls_on_their_way_and_the_second_does_not(
     journal: Journal, caplog: pytest.LogCaptureFixture, signals: int
 ) -> None:
-    provider = ScriptedProvider(default=Slow(0.5, Response("answer")))
+    ended = asyncio.Event()
+    provider = ScriptedProvider(default=Held(ended))
     caller = make_caller(provider, journal, concurrency=2)
     calls = [make_call(number) for number in range(6)]
 
     async def interrupt() -> None:
+        await until_asked(provider, 2)
         for _ in range(signals):
-            await asyncio.sleep(0.1)
             os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.1)
+        ended.set()
 
     async def run() -> None:
         interrupting = asyncio.create_task(interrupt())

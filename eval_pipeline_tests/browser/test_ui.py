@@ -35,7 +35,6 @@ BACKFILLED = ("model-a", "model-b")
 NIGHTLY = "nightly-model"
 BAD_TAGS = {"dagster/partition": "model-a", "eval_pipeline/scope": "nonsense"}
 OF_SCHEDULE = {"dagster/schedule_name": "nightly"}
-PATIENCE_S = 400.0
 PAGE_MS = 60_000
 LAUNCH = """mutation($tags: [ExecutionTag!]!) { launchRun(executionParams: { selector: { repositoryLocationName:
   "eval_pipeline", repositoryName: "__repository__", jobName: "suite_lighthouse" }, runConfigData: {},
@@ -108,7 +107,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
         ),
     )
     the_first_page_greets_with_no_dialog(ui, page, shots)
-    eventually(lambda: partitions(ui)[0] == {NIGHTLY}, PATIENCE_S)
+    eventually(lambda: partitions(ui)[0] == {NIGHTLY})
     for name in BACKFILLED:  # which are not active: whoever wants one run says so
         assert ui.query(ADD, name=name)["addDynamicPartition"]["__typename"] == "AddDynamicPartitionSuccess"
     nobody_uninvited_runs_anything(ui, page)
@@ -123,7 +122,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     assert reader.wrong == []
     assert reader.looks > 10
     assert {name.split("/")[1] for name in reader.seen} == {*BACKFILLED, NIGHTLY}
-    eventually(lambda: failures(webhook), PATIENCE_S, ui.log.read_text)
+    eventually(lambda: failures(webhook), ui.log.read_text)
     partitions_and_checks_are_green(ui, page, shots)
     every_check_has_a_result_a_model_version(ui)
     a_run_of_the_command_line_is_seen_with_those_of_its_job(lab, ui, page, shots)
@@ -142,7 +141,7 @@ def failures(webhook: Webhook) -> list[str]:
 
 def the_night_is_told_of_once(lab: Lab, ui: UI, webhook: Webhook) -> None:
     """A minute after its last run, by the daemon."""
-    eventually(lambda: len(failures(webhook)) < len(webhook.posted), PATIENCE_S, ui.log.read_text)
+    eventually(lambda: len(failures(webhook)) < len(webhook.posted), ui.log.read_text)
     (digest,) = [text for post in webhook.posted if "night of" in (text := post["text"])]
     for part in (
         " on 2 suites; 0 new losses",
@@ -200,7 +199,7 @@ def what_a_failed_run_left_out_is_compared(ui: UI) -> None:
             if run["tags"].get("dagster/run_key") in failed and run["status"] in {"SUCCESS", "FAILURE"}
         ]
 
-    (run,) = eventually(compared, PATIENCE_S, ui.log.read_text)
+    (run,) = eventually(compared, ui.log.read_text)
     assert (run["status"], run["tags"]["dagster/sensor_name"]) == ("SUCCESS", "compare_after_failure")
 
 
@@ -214,7 +213,7 @@ def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> N
     expect(dialog.get_by_text("2 partitions")).to_be_visible()
     page.screenshot(path=shots / "backfill-dialog.png")
     dialog.get_by_role("button", name="Launch backfill").click()
-    eventually(ui.backfills, PATIENCE_S)
+    eventually(ui.backfills)
 
 
 def the_schedule_ticks(ui: UI, page: Page) -> None:
@@ -224,7 +223,7 @@ def the_schedule_ticks(ui: UI, page: Page) -> None:
     expect(switch).not_to_be_checked()
     switch.press("Space")
     expect(switch).to_be_checked()
-    eventually(lambda: ui.runs(**OF_SCHEDULE), PATIENCE_S, ui.log.read_text)
+    eventually(lambda: ui.runs(**OF_SCHEDULE), ui.log.read_text)
     state = ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]
     assert state["status"] == "RUNNING"
 
@@ -235,7 +234,7 @@ def the_schedule_ticks(ui: UI, page: Page) -> None:
         now = ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]
         return (now["status"], now["ticks"][0]["status"]) == ("STOPPED", "SUCCESS")
 
-    eventually(stopped_for_good, PATIENCE_S)
+    eventually(stopped_for_good)
 
 
 def the_runs_complete(ui: UI) -> None:
@@ -249,7 +248,7 @@ def the_runs_complete(ui: UI) -> None:
         done = all(run["status"] == "SUCCESS" for run in night)
         return done and backfill["status"] == "COMPLETED_SUCCESS"
 
-    eventually(ended, PATIENCE_S, lambda: f"{ui.backfills()} {ui.runs()}")
+    eventually(ended, lambda: f"{ui.backfills()} {ui.runs()}")
     (backfill,) = ui.backfills()
     assert set(backfill["partitionNames"]) == set(BACKFILLED)
     assert len({run["tags"]["eval_pipeline/eval_date"] for run in ui.runs(**{"dagster/backfill": backfill["id"]})}) == 1
@@ -265,7 +264,7 @@ def partitions_and_checks_are_green(ui: UI, page: Page, shots: Path) -> None:
         for name in CHAIN[2:]:
             stats = {"numMaterialized": 3, "numFailed": 0, "numMaterializing": 0}
             # A second tick may have come before the schedule was stopped.
-            eventually(lambda: partitions(ui, f"{suite}/{name}")[1] == stats, PATIENCE_S, lambda: name)  # noqa: B023
+            eventually(lambda: partitions(ui, f"{suite}/{name}")[1] == stats, lambda: name)  # noqa: B023
         shot(page, f"{ui.url}/locations/eval_pipeline/asset-groups/{suite}", "published", shots / f"{suite}-done.png")
     shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=partitions", "Materialized (3)", shots / "partitions.png")
     shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", shots / "checks.png")

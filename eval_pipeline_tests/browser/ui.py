@@ -20,7 +20,8 @@ from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.support import ROOT, Lab
 
 T = TypeVar("T")
-START_S = 240.0
+# Long, as machines of CI may be slow and crowded; who finds what he waits for waits no longer.
+PATIENCE_S = 1200.0
 STOP_S = 30.0
 
 LOADED = """{ workspaceOrError { ... on Workspace { locationEntries { name locationOrLoadError { __typename
@@ -52,7 +53,7 @@ class UI:
         """The data that GraphQL answers with."""
         asked = {"query": text, "variables": variables}
         answer = httpx2.post(
-            f"{self.url}/graphql", json=asked, timeout=30.0, headers={"Authorization": f"Bearer {self.token}"}
+            f"{self.url}/graphql", json=asked, timeout=120.0, headers={"Authorization": f"Bearer {self.token}"}
         ).json()
         assert "errors" not in answer, answer["errors"]
         return answer["data"]
@@ -76,7 +77,7 @@ class UI:
         return list(self.query(BACKFILLS)["partitionBackfillsOrError"]["results"])
 
 
-def eventually(look: Callable[[], T | None], seconds: float, why: Callable[[], str] = str) -> T:
+def eventually(look: Callable[[], T | None], why: Callable[[], str] = str, seconds: float = PATIENCE_S) -> T:
     """What `look` finds once it finds something; fails after so many seconds."""
     end = time.monotonic() + seconds
     while not (found := look()):
@@ -101,7 +102,7 @@ def running_ui(lab: Lab, log: Path, more: Mapping[str, str], port: int = 0) -> I
         )
         ui = UI(f"http://127.0.0.1:{port}", log, lab.home)
         try:
-            eventually(lambda: process.poll() is not None or _is_loaded(ui), START_S, log.read_text)
+            eventually(lambda: process.poll() is not None or _is_loaded(ui), log.read_text)
             assert process.poll() is None, log.read_text()
             yield ui
         finally:

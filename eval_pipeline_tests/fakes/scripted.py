@@ -40,7 +40,15 @@ class Slow:
     then: "str | Response | Exception" = "slow answer"
 
 
-Step = str | Response | Exception | Slow
+@dataclass(frozen=True)
+class Held:
+    """A step that ends when it is told to."""
+
+    until: asyncio.Event
+    then: "str | Response | Exception" = "late answer"
+
+
+Step = str | Response | Exception | Slow | Held
 
 
 class ScriptedProvider(Traits):
@@ -89,6 +97,9 @@ class ScriptedProvider(Traits):
         try:
             if isinstance(step, Slow):
                 await asyncio.sleep(step.seconds)
+                step = step.then
+            elif isinstance(step, Held):
+                await step.until.wait()
                 step = step.then
         finally:
             self.in_flight -= 1

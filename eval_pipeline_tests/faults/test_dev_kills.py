@@ -23,7 +23,7 @@ from eval_pipeline_tests.support import Lab, command
 
 SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 LATENCY_S = 0.1
-PATIENCE_S = 240.0
+GONE_S = 30.0
 ROLES = {
     "webserver": "running.webserver",
     "daemon": "running.daemon",
@@ -74,17 +74,17 @@ def test_killing_dev_leaves_nothing_behind_and_it_starts_again_at_the_same_place
             supervisor = psutil.Process(int(processes(served)[0].environ()[SUPERVISOR].split(" ")[0]))
             assert {role for role in ROLES if of_role(served, role)} >= {"webserver", "daemon", "code server"}
             backfill(ui, ["claude"])
-            eventually(lambda: len(server.log) > 5, PATIENCE_S, ui.log.read_text)
+            eventually(lambda: len(server.log) > 5, ui.log.read_text)
             supervisor.kill()
-            eventually(lambda: not processes(served), 5.0, lambda: str(processes(served)))
+            eventually(lambda: not processes(served), lambda: str(processes(served)), GONE_S)
             asked = len(server.log)
             time.sleep(1)
             assert len(server.log) == asked, "nobody asks any more"
             port = int(ui.url.rpartition(":")[2])
         with running_ui(served, tmp_path / "again.log", {}, port) as ui:
-            eventually(lambda: ui.runs() and ui.runs()[0]["status"] == "FAILURE", PATIENCE_S)
+            eventually(lambda: ui.runs() and ui.runs()[0]["status"] == "FAILURE")
             backfill(ui, ["claude"])
-            eventually(lambda: ui.runs()[0]["status"] == "SUCCESS", PATIENCE_S, ui.log.read_text)
+            eventually(lambda: ui.runs()[0]["status"] == "SUCCESS", ui.log.read_text)
         in_flight = 8
         assert charged(server).total() - len(charged(server)) <= in_flight
         assert served.one("SELECT count(*) FROM turn_results") == len(charged(server)) - recoveries(served)
@@ -99,12 +99,12 @@ def backfill(ui: UI, names: list[str]) -> None:
     """Launches a backfill, once the model versions are partitions."""
     told = ", ".join(f'"{name}"' for name in names)
     asked = BACKFILL.replace("NAMES", told)
-    eventually(lambda: ui.query(asked)["launchPartitionBackfill"]["__typename"] == "LaunchBackfillSuccess", PATIENCE_S)
+    eventually(lambda: ui.query(asked)["launchPartitionBackfill"]["__typename"] == "LaunchBackfillSuccess")
 
 
 def runs(ui: UI) -> list[Any]:
     """The runs, as soon as the webserver is there again."""
-    found: list[Any] = eventually(lambda: _runs(ui), PATIENCE_S, ui.log.read_text)
+    found: list[Any] = eventually(lambda: _runs(ui), ui.log.read_text)
     return found
 
 
@@ -140,8 +140,8 @@ def test_forty_kills_of_single_processes(served: Lab, tmp_path: Path) -> None:
                 for _ in range(5):
                     time.sleep(rng.uniform(2, 6))
                     print(kill_one(served, rng), end=" ", flush=True)
-                eventually(lambda: not any("QUEUED" in run["status"] for run in runs(ui)), PATIENCE_S)
-            eventually(lambda: not processes(served), 5.0)
+                eventually(lambda: not any("QUEUED" in run["status"] for run in runs(ui)))
+            eventually(lambda: not processes(served), seconds=GONE_S)
         with running_ui(served, tmp_path / "last.log", {}) as ui:
             backfill(ui, names)
 
@@ -149,7 +149,7 @@ def test_forty_kills_of_single_processes(served: Lab, tmp_path: Path) -> None:
                 newest = {run["tags"].get("dagster/partition"): run["status"] for run in reversed(runs(ui))}
                 return all(newest.get(name) == "SUCCESS" for name in names)
 
-            eventually(done, 2 * PATIENCE_S, ui.log.read_text)
+            eventually(done, ui.log.read_text)
         twice = charged(server).total() - len(charged(server))
         print(f"{charged(server).total()} paid, {twice} of them again, since they were in flight")
         assert twice <= 40 * 4
@@ -163,7 +163,7 @@ class TestSupervision:
         gone = f"{os.getpid()} 1.00 {tmp_path}"  # our number, started at another time
         child = psutil.Popen([sys.executable, "-c", code], env=os.environ | {SUPERVISOR: gone})
         assert not is_there(gone)
-        eventually(lambda: [p.pid for p in left_behind(str(tmp_path))] == [child.pid], 5)
+        eventually(lambda: [p.pid for p in left_behind(str(tmp_path))] == [child.pid], seconds=GONE_S)
         assert left_behind(str(tmp_path / "other")) == []
         assert end_left_behind(str(tmp_path)) == 1
         assert not child.is_running()

@@ -15,7 +15,6 @@ from eval_pipeline_tests.remote import answers as of_model
 from eval_pipeline_tests.support import Lab
 
 pytestmark = pytest.mark.services("postgres", "bucket", "ui")
-PATIENCE_S = 300.0
 OTHER = "another host with this database runs the daemon; this one serves only the UI"
 REGISTERED = """{ assetNodes { partitionKeys } }"""
 
@@ -34,7 +33,7 @@ def test_a_night_is_evaluated_by_one_of_two_hosts_and_seen_by_both(
         with running_ui(at_a, tmp_path / "a.log", settings("a") | night) as ui_a:
             at_b = hosts.use("b")
             with running_ui(at_b, tmp_path / "b.log", settings("b")) as ui_b:
-                eventually(lambda: OTHER in ui_b.log.read_text(), PATIENCE_S, ui_b.log.read_text)
+                eventually(lambda: OTHER in ui_b.log.read_text(), ui_b.log.read_text)
                 # What is imported on the host without a daemon is registered by the daemon of the other.
                 assert hosts.run("b", "import", "text", capitals(tmp_path / "x.csv"), "--suite", "capitals").code == 0
                 mine = ("--suite", "capitals", "--model-version", "mine")
@@ -45,11 +44,10 @@ def test_a_night_is_evaluated_by_one_of_two_hosts_and_seen_by_both(
                     nodes: list[dict[str, Any]] = ui_b.query(REGISTERED)["assetNodes"]
                     return any("mine" in node["partitionKeys"] for node in nodes)
 
-                eventually(registered, PATIENCE_S, ui_a.log.read_text)
+                eventually(registered, ui_a.log.read_text)
                 of_night = {"dagster/schedule_name": "nightly", "dagster/partition": VERSION}
                 eventually(
                     lambda: any(run["status"] == "SUCCESS" for run in ui_b.runs(**of_night)),
-                    PATIENCE_S,
                     lambda: str(ui_b.runs()) + ui_a.log.read_text(),
                 )
                 with Bench.of(hosts.use("b").home) as bench, bench.published.look() as look:
