@@ -8,7 +8,6 @@ from typing import Self
 
 import duckdb
 
-EVERY_S = 0.05
 TORN = """
 WITH counted AS (
   SELECT suite, model_version, eval_date, count(*) AS results, count(*) FILTER (correct) AS correct
@@ -31,7 +30,7 @@ SEEN = "SELECT DISTINCT suite || '/' || model_version || '/' || eval_date FROM t
 
 
 class Reader:
-    """Opens the store every 50 ms in a thread of its own, while the context lasts, and notes what it met.
+    """Opens the store again and again in a thread of its own, while the context lasts, and notes what it met.
 
     For finqa suites with one sample a turn that are evaluated in full.
 
@@ -41,11 +40,11 @@ class Reader:
         seen: every `suite/model version/date` that it has met.
     """
 
-    def __init__(self, store: Path) -> None:
+    def __init__(self, store: Path, every_s: float = 0.05) -> None:
         self.looks = 0
         self.wrong: list[str] = []
         self.seen: set[str] = set()
-        self._store = store
+        self._store, self._every_s = store, every_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._read, name="reader", daemon=True)
 
@@ -63,7 +62,7 @@ class Reader:
         while not self._stop.is_set():
             if self._store.exists():
                 self._look()
-            time.sleep(EVERY_S)
+            time.sleep(self._every_s)
 
     def _look(self) -> None:
         self.looks += 1

@@ -17,7 +17,8 @@ from eval_pipeline.core.model import Json
 _log = logging.getLogger(__name__)
 _CONNECT_S, _WORKERS_S = 30.0, 30.0
 _ALIVE_S = 2.0
-_FETCH_S = 30.0
+_FETCH_S, _MUTE_S = 5.0, 900.0
+"""A result is asked for again and again, for at most so long: Dask gives up a worker that hangs after five minutes."""
 _LOOK_S = 0.5
 """How often stragglers and new workers are looked for."""
 _RECENT_S = 10.0
@@ -93,12 +94,12 @@ class DaskCluster:
         try:
             while following < len(tasks):
                 self._start(work, tasks, ledger, running)
-                first = self._first(self._ended(running), ledger, running)
+                first = self._first(self._ended(running, wait=following not in told), ledger, running)
                 if all(future.status == "finished" for future in first.values()):
                     # Workers go on before what is done is fetched, and while the caller is busy with it.
                     self._start(work, tasks, ledger, running)
                 told |= {task: self._result(future) for task, future in first.items()}
-                while following in told:
+                if following in told:
                     yield told.pop(following)
                     following += 1
         finally:
@@ -204,7 +205,14 @@ class DaskCluster:
             raise EvalError(f"{text}; what is computed is kept, start workers and run again")
         return self._threads
 
-    def _ended(self, running: Mapping[Any, int]) -> list[Any]:
+    def _ended(self, running: Mapping[Any, int], *, wait: bool) -> list[Any]:
+        """Returns what has ended; if asked for, waits a moment until something has."""
+        if wait:
+            self._wait(running)
+        self._check_alive()
+        return [future for future in running if future.done()]
+
+    def _wait(self, running: Mapping[Any, int]) -> None:
         import distributed
 
         dask: Any = distributed
@@ -214,8 +222,6 @@ class DaskCluster:
             # What was cancelled is told of by `_result`. A TimeoutError is an OSError, and is no end of the scheduler.
             with self._talking(), suppress(TimeoutError, dask.CancelledError), self._client.as_current():
                 dask.wait(list(running), timeout=_LOOK_S, return_when="FIRST_COMPLETED")
-        self._check_alive()
-        return [future for future in running if future.done()]
 
     def _result(self, future: Any) -> Mapping[str, Json]:
         from distributed import CancelledError, KilledWorker
@@ -239,13 +245,15 @@ class DaskCluster:
         return found
 
     def _fetched(self, future: Any) -> Mapping[str, Json]:
-        """Returns what a task told; if its worker has died since, another one computes it again, or finds its part."""
+        """Returns what a task told; if its worker dies or hangs, another one computes it again, or finds its part."""
+        until = time.monotonic() + _MUTE_S
         while True:
             try:
                 found: Mapping[str, Json] = future.result(timeout=_FETCH_S)
                 return found
             except TimeoutError:
-                if future.status not in ("pending", "lost"):
+                mute = future.status == "finished" and time.monotonic() > until
+                if mute or future.status == "error":  # that of the work itself
                     raise
                 self._check_alive()
                 self._places()

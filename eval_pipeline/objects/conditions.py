@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from uuid import uuid4
 
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 
 _WRITERS = 4
@@ -24,13 +25,19 @@ def broken_condition(bucket: Bucket) -> str | None:
     """
     for _ in range(_ROUNDS):
         name = f"probe/{uuid4().hex}"
-        try:
-            if len(first := _written(bucket, name, None)) != 1:
-                return f"of {_WRITERS} that wrote one new object at once, {len(first) or 'none'} won, and not one"
-            if len(then := _written(bucket, name, first[0])) != 1:
-                return f"of {_WRITERS} that replaced one object at once, {len(then) or 'none'} won, and not one"
-        finally:
-            bucket.delete(name)
+        if broken := _broken(bucket, name):
+            with suppress(StoreError):  # what was found matters more
+                bucket.delete(name)
+            return broken
+        bucket.delete(name)
+    return None
+
+
+def _broken(bucket: Bucket, name: str) -> str | None:
+    if len(first := _written(bucket, name, None)) != 1:
+        return f"of {_WRITERS} that wrote one new object at once, {len(first) or 'none'} won, and not one"
+    if len(then := _written(bucket, name, first[0])) != 1:
+        return f"of {_WRITERS} that replaced one object at once, {len(then) or 'none'} won, and not one"
     return None
 
 

@@ -191,7 +191,7 @@ def _bucket(workspace: Workspace) -> Iterator[Finding]:
     try:
         broken = broken_condition(Bucket(place))
     except StoreError as error:
-        broken, remedy = f"nothing can be written to it: {error}", "let its keys read, list, put and delete objects"
+        broken, remedy = f"it cannot be tried: {error}", "let its keys read, list, put and delete objects"
     yield Finding("bucket", broken is None, f"{place}: {broken or 'of several writers at once, one wins'}", remedy)
 
 

@@ -39,7 +39,7 @@ class Inputs:
         counts: counts the stage's calls here, so that they are known even after an exception.
         held: values that a stage computed for its settings and needs again when it runs.
         within: positions of the cases to look at, for one shard of a stage; None for all.
-        lease: of the evaluation, while the stage asks models; None without a database.
+        lease: which the stage holds while it runs, if stages of its kind take turns; None without a database.
     """
 
     workspace: Workspace

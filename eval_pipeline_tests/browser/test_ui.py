@@ -113,7 +113,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
         assert ui.query(ADD, name=name)["addDynamicPartition"]["__typename"] == "AddDynamicPartitionSuccess"
     nobody_uninvited_runs_anything(ui, page)
     nobody_looks(page)
-    with Reader(lab.home.store) as reader:
+    with Reader(lab.home.store, every_s=0.5) as reader:
         tags = [{"key": key, "value": value} for key, value in BAD_TAGS.items()]
         assert ui.query(LAUNCH, tags=tags)["launchRun"]["__typename"] == "LaunchRunSuccess"
         what_a_failed_run_left_out_is_compared(ui)

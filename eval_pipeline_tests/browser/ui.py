@@ -82,7 +82,7 @@ def eventually(look: Callable[[], T | None], why: Callable[[], str] = str, secon
     end = time.monotonic() + seconds
     while not (found := look()):
         assert time.monotonic() < end, f"nothing within {seconds:g} s; {why()}"
-        time.sleep(0.5)
+        time.sleep(1.0)
     return found
 
 

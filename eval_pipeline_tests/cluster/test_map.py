@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +32,8 @@ class Copy:
         if self.client.lose_next:  # its worker has died; another one computes it again
             self.client.lose_next, self.status = False, "lost"
             self.client.lost.append(self)
+        if self.status == "lost" or self.client.clock < self.client.mute_until:
+            self.client.clock += timeout or inf
             raise TimeoutError
         if self.error is not None:
             raise self.error
@@ -46,12 +49,12 @@ class Client:
     status = "running"
 
     def __init__(self, places: int) -> None:
-        self.places, self.clock, self.lose_next = places, 0.0, False
+        self.places, self.clock, self.lose_next, self.mute_until = places, 0.0, False, 0.0
         self.copies, self.said = list[Copy](), list[str]()
         self.script, self.lost = list[Callable[[], None]](), list[Copy]()
 
     def nthreads(self) -> dict[str, int]:
-        for copy in self.lost:
+        for copy in self.lost if self.places else ():
             copy.status = "finished"
         return {"all": self.places} if self.places else {}
 
@@ -179,6 +182,46 @@ def test_a_result_that_went_with_its_worker_is_computed_again(client: Client) ->
     client.script += [ended, lambda: client.end("t1")]
     assert list(mapped(client, 2)) == ["t0", "t1"]
     assert client.said.count("fetch t0") == 2
+
+
+def test_a_result_that_went_with_the_last_worker_is_not_waited_for_without_end(client: Client) -> None:
+    def ended() -> None:
+        client.end("t0")
+        client.lose_next, client.places = True, 0
+
+    client.script.append(ended)
+    with pytest.raises(EvalError, match=r"has had no worker for 300 s; what is computed is kept, start workers"):
+        list(mapped(client, 2))
+    assert 300 < client.clock < 320
+
+
+@pytest.mark.parametrize("seconds", [300, 890])
+def test_a_worker_that_hangs_with_a_result_is_waited_for_until_another_one_has_it(client: Client, seconds: int) -> None:
+    def ended() -> None:
+        client.end("t0")
+        client.mute_until = seconds
+
+    client.script += [ended, lambda: client.end("t1")]
+    assert list(mapped(client, 2)) == ["t0", "t1"]
+    assert client.clock >= seconds
+
+
+def test_a_worker_that_never_hands_over_a_result_ends_the_run(client: Client) -> None:
+    client.script.append(lambda: client.end("t0"))
+    client.mute_until = inf
+    with pytest.raises(EvalError, match=r"a worker of tcp://127\.0\.0\.1:9 did not answer in time"):
+        list(mapped(client, 2))
+    assert 900 < client.clock < 920
+
+
+def test_workers_go_on_while_the_caller_is_busy_with_what_waited_behind_a_slow_task(client: Client) -> None:
+    client.script += [lambda: client.end("t1"), lambda: client.end("t2"), lambda: client.end("t0")]
+    found = mapped(client, 9)
+    assert next(found) == "t0"
+    client.end("t3", "t4")
+    client.clock += 1.0
+    assert next(found) == "t1"
+    assert [copy.name for copy in client.copies] == [f"t{place}" for place in range(7)]
 
 
 def test_workers_that_come_later_get_tasks(client: Client) -> None:

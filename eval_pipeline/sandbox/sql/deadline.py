@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 PATIENCE = 30.0
 """By the clock, a limit may take so many times as long: on a busy machine, a process gets a part of a processor."""
+_LONGEST_S = 600.0
+"""It may take at most so much longer: what waits for something that does not come must end, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +15,7 @@ class Deadline:
 
     Attributes:
         pid: the process; 0 for this one.
+        seconds: how much of it, from the beginning.
         cpu_s: until which it may run, in seconds of its own processor time.
         earliest: the first moment by the clock, as `time.monotonic`, at which one thread can have used that much: the
             clock is cheaper to look at than processor time.
@@ -20,6 +23,7 @@ class Deadline:
     """
 
     pid: int
+    seconds: float
     cpu_s: float
     earliest: float
     latest: float
@@ -34,7 +38,15 @@ class Deadline:
             patience: how many times as long it may take by the clock; 1 where others do the work, as a server does.
         """
         now = time.monotonic()
-        return cls(pid, cpu_of(pid) + seconds, now + seconds, now + seconds * patience)
+        longer = min(seconds * (patience - 1), _LONGEST_S)
+        return cls(pid, seconds, cpu_of(pid) + seconds, now + seconds, now + seconds + longer)
+
+    def told(self) -> str:
+        """Returns which of the two came, for what it ends; before the process is."""
+        began = self.earliest - self.seconds
+        if self.latest > self.earliest and cpu_of(self.pid) < self.cpu_s:
+            return f"after {self.latest - began:.3g} s by the clock, with less than {self.seconds:g} s of a processor"
+        return f"after {self.seconds:g} s"
 
     def left(self) -> float:
         """Returns the seconds for which it certainly does not come yet; 0 or less if it has come."""

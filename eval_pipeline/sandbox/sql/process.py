@@ -99,8 +99,9 @@ class SqlProcess:
             self._process.stdin.flush()
             answer = self._receive(deadline)
         except TimeoutError as error:
+            told = deadline.told()
             self.kill()
-            raise SqlError(ErrorClass.TIMEOUT, f"stopped after {seconds:g} s") from error
+            raise SqlError(ErrorClass.TIMEOUT, f"stopped {told}") from error
         except (EOFError, BrokenPipeError) as error:
             raise self._died() from error
         except ValueError as error:
@@ -111,6 +112,10 @@ class SqlProcess:
             raise
         self.served += 1
         return self._opened(answer)
+
+    def stop(self) -> None:
+        """Lets the task that another thread waits for end at once, with a KilledError."""
+        self._process.kill()
 
     def kill(self) -> None:
         """Ends the child at once."""

@@ -48,6 +48,8 @@ class SqlProcesses:
         self._places = threading.BoundedSemaphore(most or processors())
         self._lock = threading.Lock()
         self._idle: list[SqlProcess] = []
+        self._busy: list[SqlProcess] = []
+        self._closed = False
 
     def call(self, task: str, arguments: tuple[Any, ...], seconds: float, patience: float = PATIENCE) -> Any:
         """Returns the result of a task in any child, without counting the time spent waiting for one.
@@ -56,26 +58,38 @@ class SqlProcesses:
         See `SqlProcess.call`.
 
         Raises:
-            RuntimeError: no child can be started.
+            RuntimeError: no child can be started, or `close` has ended the one with the task.
         """
         with self._places:
             for _ in range(_TRIES - 1):
-                with suppress(KilledError):
+                try:
                     return self._called(task, arguments, seconds, patience)
+                except KilledError as error:
+                    if self._closed:
+                        raise RuntimeError("the processes for SQL were ended") from error
             return self._called(task, arguments, seconds, patience)
 
     def close(self) -> None:
-        """Ends the idle children."""
+        """Ends the children, with what they are doing: nobody waits for it any more."""
         with self._lock:
+            self._closed = True
             idle, self._idle = self._idle, []
+            for process in self._busy:
+                process.stop()
         for process in idle:
             process.kill()
 
     def _called(self, task: str, arguments: tuple[Any, ...], seconds: float, patience: float) -> Any:
         process = self._take()
+        with self._lock:
+            self._busy.append(process)
+            if self._closed:
+                process.stop()
         try:
             return process.call(task, arguments, seconds, patience)
         finally:
+            with self._lock:
+                self._busy.remove(process)
             self._give_back(process)
 
     def _take(self) -> SqlProcess:
@@ -131,9 +145,10 @@ class SqlRunner:
         self.close()
 
     def close(self) -> None:
-        """Ends the child processes."""
-        self._threads.shutdown(wait=True, cancel_futures=True)
+        """Ends the child processes, and with them the queries that still run: nobody waits for them any more."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
         self._processes.close()
+        self._threads.shutdown(wait=True)
 
     async def run(self, database: DataPlace, sql: str) -> SqlRows | Failed:
         """Returns the rows of a query, or why it did not run."""

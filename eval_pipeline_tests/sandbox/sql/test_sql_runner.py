@@ -176,6 +176,37 @@ def test_a_task_whose_child_is_killed_from_outside_is_done_again(at_work):
         processes.close()
 
 
+@pytest.mark.parametrize("hangs", [True, False], ids=["hanging", "at work"])
+def test_the_end_does_not_wait_for_a_query_that_nobody_waits_for(tmp_path, hangs):
+    (tmp_path / "a.db").touch()
+    endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+
+    async def interrupted() -> None:
+        async with SqlRunner(SqlLimits(seconds=60.0), most=1) as runner:
+            await runner.run(tmp_path / "a.db", "SELECT 1")
+            (child,) = runner._processes._idle
+            if hangs:
+                os.kill(child.pid, signal.SIGSTOP)
+            asking = asyncio.ensure_future(runner.run(tmp_path / "a.db", endless))
+            while not runner._processes._busy:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+        assert not child.alive
+
+    began = time.monotonic()
+    asyncio.run(interrupted())
+    assert time.monotonic() - began < 50
+
+
+def test_what_is_ended_with_its_child_is_no_result(tmp_path):
+    processes = SqlProcesses(SqlLimits(), most=1)
+    closing = threading.Timer(0.3, processes.close)
+    closing.start()
+    with pytest.raises(RuntimeError, match="were ended"):
+        processes.call("time:sleep", (60,), 90.0)
+    closing.join()
+
+
 def test_an_idle_child_that_is_killed_leaves_no_zombie():
     processes = SqlProcesses(SqlLimits(), most=1)
     try:
