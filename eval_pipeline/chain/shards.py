@@ -29,7 +29,7 @@ from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts
 from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code, told_home
 
 TURNS_A_SHARD = "EVAL_SHARD_TURNS"
-"""Environment variable: answers in a shard; by default as many as take a track up to some 45 CPU seconds (docs/scale.md)."""
+"""Environment variable: answers in a shard; by default what takes up to some 45 CPU seconds (docs/scale.md)."""
 SHARD_CPU_S = 45.0
 
 
