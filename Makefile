@@ -7,10 +7,9 @@ UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
-# One worker more than cores, as some tests wait for children or services.
-PYTEST = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(BIN)/python -m pytest
-TESTS = $(PYTEST) -m "not soak and not services"
-TESTS_OF_SERVICES = $(PYTEST) -m "services and not soak"
+# Each worker imports everything, for some 12 CPU seconds. Tests of services wait for them: one worker more than cores.
+TESTS = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(nproc) $(BIN)/python -m pytest -m "not soak and not services"
+TESTS_OF_SERVICES = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(BIN)/python -m pytest -m "services and not soak"
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-services check format dev bench soak debian collected clean
