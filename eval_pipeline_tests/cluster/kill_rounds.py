@@ -218,7 +218,7 @@ class Round:
                 for one in psutil.Process(child.pid).children(recursive=True):
                     if is_it(_line(one)):
                         return one
-            time.sleep(0.01)
+            time.sleep(0.05)
         return None
 
 
@@ -290,7 +290,7 @@ def _until(one: Round, moment: int, driver: Child) -> None:
     give_up = time.monotonic() + ENDS_S
     while one.progress() < moment and driver.poll() is None:
         assert time.monotonic() < give_up, one.said()
-        time.sleep(0.005)
+        time.sleep(0.02)
 
 
 def seed() -> int:
