@@ -236,8 +236,9 @@ def test_a_scheduler_that_ends_between_two_looks_is_a_sentence(at: str, name: st
 @pytest.mark.parametrize(
     ("at", "who"), [("call", "the scheduler at"), ("map", "the scheduler at"), ("result", "a worker of")]
 )
-def test_who_does_not_answer_in_time_is_not_called_gone(at: str, who: str) -> None:
+def test_who_does_not_answer_in_time_is_not_called_gone(at: str, who: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+    monkeypatch.setattr("eval_pipeline.cluster.dask._MUTE_S", -1.0)  # the worker had its time
     with pytest.raises(EvalError, match=rf"^{who} tcp://127\.0\.0\.1:9 did not answer in time \(30 s\); what is"):
         severed(at=at, raised=TimeoutError("30 s"))
     with pytest.raises(EvalError, match=r"^the scheduler at tcp://127\.0\.0\.1:9 is gone"):
