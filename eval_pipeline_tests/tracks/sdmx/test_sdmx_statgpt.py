@@ -122,6 +122,31 @@ def test_a_structure_that_is_not_there_or_given_twice_is_refused(lab: Lab, files
     assert "another structure file has the same name" in lab.cli(*base, str(files[1]), base[-1], str(files[1])).err
 
 
+TERMS = "dataset_id,dimension,id,name\nD:ONE,COUNTRY,MEX,Mexico\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TERMS + "D:ONE,COUNTRY,KOR,Korea, Republic of\n", "terms.csv:3: has 5 cells, the header has 4"),
+        (TERMS.replace("\n", ",name\n", 1), "terms.csv:1: the header names 'name' more than once"),
+        (TERMS + "D:ONE,COUNTRY,KOR\n", "terms.csv:3: name: must not be empty"),
+        ("id,title\nNGDP,Gross domestic product, current prices\n", "terms.csv:2: has 3 cells, the header has 2"),
+        ("id,title\nNGDP\n", "terms.csv:2: title: must not be empty"),
+        ("id,title\nCI,C\xf4te\n", "terms.csv: cannot be read as UTF-8 text"),
+        ("ISO,WEO,Name,ISO\nAFG,512,Afghanistan,X\n", "terms.csv:1: the header names 'ISO' more than once"),
+    ],
+)
+def test_a_list_of_terms_that_is_wrong_is_told_under_its_own_name(
+    lab: Lab, files: tuple[Path, Path], text: str, expected: str
+) -> None:
+    files[1].write_text(text, encoding="latin-1")
+    said = lab.cli("import", "statgpt", str(files[0]), "--suite", "foreign", "--structures", str(files[1]))
+    assert said.code == 2
+    assert f"{files[1].parent}/{expected}" in said.err
+    assert not (lab.home.imported_suites / "foreign").exists()
+
+
 @outside.needs(outside.SDMX)
 def test_the_real_cases_are_evaluated_with_the_imf_structures_and_weo_lists(lab: Lab) -> None:
     lab.versions({"name": "oracle", "provider": "oracle"})

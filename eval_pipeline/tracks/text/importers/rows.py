@@ -4,13 +4,13 @@ Columns that are named like a field of a case are used; `--map question=prompt` 
 those of a case's fields become fields for the prompt template: `--map passage=context`.
 """
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
+from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import json_objects, read_text
 from eval_pipeline.tracks.text.case_file import TextCaseFile
 from eval_pipeline.tracks.text.settings import FITTING
@@ -90,12 +91,9 @@ def _rows(source: Path) -> Iterator[Row]:
                 raise InputError([Problem(str(source), line or count, "", "expected an object with columns")])
             yield line or count, entry
     elif suffix in {".csv", ".tsv"}:
-        reader = csv.DictReader(read_text(source).splitlines(keepends=True), dialect=_dialect(suffix))
-        try:
-            for row in reader:
-                yield reader.line_num, {name: value for name, value in row.items() if name is not None}
-        except csv.Error as error:
-            raise InputError([Problem(str(source), reader.line_num, "", f"is not CSV: {error}")]) from error
+        lines = StringIO(read_text(source), newline="")
+        for row, named in open_csv(lines, str(source), "\t" if suffix == ".tsv" else ",").named():
+            yield row.last_line, named
     elif suffix in {".parquet", ".pq"}:
         yield from enumerate(_parquet(source), start=1)
     else:
@@ -105,10 +103,6 @@ def _rows(source: Path) -> Iterator[Row]:
 def _are_levels(rows: Sequence[Row]) -> bool:
     """Returns whether every row's `difficulty` is a valid level; otherwise the column is ignored."""
     return all(str(row.get("difficulty", "")).strip().isdecimal() for _, row in rows)
-
-
-def _dialect(suffix: str) -> type[csv.Dialect]:
-    return csv.excel_tab if suffix == ".tsv" else csv.excel
 
 
 def _parquet(source: Path) -> Iterator[dict[str, Any]]:
