@@ -102,6 +102,43 @@ def test_cases_that_share_a_name_get_an_id_each(lab: Lab, files: tuple[Path, Pat
             "cases.yaml:1: conversation: expected a turn of role 'user'",
         ),
         ("id: x\nconversation: []\n", "cases.yaml:1: conversation: expected at least 1 item"),
+        (
+            CASES.replace("  target:\n", "  expected:\n"),
+            "cases.yaml:1: conversation.0.expected: unknown field; allowed: role, content, target",
+        ),
+        (
+            f"{CASES}---\nid: x\nconversation:\n- {{role: user, content: x}}\n",
+            "cases.yaml:32: conversation.0: expected a 'target'; where nothing is to be selected, {is_out",
+        ),
+        (
+            "id: x\nconversation:\n- {role: user, content: x, target: }\n",
+            "cases.yaml:1: conversation.0: expected a 'target'",
+        ),
+        (
+            CASES.replace("content: Many.", "content: Many.\n  target: {}"),
+            "cases.yaml:1: conversation.1: only a turn of role 'user' has a 'target'",
+        ),
+        (
+            CASES.replace("role: assistant", "role: users"),
+            "cases.yaml:1: conversation.1.role: expected 'user', 'assistant', 'system' or 'tool', found 'users'",
+        ),
+        (
+            CASES.replace("indicator_selection:", "indicators:", 1),
+            "cases.yaml:1: conversation.0.target.indicators: unknown field; allowed: indicator_selection, alternatives",
+        ),
+        (
+            CASES.replace("      indicator_rank_in_search: 3", "      dims: []"),
+            "cases.yaml:1: conversation.0.target.indicator_selection.0.dims: unknown field; allowed: dataset_id",
+        ),
+        (CASES.replace("tags:", "tag:"), "cases.yaml:1: tag: unknown field; allowed: id, name, tags"),
+        (
+            "query: Hens?\ncandidates: [{dataset_id: D:ONE}]\n",
+            "cases.yaml:1: candidates: unknown field; allowed: query, candidate_datasets",
+        ),
+        (
+            "query: Hens?\ncandidate_datasets:\n- {dataset_id: D:ONE, dimension: []}\n",
+            "cases.yaml:1: candidate_datasets.0.dimension: unknown field; allowed: dataset_id",
+        ),
         ("id: x\n---\nname: [\n", "cases.yaml:4: does not parse"),
         ("", "cases.yaml:1: expected YAML documents with 'conversation', found none"),
     ],

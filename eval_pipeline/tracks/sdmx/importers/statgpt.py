@@ -154,4 +154,4 @@ def _raw_case(case: ForeignCase) -> dict[str, Json]:
     }
     asked = [turn for turn in case.conversation if turn.role == "user"]
     turns = [turn.model_dump(exclude_none=True, exclude_defaults=True) for turn in asked]
-    return raw | {"conversation": [{"target": {}, **turn} for turn in turns]}
+    return raw | {"conversation": turns}
