@@ -156,6 +156,8 @@ def test_a_file_that_is_wrong_is_told_with_its_line(
 def test_a_structure_that_is_not_there_or_given_twice_is_refused(lab: Lab, files: tuple[Path, Path]) -> None:
     base = ("import", "statgpt", str(files[0]), "--suite", "foreign", "--structures")
     assert "no file" in lab.cli(*base, "nowhere.xml").err
+    told = lab.cli(*base, str(files[1].parent)).err
+    assert f"{files[1].parent}: is a folder; expected the files in it, each by its name" in told
     assert "another structure file has the same name" in lab.cli(*base, str(files[1]), base[-1], str(files[1])).err
 
 

@@ -65,9 +65,8 @@ def read_statgpt(
         write_terms(place / FROM_TARGETS, dict.fromkeys(missing))
     options: dict[str, Json] = {"aliases": aliases} if aliases else {}
     add_import_options(folder, options | ({"indicator_dimensions": ["INDICATOR", *indicators]} if indicators else {}))
-    add_import_notes(
-        folder, (f"targets name {asked}, taken as {meant}" for asked, meant in aliases.items() if asked != meant)
-    )
+    taken = [f"targets name {asked}, taken as {meant}" for asked, meant in aliases.items() if asked != meant]
+    add_import_notes(folder, [*(remark.removeprefix(f"{place}/") for remark in known.remarks), *taken])
     names: Counter[str] = Counter()
     for case in cases:
         raw = _raw_case(case)
@@ -118,6 +117,8 @@ def _is_known(known: Catalogue, data_set: str, dimension: str, term: ForeignTerm
 
 def _put(path: Path, place: Path) -> None:
     """Copies a structure file; lists of the World Economic Outlook are converted to lists of terms."""
+    if path.is_dir():
+        raise InputError([Problem(str(path), None, "", "is a folder; expected the files in it, each by its name")])
     target = place / path.name
     if target.exists():
         raise InputError([Problem(str(path), None, "", "another structure file has the same name")])
