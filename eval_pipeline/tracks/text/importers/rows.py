@@ -28,6 +28,7 @@ _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")
 _MOST_LABELS, _LONGEST_LABEL = 50, 60
 _MOST_PROBLEMS = 50
+_NO_TEXT = "holds bytes that are not UTF-8 text"
 Row = tuple[int, Mapping[str, Any]]
 
 
@@ -59,6 +60,9 @@ def read_rows(
     taken = {name: name for name in ours if name != "difficulty" or _are_levels(rows)} | dict(columns)
     cases, problems = [], []
     for number, row in rows:
+        if wrong := [theirs for theirs in dict.fromkeys(taken.values()) if not _is_text(row.get(theirs))]:
+            problems += [Problem(str(source), number, name, _NO_TEXT) for name in wrong]
+            continue
         case, lacking = _case(number, row, taken)
         problems += [Problem(str(source), number, field, f"is empty; {_hint(field, known)}") for field in lacking]
         cases.append(case)
@@ -111,10 +115,26 @@ def _parquet(source: Path) -> Iterator[dict[str, Any]]:
 
     try:
         file = pq.ParquetFile(source, pre_buffer=False)  # buffers would keep all of the file in memory
+        first = 1
         for batch in file.iter_batches(1_000):
-            yield from batch.to_pylist()
+            try:
+                yield from batch.to_pylist()
+            except UnicodeDecodeError as error:  # Parquet's writers do not check that texts are UTF-8
+                raise InputError(_undecodable(source, first, batch)) from error
+            first += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as Parquet: {error}")]) from error
+
+
+def _undecodable(source: Path, first: int, batch: Any) -> Iterator[Problem]:
+    """Yields the first value of each column that is no UTF-8 text although its column says so."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        for number, value in enumerate(column, start=first):
+            try:
+                value.as_py()
+            except UnicodeDecodeError:
+                yield Problem(str(source), number, name, _NO_TEXT)
+                break
 
 
 def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tuple[dict[str, Json], list[str]]:
@@ -180,6 +200,20 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
+def _is_text(value: Any) -> bool:
+    """Returns whether all bytes in a value of Parquet, which may be nested, are UTF-8 text."""
+    if isinstance(value, dict):
+        return all(map(_is_text, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_text, value))
+    if isinstance(value, bytes):
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
 def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
 
@@ -191,7 +225,7 @@ def _plain(value: Any) -> Json:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return value.decode()
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):
