@@ -15,8 +15,9 @@ from typer.testing import CliRunner
 
 from eval_pipeline.cli.app import app
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.tracks.sdmx.catalogue.artefacts import shown
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet
-from eval_pipeline.tracks.sdmx.catalogue.structures import Found, read_structures, shown
+from eval_pipeline.tracks.sdmx.catalogue.structures import Found, read_structures
 from eval_pipeline_tests import outside
 
 MES = "http://www.sdmx.org/resources/sdmxml/schemas/{version}/message"

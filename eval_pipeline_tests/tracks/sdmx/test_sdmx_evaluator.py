@@ -48,6 +48,7 @@ candidate_datasets:
     sample_data:
       - {period: "2022", value: 4, unit: "millions", scale: 6}
   - dataset_id: "FARM:HENS(2.0.0)"
+    interpretation: "Cocks are no hens to everybody."
     dimensions:
       - dimension_name: ANIMAL
         values:
@@ -58,6 +59,7 @@ caveats: ["The count is of December."]
 search_queries_used: ["hens"]
 tool_call_count: 3
 """
+PINNED_DIMENSIONS = PINNED[PINNED.index("    dimensions:\n") : PINNED.index("rejected_datasets:")]
 CONVERSATIONS = """\
 id: c10ef09f-37ca-4754-8714-c951db3bee23
 name: eggs
@@ -249,7 +251,8 @@ def test_tool_messages_that_a_later_state_repeats_count_once() -> None:
     [
         ("query: ", "query: ''\nold: ", "hens_norway.yaml:1: query: expected a text of at least 1 character"),
         ('id: "HEN"', "id: NO", "value.id: expected a text, found False; YAML reads NO"),
-        ("    dimensions:\n", "    dims:\n", "candidate_datasets.1: expected 'dimensions', or 'country_dim_pin'"),
+        ("    dimensions:\n", "    dims:\n", "candidate_datasets.1.dims: unknown field; allowed: dataset_id"),
+        (PINNED_DIMENSIONS, "", "candidate_datasets.1: expected 'dimensions', or 'country_dim_pin'"),
         ('"FARM:EGGS(1.0)"', "''", "rejected_datasets.0"),
     ],
 )

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.sdmx.catalogue.structures import SUFFIXES, read_data_sets
+from eval_pipeline.tracks.sdmx.catalogue.messages import SUFFIXES
+from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

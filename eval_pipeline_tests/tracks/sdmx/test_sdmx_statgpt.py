@@ -102,6 +102,43 @@ def test_cases_that_share_a_name_get_an_id_each(lab: Lab, files: tuple[Path, Pat
             "cases.yaml:1: conversation: expected a turn of role 'user'",
         ),
         ("id: x\nconversation: []\n", "cases.yaml:1: conversation: expected at least 1 item"),
+        (
+            CASES.replace("  target:\n", "  expected:\n"),
+            "cases.yaml:1: conversation.0.expected: unknown field; allowed: role, content, target",
+        ),
+        (
+            f"{CASES}---\nid: x\nconversation:\n- {{role: user, content: x}}\n",
+            "cases.yaml:32: conversation.0: expected a 'target'; where nothing is to be selected, {is_out",
+        ),
+        (
+            "id: x\nconversation:\n- {role: user, content: x, target: }\n",
+            "cases.yaml:1: conversation.0: expected a 'target'",
+        ),
+        (
+            CASES.replace("content: Many.", "content: Many.\n  target: {}"),
+            "cases.yaml:1: conversation.1: only a turn of role 'user' has a 'target'",
+        ),
+        (
+            CASES.replace("role: assistant", "role: users"),
+            "cases.yaml:1: conversation.1.role: expected 'user', 'assistant', 'system' or 'tool', found 'users'",
+        ),
+        (
+            CASES.replace("indicator_selection:", "indicators:", 1),
+            "cases.yaml:1: conversation.0.target.indicators: unknown field; allowed: indicator_selection, alternatives",
+        ),
+        (
+            CASES.replace("      indicator_rank_in_search: 3", "      dims: []"),
+            "cases.yaml:1: conversation.0.target.indicator_selection.0.dims: unknown field; allowed: dataset_id",
+        ),
+        (CASES.replace("tags:", "tag:"), "cases.yaml:1: tag: unknown field; allowed: id, name, tags"),
+        (
+            "query: Hens?\ncandidates: [{dataset_id: D:ONE}]\n",
+            "cases.yaml:1: candidates: unknown field; allowed: query, candidate_datasets",
+        ),
+        (
+            "query: Hens?\ncandidate_datasets:\n- {dataset_id: D:ONE, dimension: []}\n",
+            "cases.yaml:1: candidate_datasets.0.dimension: unknown field; allowed: dataset_id",
+        ),
         ("id: x\n---\nname: [\n", "cases.yaml:4: does not parse"),
         ("", "cases.yaml:1: expected YAML documents with 'conversation', found none"),
     ],
@@ -119,7 +156,34 @@ def test_a_file_that_is_wrong_is_told_with_its_line(
 def test_a_structure_that_is_not_there_or_given_twice_is_refused(lab: Lab, files: tuple[Path, Path]) -> None:
     base = ("import", "statgpt", str(files[0]), "--suite", "foreign", "--structures")
     assert "no file" in lab.cli(*base, "nowhere.xml").err
+    told = lab.cli(*base, str(files[1].parent)).err
+    assert f"{files[1].parent}: is a folder; expected the files in it, each by its name" in told
     assert "another structure file has the same name" in lab.cli(*base, str(files[1]), base[-1], str(files[1])).err
+
+
+TERMS = "dataset_id,dimension,id,name\nD:ONE,COUNTRY,MEX,Mexico\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (TERMS + "D:ONE,COUNTRY,KOR,Korea, Republic of\n", "terms.csv:3: has 5 cells, the header has 4"),
+        (TERMS.replace("\n", ",name\n", 1), "terms.csv:1: the header names 'name' more than once"),
+        (TERMS + "D:ONE,COUNTRY,KOR\n", "terms.csv:3: name: must not be empty"),
+        ("id,title\nNGDP,Gross domestic product, current prices\n", "terms.csv:2: has 3 cells, the header has 2"),
+        ("id,title\nNGDP\n", "terms.csv:2: title: must not be empty"),
+        ("id,title\nCI,C\xf4te\n", "terms.csv: cannot be read as UTF-8 text"),
+        ("ISO,WEO,Name,ISO\nAFG,512,Afghanistan,X\n", "terms.csv:1: the header names 'ISO' more than once"),
+    ],
+)
+def test_a_list_of_terms_that_is_wrong_is_told_under_its_own_name(
+    lab: Lab, files: tuple[Path, Path], text: str, expected: str
+) -> None:
+    files[1].write_text(text, encoding="latin-1")
+    said = lab.cli("import", "statgpt", str(files[0]), "--suite", "foreign", "--structures", str(files[1]))
+    assert said.code == 2
+    assert f"{files[1].parent}/{expected}" in said.err
+    assert not (lab.home.imported_suites / "foreign").exists()
 
 
 @outside.needs(outside.SDMX)

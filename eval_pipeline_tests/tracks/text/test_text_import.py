@@ -64,6 +64,33 @@ def test_numbers_and_dates_of_parquet_are_kept(tmp_path: Path) -> None:
     assert [(case["answer"], case.get("fields")) for case in cases] == [(1.5, {"day": "2024-02-29"}), (2.0, None)]
 
 
+def test_a_line_separator_within_a_text_ends_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("question,answer\none\u2028line\x0cof\x85four,1\n", encoding="utf-8")
+    [case], _ = read_rows(path, None, {}, None)
+    assert (case["id"], case["question"]) == ("row-2", "one\u2028line\x0cof\x85four")
+
+
+def test_bytes_of_parquet_that_are_text_are_read_as_text(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"question": ["Straße".encode()], "answer": [b"1"]}), path)
+    assert read_rows(path, None, {}, None)[0] == [{"id": "row-1", "question": "Straße", "answer": 1.0}]
+
+
+@pytest.mark.parametrize("bad", [b"caf\xe9", b"\xff"])
+def test_bytes_of_parquet_that_are_no_text_are_told_with_row_and_column(tmp_path: Path, bad: bytes) -> None:
+    path = tmp_path / "a.parquet"
+    raw = pa.array([b"good", bad, bad])
+    of_type_text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())  # nobody checks what it says
+    lists = pa.array([[b"good"], [b"good", bad], [b"good"]])
+    for column, told in ((raw, (2, 3)), (of_type_text, (2,)), (lists, (2,))):
+        pq.write_table(pa.table({"question": ["a", "b", "c"], "label": column}), path)
+        with pytest.raises(InputError) as refused:
+            read_rows(path, None, {"answer": "label"}, "text")
+        sentences = [f"{path}:{row}: label: holds bytes that are not UTF-8 text" for row in told]
+        assert [str(problem) for problem in refused.value.problems] == sentences
+
+
 BAD: dict[str, tuple[str, bytes, str]] = {
     "a row without an answer": ("a.csv", b"question,answer\nx,1\ny,\n", r"a\.csv:3: answer: is empty"),
     "a row too short": ("a.tsv", b"question\tanswer\nx\n", r"a\.tsv:2: answer: is empty"),
@@ -74,6 +101,14 @@ BAD: dict[str, tuple[str, bytes, str]] = {
         r"a\.csv:\d+: is not CSV: field larger",
     ),
     "not UTF-8": ("a.tsv", b"question\tanswer\n\xff\xfe\t1\n", r"a\.tsv.*(UTF-8|utf-8)"),
+    "a cell without a column": (
+        "a.csv",
+        b"question,answer\nnot bad, great,good\n",
+        r"a\.csv:2: has 3 cells, the header",
+    ),
+    "a cell without a column, by tabs": ("a.tsv", b"question\tanswer\nx\t1\t2\n", r"a\.tsv:2: has 3 cells, the header"),
+    "a column twice": ("a.csv", b"question,answer,answer\nx,1,2\n", r"a\.csv:1: the header names 'answer' more than"),
+    "a quote left open": ("a.csv", b'question,answer\nx,"1\ny,2\n', r"a\.csv:2: opens a quote that nothing closes"),
     "no Parquet": ("a.parquet", b"PAR1 and nothing else", r"a\.parquet: cannot be read as Parquet"),
 }
 

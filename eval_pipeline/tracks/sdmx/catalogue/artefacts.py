@@ -4,7 +4,7 @@ Readers of each format fill an `Artefacts`; `structures` follows the references 
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,8 +15,21 @@ Reference = tuple[str, str, str]
 ItemReference = tuple[Reference, str]
 """An artefact and the id of one of its items; the item is empty where the artefact itself is meant."""
 
+_MOST_TOLD = 5
 DEFAULT_VERSION = "1.0"
 """The version that the standards give to an artefact, or to a reference to one, that states none."""
+
+
+class MessageError(ValueError):
+    """A part of a structure message is wrong; the sentence says which part and what was expected.
+
+    Attributes:
+        lineno: the line, where the reader knows it.
+    """
+
+    def __init__(self, sentence: str, lineno: int | None = None) -> None:
+        super().__init__(sentence)
+        self.lineno = lineno
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +137,8 @@ class Artefacts:
 
     Attributes:
         files: artefact → the file that contains it; the kind is part of the key.
+        empty: code lists that some message contains without any code.
+        remarks: sentences on what was left out or is doubtful, each after its file.
     """
 
     code_lists: dict[Reference, tuple[Term, ...]] = field(default_factory=dict)
@@ -133,17 +148,27 @@ class Artefacts:
     constraints: dict[Reference, Constraint] = field(default_factory=dict)
     extensions: dict[Reference, tuple[Extension, ...]] = field(default_factory=dict)
     files: dict[tuple[str, Reference], str] = field(default_factory=dict)
+    empty: dict[Reference, None] = field(default_factory=dict)
+    remarks: dict[tuple[str, str], None] = field(default_factory=dict)
 
-    def add_codes(self, place: Reference, terms: Iterable[Term], file: str) -> None:
-        """Adds a code list; parts of it in several messages are combined, whatever the order of the files."""
+    def add_codes(
+        self, place: Reference, terms: Iterable[Term], file: str, extensions: Sequence[Extension] = ()
+    ) -> None:
+        """Adds a code list and the lists that it extends; parts of it in several messages are combined.
+
+        The order of the files does not matter. A list without codes and extensions is noted as empty: it may be a stub
+        of a list in another message.
+        """
         new = tuple(terms)
-        self.code_lists[place] = tuple(_together(self.code_lists.get(place, ()), new))
-        self.files.setdefault(("code list", place), file)
-
-    def add_extensions(self, place: Reference, extensions: Iterable[Extension]) -> None:
-        """Adds the lists that a code list extends."""
+        if not new and not extensions:
+            self.empty[place] = None
+            return
+        if twice := _named_twice(new):
+            self.remarks[file, f"the code list {shown(place)} names codes twice; the last name is used: {twice}"] = None
         known = self.extensions.get(place, ())
         self.extensions[place] = (*known, *(found for found in extensions if found not in known))
+        self.code_lists[place] = tuple(_together(self.code_lists.get(place, ()), new))
+        self.files.setdefault(("code list", place), file)
 
     def add_concepts(self, place: Reference, concepts: Mapping[str, Concept], file: str) -> None:
         """Adds the concepts of a scheme; a message may contain only some of them."""
@@ -179,6 +204,18 @@ class Artefacts:
         self.files.setdefault(("constraint", place), file)
 
 
+def _named_twice(terms: Sequence[Term]) -> str:
+    """Returns the codes that a list gives several names, in words; empty if there are none."""
+    if len({term.id for term in terms}) == len(terms):
+        return ""
+    names: dict[str, dict[str, None]] = {}
+    for term in terms:
+        names.setdefault(term.id, {})[term.name] = None
+    told = [f"{id} ({', '.join(map(repr, found))})" for id, found in names.items() if len(found) > 1]
+    more = f" and {len(told) - _MOST_TOLD:,} more" if len(told) > _MOST_TOLD else ""
+    return ", ".join(told[:_MOST_TOLD]) + more
+
+
 def _content(found: Any) -> str:
     # decides between artefacts with one id, since the order of the files must not
     return repr(found)
@@ -191,6 +228,13 @@ def _together(first: tuple[Term, ...], second: tuple[Term, ...]) -> Iterable[Ter
         return longer
     known = {term.id for term in longer}
     return (*longer, *(term for term in shorter if term.id not in known))
+
+
+def shown(place: Reference | None) -> str:
+    """Returns a reference as people write it, `AGENCY:ID(VERSION)`."""
+    if place is None:
+        return "that it does not name"
+    return f"{place[0]}:{place[1]}({place[2]})" if place[2] else f"{place[0]}:{place[1]}"
 
 
 def urn_target(urn: str) -> ItemReference | None:

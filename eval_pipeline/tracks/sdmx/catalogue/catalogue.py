@@ -119,12 +119,14 @@ class Catalogue:
     Attributes:
         lacking: id of each data set that cannot be used → why, as a sentence.
         aliases: other ids of data sets, as the suite's options give them.
+        remarks: what was left out or is doubtful in the structures, as sentences.
     """
 
     data_sets: Mapping[str, DataSet]
     lacking: Mapping[str, str] = field(default_factory=dict)
     aliases: Mapping[str, str] = field(default_factory=dict)
     conventions: Conventions = Conventions()
+    remarks: tuple[str, ...] = ()
 
     def meant(self, asked: str) -> str:
         """Returns the id of the data set that an id, perhaps with a version or a wildcard, means; see `newest_fitting`.

@@ -4,19 +4,22 @@ import gzip
 import zipfile
 from collections.abc import Iterator
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from eval_pipeline.core.foreign import MOST_BYTES, UnreadableFileError, read_bytes
 
 PACKED = (".gz", ".zip")
+_PLAIN, _PAGES = frozenset({".xml", ".json"}), frozenset({".html", ".htm", ".xhtml", ".md"})
 _GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
 
 
-def messages_in(path: Path) -> Iterator[tuple[str, bytes]]:
+def messages_in(path: Path) -> Iterator[tuple[str, bytes | None]]:
     """Yields name and content of each message in a file; packing is recognised by content, not by file name.
 
+    The content of what else is in an archive, such as a `readme.txt`, is None.
+
     Raises:
-        OSError: the file cannot be read, is empty, or is too large, packed or unpacked.
+        OSError: the file cannot be read, is a folder, or is too large, packed or unpacked.
         zipfile.BadZipFile: the archive is damaged.
     """
     content = read_bytes(path)
@@ -28,7 +31,8 @@ def messages_in(path: Path) -> Iterator[tuple[str, bytes]]:
                     with archive.open(member) as file:
                         unpacked = file.read(left + 1)
                     left -= len(unpacked)
-                    yield f"{path}/{member.filename}", _whole(unpacked, left)
+                    is_message = left < 0 or _is_message(PurePosixPath(member.filename), unpacked)
+                    yield f"{path}/{member.filename}", _whole(unpacked, left) if is_message else None
     elif content.startswith(_GZIP):
         with gzip.GzipFile(fileobj=BytesIO(content)) as file:
             unpacked = file.read(MOST_BYTES + 1)
@@ -37,9 +41,20 @@ def messages_in(path: Path) -> Iterator[tuple[str, bytes]]:
         yield str(path), _whole(content, 0)
 
 
+def first_character(content: bytes) -> bytes:
+    """Returns the first character of a text in any form of Unicode, after byte order mark and white space."""
+    return content[:4096].lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")[:1]
+
+
+def _is_message(name: PurePosixPath, content: bytes) -> bool:
+    """Whether a file of an archive is meant as a message: by its name, else by what it begins with."""
+    if name.name.startswith("."):  # archives made on a Mac contain a second file, `._name`, for each file
+        return False
+    suffix = name.suffix.lower()
+    return suffix in _PLAIN or (suffix not in _PAGES and first_character(content) in {b"<", b"{", b"["})
+
+
 def _whole(content: bytes, left: int) -> bytes:
     if left < 0:
         raise UnreadableFileError(f"unpacks to more than {MOST_BYTES:,} bytes")
-    if not content.strip():
-        raise UnreadableFileError("is empty")
     return content

@@ -13,13 +13,16 @@ from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     DimensionPart,
     Extension,
     Flow,
+    MessageError,
     Reference,
     Structure,
     in_english,
+    shown,
     synonyms_in,
     urn_target,
 )
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
+from eval_pipeline.tracks.sdmx.catalogue.json_parts import id_of, listed, part
 
 _LISTS = (("codelists", "codes"), ("geoCodelists", "geoFeatureSetCodes"), ("valueLists", "valueItems"))
 _KINDS = (*(kind for kind, _ in _LISTS), "conceptSchemes", "dataStructures", "dataflows")
@@ -31,23 +34,24 @@ def read_json(content: bytes, artefacts: Artefacts, file: str) -> None:
 
     Raises:
         ValueError: the content is not JSON, or not a structure message.
-        KeyError: an artefact or item has no id.
+        MessageError: a part is of the wrong kind, or an artefact or item has no id.
     """
     message = json.loads(content)
     data = message.get("data") if isinstance(message, dict) else None
     if not isinstance(data, dict) or not {*_KINDS, *_CONSTRAINTS} & data.keys():
         raise ValueError(f"it has no 'data' with any of {', '.join(_KINDS)}")
     _add_lists(data, artefacts, file)
-    for found in data.get("conceptSchemes") or ():
-        concepts = {item["id"]: _concept(item) for item in found.get("concepts") or ()}
+    for found in listed(data, "conceptSchemes", "the message"):
+        of = _named("concept scheme", found)
+        concepts = {id_of(item, "concept", of): _concept(item, of) for item in listed(found, "concepts", of)}
         artefacts.add_concepts(_reference(found), concepts, file)
-    for found in data.get("dataStructures") or ():
+    for found in listed(data, "dataStructures", "the message"):
         structure = Structure(_text(found, "name"), _text(found, "description"), tuple(_dimensions(found)))
         artefacts.add_structure(_reference(found), structure, file)
-    for found in data.get("dataflows") or ():
+    for found in listed(data, "dataflows", "the message"):
         flow = Flow(_text(found, "name"), _text(found, "description"), _place(found.get("structure")))
         artefacts.add_flow(_reference(found), flow, file)
-    for found in [constraint for kind in _CONSTRAINTS for constraint in data.get(kind) or ()]:
+    for found in [constraint for kind in _CONSTRAINTS for constraint in listed(data, kind, "the message")]:
         constraint = _constraint(found)
         if constraint is not None:
             artefacts.add_constraint(_reference(found), constraint, file)
@@ -55,15 +59,20 @@ def read_json(content: bytes, artefacts: Artefacts, file: str) -> None:
 
 def _add_lists(data: Mapping[str, Any], artefacts: Artefacts, file: str) -> None:
     for kind, items in _LISTS:
-        for found in data.get(kind) or ():
-            extensions = [_extension(entry) for entry in found.get("codelistExtensions") or ()]
-            if found.get(items) or extensions:  # else a stub, which stands for the list of another message
-                artefacts.add_codes(_reference(found), map(_term, found.get(items) or ()), file)
-                artefacts.add_extensions(_reference(found), extensions)
+        for found in listed(data, kind, "the message"):
+            of = _named("code list", found)
+            extensions = [_extension(entry, of) for entry in listed(found, "codelistExtensions", of)]
+            codes = [_term(code, of) for code in listed(found, items, of)]
+            artefacts.add_codes(_reference(found), codes, file, extensions)
+
+
+def _named(kind: str, found: Mapping[str, Any]) -> str:
+    """Returns how problems name an artefact, for example `the code list A:CL_G(1.0)`."""
+    return f"the {kind} {shown(_reference(found))}"
 
 
 def _reference(found: Mapping[str, Any]) -> Reference:
-    return found.get("agencyID", ""), found["id"], found.get("version") or DEFAULT_VERSION
+    return found.get("agencyID") or "", id_of(found, "artefact", "the message"), found.get("version") or DEFAULT_VERSION
 
 
 def _place(urn: Any) -> Reference | None:
@@ -77,22 +86,23 @@ def _text(found: Mapping[str, Any], field: str) -> str:
     return in_english([*several, *([("", found[field])] if isinstance(found.get(field), str) else [])])
 
 
-def _term(code: Mapping[str, Any]) -> Term:
+def _term(code: Mapping[str, Any], of: str) -> Term:
+    id = id_of(code, "code", of)
     texts = [
         annotation.get("text") or annotation.get("title")
-        for annotation in code.get("annotations") or ()
+        for annotation in listed(code, "annotations", f"{of}, code '{id}'")
         if {str(annotation.get("type", "")).upper(), str(annotation.get("id", "")).upper()} & SYNONYMS
     ]
     parent = code.get("parent") or ""
-    return Term(code["id"], _text(code, "name") or code["id"], _text(code, "description"), parent, synonyms_in(texts))
+    return Term(id, _text(code, "name") or id, _text(code, "description"), parent, synonyms_in(texts))
 
 
-def _extension(entry: Mapping[str, Any]) -> Extension:
+def _extension(entry: Mapping[str, Any], of: str) -> Extension:
     chosen = {}
     with_children = set()
     for kind in ("inclusiveCodeSelection", "exclusiveCodeSelection"):
         if kind in entry:
-            values = (entry[kind] or {}).get("memberValues") or ()
+            values = listed(part(entry, kind, of), "memberValues", of)
             chosen[kind] = frozenset(str(value["value"]) for value in values)
             with_children |= {str(value["value"]) for value in values if value.get("cascadeValues")}
     return Extension(
@@ -104,33 +114,36 @@ def _extension(entry: Mapping[str, Any]) -> Extension:
     )
 
 
-def _concept(item: Mapping[str, Any]) -> Concept:
-    return Concept(_text(item, "name"), _place((item.get("coreRepresentation") or {}).get("enumeration")))
+def _concept(item: Mapping[str, Any], of: str) -> Concept:
+    return Concept(_text(item, "name"), _place(part(item, "coreRepresentation", of).get("enumeration")))
 
 
 def _dimensions(structure: Mapping[str, Any]) -> Iterator[DimensionPart]:
-    listed = (structure.get("dataStructureComponents") or {}).get("dimensionList") or {}
-    for found in [*(listed.get("dimensions") or ()), *(listed.get("measureDimensions") or ())]:
-        own = found.get("localRepresentation")
-        concept, codes = urn_target(found.get("conceptIdentity") or ""), _place((own or {}).get("enumeration"))
-        id = found.get("id") or (concept[1] if concept else "")
-        if id:
-            yield DimensionPart(id, concept, codes, bool(own) and codes is None)
+    of = _named("data structure", structure)
+    components = part(part(structure, "dataStructureComponents", of), "dimensionList", of)
+    if "dimensions" in components and components["dimensions"] is None:  # a stub has no such list at all
+        raise MessageError(f"{of}: expected 'dimensions' as a list of objects, found null")
+    for found in [*listed(components, "dimensions", of), *listed(components, "measureDimensions", of)]:
+        own = part(found, "localRepresentation", of)
+        concept, codes = urn_target(found.get("conceptIdentity") or ""), _place(own.get("enumeration"))
+        id = id_of(found, "dimension", of) if found.get("id") is not None or not concept else concept[1]
+        yield DimensionPart(id, concept, codes, bool(own) and codes is None)
 
 
 def _constraint(found: Mapping[str, Any]) -> Constraint | None:
     """Returns the available data according to a constraint; None if the constraint says what is allowed instead."""
     if str(found.get("role") or found.get("type") or "Actual").lower() != "actual":
         return None
-    attachment = found.get("constraintAttachment") or {}
+    of = _named("constraint", found)
+    attachment = part(found, "constraintAttachment", of)
     urns = [*(attachment.get("dataflows") or ()), *(attachment.get("dataStructures") or ())]
     available: dict[str, set[str]] = {}
-    for region in found.get("cubeRegions") or ():
+    for region in listed(found, "cubeRegions", of):
         if not region.get("include", region.get("isIncluded", True)):
             continue
-        for key in [*(region.get("keyValues") or ()), *(region.get("components") or ())]:
+        for key in [*listed(region, "keyValues", of), *listed(region, "components", of)]:
             values = {value["value"] if isinstance(value, dict) else value for value in key.get("values") or ()}
             if values and key.get("include", True):
-                available.setdefault(key["id"], set()).update(map(str, values))
+                available.setdefault(id_of(key, "dimension", of), set()).update(map(str, values))
     attached = tuple(place for place in map(_place, urns) if place is not None)
     return Constraint(attached, {id: frozenset(values) for id, values in available.items()})

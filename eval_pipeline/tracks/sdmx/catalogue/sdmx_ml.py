@@ -4,6 +4,7 @@ Elements are known by their local names, which the versions share; they differ i
 element or `URN` element in 2.1, by a URN as text in 3.0.
 """
 
+import re
 from collections.abc import Iterator
 from io import BytesIO
 from typing import Any
@@ -18,9 +19,11 @@ from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     Extension,
     Flow,
     ItemReference,
+    MessageError,
     Reference,
     Structure,
     in_english,
+    shown,
     synonyms_in,
     urn_target,
 )
@@ -29,6 +32,8 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
 _LISTS = frozenset({"Codelist", "ValueList", "GeoCodelist", "GeographicCodelist", "GeoGridCodelist"})
 _CODES = frozenset({"Code", "ValueItem", "GeoFeatureSetCode", "GeoGridCode"})
 _CONSTRAINTS = frozenset({"ContentConstraint", "DataConstraint", "AvailabilityConstraint"})
+_OLD = re.compile(r"/v([12])_0/")
+"""What the namespaces of the versions before 2.1 have in common."""
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
@@ -37,6 +42,7 @@ def read_ml(content: bytes, artefacts: Artefacts, file: str) -> None:
 
     Raises:
         ValueError: the content is XML, but not a structure message.
+        MessageError: it is a message of a version that is not supported, or a code or dimension has no id.
         lxml.etree.XMLSyntaxError: the content is not XML.
     """
     from lxml import etree
@@ -52,20 +58,27 @@ def read_ml(content: bytes, artefacts: Artefacts, file: str) -> None:
                 root = kind
                 if root not in {"Structure", "RegistryInterface"}:
                     raise ValueError(f"it holds '{root}', expected 'Structure'")
+                _check_version(element)
             if kind in _LISTS and element.get("id"):
                 place, codes = _reference(element), []
-        elif kind in _CODES and place is not None and element.get("id"):
+        elif kind in _CODES and place is not None:
+            if not element.get("id"):
+                raise MessageError(f"the code list {shown(place)} has a code without an id", element.sourceline)
             codes.append(_term(element))
             element.clear()
         elif kind in _LISTS and element.get("id") and place is not None:
             extensions = [_extension(child) for child in element if _local(child) == "CodelistExtension"]
-            if codes or extensions:  # else a stub, which stands for the list of another message
-                artefacts.add_codes(place, codes, file)
-                artefacts.add_extensions(place, extensions)
+            artefacts.add_codes(place, codes, file, extensions)
             place = None
             element.clear()
         elif element.get("id") and _add(kind, element, artefacts, file):
             element.clear()
+
+
+def _check_version(root: Any) -> None:
+    old = _OLD.search(root.tag)
+    if old:
+        raise MessageError(f"SDMX-ML {old[1]}.0 is not supported; expected a message in SDMX-ML 2.1 or 3, or SDMX-JSON")
 
 
 def _add(kind: str, element: Any, artefacts: Artefacts, file: str) -> bool:
@@ -147,8 +160,10 @@ def _dimensions(structure: Any) -> Iterator[DimensionPart]:
             codes = _enumeration(own)
             # the standard takes the concept's id where a dimension has none
             id = element.get("id") or (concept[1] if concept else "")
-            if id:
-                yield DimensionPart(id, concept, codes, own is not None and codes is None)
+            if not id:
+                sentence = f"the data structure {shown(_reference(structure))} has a dimension without an id"
+                raise MessageError(sentence, element.sourceline)
+            yield DimensionPart(id, concept, codes, own is not None and codes is None)
 
 
 def _enumeration(representation: Any) -> Reference | None:

@@ -13,7 +13,8 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, Conventions, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.catalogue.structures import SUFFIXES, read_data_sets
+from eval_pipeline.tracks.sdmx.catalogue.messages import SUFFIXES
+from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, read_terms, with_listed
 from eval_pipeline.tracks.sdmx.given import GivenCandidates, GivenTurn, TurnKey, given_turn, read_given
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
@@ -55,13 +56,15 @@ class SdmxOptions(BaseModel):
     candidates_file: str | None = None
     ceiling_threshold: float | None = None
 
-    def catalogue(self, data_sets: Mapping[str, DataSet], lacking: Mapping[str, str]) -> Catalogue:
+    def catalogue(
+        self, data_sets: Mapping[str, DataSet], lacking: Mapping[str, str], remarks: tuple[str, ...] = ()
+    ) -> Catalogue:
         """Returns a catalogue of data sets that follows these options."""
         meant = Catalogue(data_sets, aliases=self.aliases).meant
         places = [place.rpartition("/") for place in self.indicator_dimensions]
         resolved = {f"{meant(data_set)}/{dimension}" if data_set else dimension for data_set, _, dimension in places}
         conventions = Conventions(frozenset(resolved), self.totals)
-        return Catalogue(data_sets, lacking, self.aliases, conventions)
+        return Catalogue(data_sets, lacking, self.aliases, conventions, remarks)
 
 
 def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
@@ -73,7 +76,7 @@ def read_catalogue(folder: Path, options: Mapping[str, Json]) -> Retriever:
     chosen = _chosen(everything, found.data_sets, place)
     if not chosen:
         raise InputError([Problem(place, None, "options.structures", "no file there describes a data set")])
-    catalogue = found.catalogue(chosen, everything.lacking)
+    catalogue = found.catalogue(chosen, everything.lacking, everything.remarks)
     given = None if found.candidates_file is None else _read_candidates(folder, found.candidates_file, catalogue)
     return _retriever(catalogue, found, given)
 
@@ -103,12 +106,13 @@ def catalogue_of(paths: Sequence[Path], name: str) -> Catalogue:
         message = f"expected SDMX structure messages ({', '.join(SUFFIXES)}) and lists of terms ({SUFFIX})"
         raise InputError(Problem(str(path), None, "", message) for path in strange)
     messages = [path for path in paths if path.suffix.lower() in SUFFIXES]
-    described, lacking = read_data_sets(messages, name) if messages else ([], {})
+    described, lacking, remarks = read_data_sets(messages, name) if messages else ([], {}, ())
     listed = [term for path in paths if path.suffix.lower() == SUFFIX for term in read_terms(path)]
     found = with_listed(described, listed)
     data_sets = {id: data_set for id, data_set in found.items() if data_set.dimensions or not data_set.lacking}
     without = {id: next(iter(data_set.lacking.values())) for id, data_set in found.items() if id not in data_sets}
-    return Catalogue(data_sets, {id: why for id, why in {**lacking, **without}.items() if id not in data_sets})
+    unusable = {id: why for id, why in {**lacking, **without}.items() if id not in data_sets}
+    return Catalogue(data_sets, unusable, remarks=remarks)
 
 
 def _chosen(everything: Catalogue, wanted: Sequence[str], place: str) -> dict[str, DataSet]:
@@ -129,9 +133,9 @@ def _is_older(id: str, data_sets: Mapping[str, DataSet]) -> bool:
 
 
 def catalogue_notes(catalogue: Catalogue) -> list[str]:
-    """Returns sentences on data sets and dimensions that cannot be used."""
+    """Returns sentences on data sets and dimensions that cannot be used, and on doubtful parts of the structures."""
     data_sets = [f"data set {id} cannot be used: {why}" for id, why in catalogue.lacking.items()]
-    return data_sets + [
+    return [*catalogue.remarks, *data_sets] + [
         f"dimension {dimension} of {data_set.id} cannot be used: {why}"
         for data_set in catalogue.data_sets.values()
         for dimension, why in data_set.lacking.items()

@@ -3,7 +3,7 @@
 References are followed across all messages, in whatever order they are given. Only what dimensions need must exist.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,13 @@ from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     Flow,
     Reference,
     Structure,
+    shown,
 )
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.catalogue.packed import PACKED, messages_in
-from eval_pipeline.tracks.sdmx.catalogue.sdmx_json import read_json
-from eval_pipeline.tracks.sdmx.catalogue.sdmx_ml import read_ml
+from eval_pipeline.tracks.sdmx.catalogue.messages import read_messages
 from eval_pipeline.tracks.sdmx.catalogue.versions import fits, is_wildcard, version_numbers
 
-SUFFIXES = (".xml", ".json", *PACKED)
+NO_DATAFLOW = "no structure message describes a dataflow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +36,20 @@ class Missing:
         what: `data structure`, `concept scheme`, `concept` or `code list`.
         reference: which one is missing, as `AGENCY:ID(VERSION)`.
         of: the artefact that refers to it.
+        is_empty: whether a message contains it, but without anything in it.
     """
 
     file: str
     what: str
     reference: str
     of: str
+    is_empty: bool = False
 
     @property
     def sentence(self) -> str:
         """Describes what is missing, without the file."""
+        if self.is_empty:
+            return f"the {self.what} {self.reference} of {self.of} has no codes in any structure message"
         return f"no structure message holds the {self.what} {self.reference} of {self.of}"
 
 
@@ -66,8 +69,13 @@ class Found:
     lacking: Mapping[str, str]
     artefacts: Artefacts = field(repr=False)
 
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Sentences on what was left out or is doubtful, each with its file."""
+        return tuple(f"{file}: {sentence}" for file, sentence in self.artefacts.remarks)
 
-def read_data_sets(paths: Sequence[Path], name: str = "") -> tuple[list[DataSet], Mapping[str, str]]:
+
+def read_data_sets(paths: Sequence[Path], name: str = "") -> tuple[list[DataSet], Mapping[str, str], tuple[str, ...]]:
     """Returns the data sets described by the messages together: every dataflow with its structure and code lists.
 
     The newest version of a dataflow is `AGENCY:ID`, older ones are `AGENCY:ID(VERSION)`. A structure that no dataflow
@@ -78,21 +86,22 @@ def read_data_sets(paths: Sequence[Path], name: str = "") -> tuple[list[DataSet]
         name: name of the messages' folder in problem reports.
 
     Returns:
-        The data sets, and for each data set that lacks its structure a sentence that says so.
+        The data sets, for each data set that lacks its structure a sentence that says so, and the remarks.
 
     Raises:
         InputError: names each message that cannot be read; or no data set can be used, with everything that is missing.
     """
     found = read_structures(paths)
     if not any(data_set.dimensions for data_set in found.data_sets):
-        problems = [Problem(name, None, "", missing.sentence) for missing in found.missing]
-        raise InputError(
-            dict.fromkeys(problems or [Problem(name, None, "", "no structure message describes a dataflow")])
-        )
-    data_sets, lacking = [*found.data_sets], found.lacking
+        told = [missing.sentence for missing in found.missing] or [
+            f"data set {data_set.id} has no dimension with codes" for data_set in found.data_sets
+        ]
+        problems = [Problem(name, None, "", sentence) for sentence in told or [NO_DATAFLOW]]
+        raise InputError(dict.fromkeys(problems))
+    data_sets, lacking, remarks = [*found.data_sets], found.lacking, found.remarks
     del found
     give_back_memory()  # the parsed form of a large message takes several times the memory of the result
-    return data_sets, lacking
+    return data_sets, lacking, remarks
 
 
 def read_structures(paths: Sequence[Path]) -> Found:
@@ -102,28 +111,10 @@ def read_structures(paths: Sequence[Path]) -> Found:
         InputError: names each message that cannot be read.
     """
     artefacts = Artefacts()
-    problems = [problem for path in paths for problem in _read(path, artefacts)]
+    problems = [problem for path in paths for problem in read_messages(path, artefacts)]
     if problems:
         raise InputError(problems)
     return _Resolver(artefacts).found()
-
-
-def _read(path: Path, artefacts: Artefacts) -> Iterator[Problem]:
-    file = str(path)
-    try:
-        for file, content in messages_in(path):
-            reader = read_json if content.lstrip()[:1] in {b"{", b"["} else read_ml
-            reader(content.removeprefix(b"\xef\xbb\xbf"), artefacts, file)
-    except OSError as error:
-        yield Problem(file, None, "", f"is no SDMX structure message: it {error}")
-    except Exception as error:  # parsers of foreign files may raise anything
-        message = f"'{error.args[0]}' is missing" if isinstance(error, KeyError) else str(error)
-        yield Problem(file, _line_of(error), "", f"is no SDMX structure message: {message}")
-
-
-def _line_of(error: Exception) -> int | None:
-    line = getattr(error, "lineno", None)
-    return line if isinstance(line, int) and line > 0 else None
 
 
 class _Resolver:
@@ -232,7 +223,8 @@ class _Resolver:
         return (concept.name if concept else "") or part.id
 
     def _lacks(self, what: str, wanted: Reference | None, of: str, file: str) -> Missing:
-        missing = Missing(file, what, shown(wanted), of)
+        empty = _match(self._artefacts.empty, wanted) if what == "code list" else None
+        missing = Missing(file, what, shown(empty or wanted), of, empty is not None)
         self._missing[missing] = None
         return missing
 
@@ -272,10 +264,3 @@ def _newest(places: Iterable[Reference]) -> set[Reference]:
         if version_numbers(place[2]) > version_numbers(before[2]):
             found[place[:2]] = place
     return set(found.values())
-
-
-def shown(place: Reference | None) -> str:
-    """Returns a reference as people write it, `AGENCY:ID(VERSION)`."""
-    if place is None:
-        return "that it does not name"
-    return f"{place[0]}:{place[1]}({place[2]})" if place[2] else f"{place[0]}:{place[1]}"

@@ -6,6 +6,7 @@ from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 
 SUFFIX = ".csv"
@@ -53,13 +54,13 @@ def read_terms(path: Path) -> list[ListedTerm]:
     """Reads a list of terms. Raises an InputError that names every wrong row."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in _NEEDED if name not in (reader.fieldnames or ())]
+            found = open_csv(file, str(path))
+            missing = [name for name in _NEEDED if name not in found.columns]
             if missing:
                 message = f"a list of terms needs the columns {', '.join(_NEEDED)}; missing: {', '.join(missing)}"
                 raise InputError([Problem(str(path), 1, "", message)])
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            rows = [(row.line, named) for row, named in found.named()]
+    except (OSError, UnicodeDecodeError) as error:
         raise InputError([Problem(str(path), None, "", f"cannot be read as CSV in UTF-8: {error}")]) from None
     problems = [
         Problem(str(path), line, name, "must not be empty")

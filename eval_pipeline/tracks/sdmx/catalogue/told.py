@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator
 
+from eval_pipeline.tracks.sdmx.catalogue.artefacts import shown
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Dimension
-from eval_pipeline.tracks.sdmx.catalogue.structures import Found, shown
+from eval_pipeline.tracks.sdmx.catalogue.structures import NO_DATAFLOW, Found
 
 
 def lines(found: Found) -> Iterator[str]:
@@ -12,12 +13,17 @@ def lines(found: Found) -> Iterator[str]:
         yield f"{data_set.id}  {data_set.name} (version {data_set.version})"
         yield from (f"  {dimension.id}  {_codes(data_set, dimension)}" for dimension in data_set.dimensions.values())
         yield from (f"  {id}  cannot be used: {sentence}" for id, sentence in data_set.lacking.items())
+        if not data_set.dimensions and not data_set.lacking:
+            yield "  no dimension has codes"
     yield from (f"{id}  cannot be used: {sentence}" for id, sentence in found.lacking.items())
     if not found.data_sets:
-        yield "no structure message describes a dataflow"
+        yield NO_DATAFLOW
     yield "files:"
     for (kind, place), file in sorted(found.artefacts.files.items(), key=lambda entry: entry[1]):
         yield f"  {file}: {kind} {shown(place)}"
+    if found.remarks:
+        yield "notes:"
+        yield from (f"  {remark}" for remark in found.remarks)
     if found.missing:
         yield "missing:"
         yield from (f"  {missing.file}: {missing.sentence}" for missing in found.missing)

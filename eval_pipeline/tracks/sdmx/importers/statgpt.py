@@ -6,16 +6,19 @@ suite's CSV form, and the two lists of the World Economic Outlook: indicators (`
 Name`).
 """
 
-import csv
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.tracks.foreign_csv import open_csv
+from eval_pipeline.tracks.foreign_entries import read_text
 from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
@@ -25,6 +28,8 @@ from eval_pipeline.tracks.sdmx.importers.statgpt_cases import ForeignCase, Forei
 WEO = "IMF.RES:WEO"
 FROM_TARGETS = "from_targets.csv"
 _WEO_NAME = "World Economic Outlook"
+_WEO_FORMS = (("INDICATOR", "id", "title"), ("COUNTRY", "ISO", "Name"))
+"""Which dimension the two lists of the World Economic Outlook fill, and their columns of ids and names."""
 
 
 def read_statgpt(
@@ -44,7 +49,7 @@ def read_statgpt(
     place.mkdir()
     for path in structures:
         _put(path, place)
-    known = catalogue_of(sorted(place.iterdir()), str(place)) if structures else Catalogue({})
+    known = _catalogue(structures, place)
     aliases = _aliases([entry.dataset_id for case in cases for entry in case.targets], known)
     missing = [
         ListedTerm(data_set, found.dimension_name, term.id, term.name, from_target="true")
@@ -60,9 +65,8 @@ def read_statgpt(
         write_terms(place / FROM_TARGETS, dict.fromkeys(missing))
     options: dict[str, Json] = {"aliases": aliases} if aliases else {}
     add_import_options(folder, options | ({"indicator_dimensions": ["INDICATOR", *indicators]} if indicators else {}))
-    add_import_notes(
-        folder, (f"targets name {asked}, taken as {meant}" for asked, meant in aliases.items() if asked != meant)
-    )
+    taken = [f"targets name {asked}, taken as {meant}" for asked, meant in aliases.items() if asked != meant]
+    add_import_notes(folder, [*(remark.removeprefix(f"{place}/") for remark in known.remarks), *taken])
     names: Counter[str] = Counter()
     for case in cases:
         raw = _raw_case(case)
@@ -70,6 +74,23 @@ def read_statgpt(
             names[raw["name"]] += 1
             raw["id"] = _made_id(raw["name"], names[raw["name"]])
         yield raw
+
+
+def _catalogue(structures: Sequence[Path], place: Path) -> Catalogue:
+    """Returns what the copied structures describe. Raises InputError that names the files as they were given."""
+    if not structures:
+        return Catalogue({})
+    try:
+        return catalogue_of(sorted(place.iterdir()), "--structures")
+    except InputError as error:
+        given = {str(place / path.name): str(path) for path in structures}
+        raise InputError(replace(found, file=_as_given(found.file, given)) for found in error.problems) from error
+
+
+def _as_given(file: str, given: Mapping[str, str]) -> str:
+    """Returns the given name of a copy, or of a message in an archive that was copied."""
+    copied = next((copy for copy in given if file == copy or file.startswith(f"{copy}/")), None)
+    return file if copied is None else given[copied] + file.removeprefix(copied)
 
 
 def _aliases(asked: Sequence[str], known: Catalogue) -> dict[str, str]:
@@ -96,6 +117,8 @@ def _is_known(known: Catalogue, data_set: str, dimension: str, term: ForeignTerm
 
 def _put(path: Path, place: Path) -> None:
     """Copies a structure file; lists of the World Economic Outlook are converted to lists of terms."""
+    if path.is_dir():
+        raise InputError([Problem(str(path), None, "", "is a folder; expected the files in it, each by its name")])
     target = place / path.name
     if target.exists():
         raise InputError([Problem(str(path), None, "", "another structure file has the same name")])
@@ -107,15 +130,13 @@ def _put(path: Path, place: Path) -> None:
 
 
 def _weo_terms(path: Path) -> Iterator[ListedTerm]:
-    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
-        reader = csv.DictReader(file)
-        columns = set(reader.fieldnames or ())
-        if {"id", "title"} <= columns:
-            for row in reader:
-                yield ListedTerm(WEO, "INDICATOR", row["id"], row["title"], _WEO_NAME, row.get("description") or "")
-        elif {"ISO", "Name"} <= columns:
-            for row in reader:
-                yield ListedTerm(WEO, "COUNTRY", row["ISO"], row["Name"], _WEO_NAME)
+    found = open_csv(StringIO(read_text(path), newline=""), str(path))
+    dimension, id, name = next((form for form in _WEO_FORMS if {*form[1:]} <= {*found.columns}), ("", "", ""))
+    for row, named in found.named() if dimension else ():
+        lacking = [column for column in (id, name) if not named[column]]
+        if lacking:
+            raise InputError(Problem(str(path), row.line, column, "must not be empty") for column in lacking)
+        yield ListedTerm(WEO, dimension, named[id] or "", named[name] or "", _WEO_NAME, named.get("description") or "")
 
 
 def _made_id(name: str, number: int) -> str:
@@ -134,4 +155,4 @@ def _raw_case(case: ForeignCase) -> dict[str, Json]:
     }
     asked = [turn for turn in case.conversation if turn.role == "user"]
     turns = [turn.model_dump(exclude_none=True, exclude_defaults=True) for turn in asked]
-    return raw | {"conversation": [{"target": {}, **turn} for turn in turns]}
+    return raw | {"conversation": turns}

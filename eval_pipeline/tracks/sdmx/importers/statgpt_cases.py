@@ -5,7 +5,7 @@ Sources: `statgpt/mcp_lite/HANDOFF.md` and `broad_testcases/` of epam/statgpt-ba
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -15,7 +15,10 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, read_text
 
 SUFFIXES = (".yaml", ".yml")
-_FOREIGN = ConfigDict(extra="ignore")
+_FOREIGN = ConfigDict(extra="forbid")
+"""A field that nobody knows is an error: if it stands for the target, the gold would be to select nothing."""
+_Unused = Annotated[Any, Field(exclude=True)]
+"""What StatGPT's files tell about how a case was made; it is allowed, and not used."""
 _Text = Annotated[str, Field(min_length=1)]
 
 
@@ -73,12 +76,20 @@ class ForeignTarget(BaseModel):
 
 
 class ForeignTurn(BaseModel):
-    """A message of the conversation."""
+    """A message of the conversation; each of the user has a target, the others have none."""
 
     model_config = _FOREIGN
-    role: str
+    role: Literal["user", "assistant", "system", "tool"]
     content: _Text
     target: ForeignTarget | None = None
+
+    @model_validator(mode="after")
+    def _one_target_a_question(self) -> "ForeignTurn":
+        if self.role == "user" and self.target is None:
+            raise ValueError("expected a 'target'; where nothing is to be selected, {is_out_of_scope: true}")
+        if self.role != "user" and self.target is not None:
+            raise ValueError(f"only a turn of role 'user' has a 'target', found one of role '{self.role}'")
+        return self
 
 
 class _Rejected(BaseModel):
@@ -138,6 +149,9 @@ class _Candidate(BaseModel):
     country_dim_pin: _Pin | None = None
     indicator_dim_pins: list[_Pin] = []
     other_pins: list[_Pin] = []
+    indicator_name: _Unused = None
+    interpretation: _Unused = None
+    sample_data: _Unused = None
 
     @model_validator(mode="after")
     def _any_dimension(self) -> "_Candidate":
@@ -178,6 +192,8 @@ class RawCase(BaseModel):
     tags: list[str] = []
     notes: list[str] = []
     caveats: list[str] = []
+    search_queries_used: _Unused = None
+    tool_call_count: _Unused = None
 
     def case(self, name: str) -> ForeignCase:
         """Returns it as a conversation of one turn; its name is that of its file."""

@@ -1,6 +1,5 @@
 """Builds databases from SQL scripts and CSV tables, and stores them in `$EVAL_HOME/databases` under their hash."""
 
-import csv
 import os
 import shutil
 import sqlite3
@@ -17,6 +16,7 @@ from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.tracks.foreign_csv import open_table
 
 SCRIPT, CSV = ".sql", ".csv"
 _BUILDING, _DAY_S = ".building-", 86_400
@@ -69,15 +69,14 @@ def _build_sqlite(made: Path, scripts: Sequence[Path], tables: Sequence[Path]) -
         connection.execute("PRAGMA foreign_keys = ON")
         for path in in_order(tables, SqlSchema.from_database(made)) if tables else ():
             try:
-                with path.open(newline="") as file:
-                    rows = csv.reader(file)
-                    header = next(rows)
-                    columns, marks = ", ".join(map(quoted, header)), ", ".join("?" * len(header))
+                with path.open(newline="", encoding="utf-8-sig") as file:
+                    table = open_table(file, str(path))
+                    columns, marks = ", ".join(map(quoted, table.columns)), ", ".join("?" * len(table.columns))
                     connection.executemany(
                         f"INSERT INTO {quoted(path.stem)} ({columns}) VALUES ({marks})",
-                        ([cell or None for cell in row] for row in rows),
+                        ([cell or None for cell in row] for row in table.whole()),
                     )
-            except (OSError, UnicodeDecodeError, StopIteration, csv.Error, sqlite3.Error) as error:
+            except (OSError, UnicodeDecodeError, sqlite3.Error) as error:
                 raise _wrong(path, error) from error
         connection.commit()
 
@@ -108,10 +107,13 @@ def _build_duckdb(made: Path, scripts: Sequence[Path], tables: Sequence[Path], d
     for path in in_order(tables, SqlSchema.from_database(made)) if tables else ():
         with closing(duckdb.connect(str(made))) as connection:
             try:
-                with path.open(newline="") as file:
-                    columns = ", ".join(map(quoted, next(csv.reader(file))))
+                with path.open(newline="", encoding="utf-8-sig") as file:
+                    table = open_table(file, str(path))
+                    columns = ", ".join(map(quoted, table.columns))
+                    for _ in table.named():  # DuckDB's own message does not say which line is wrong
+                        pass
                 connection.execute(f"COPY {quoted(path.stem)} ({columns}) FROM ? (FORMAT csv, HEADER)", [str(path)])
-            except (OSError, UnicodeDecodeError, StopIteration, csv.Error, duckdb.Error) as error:
+            except (OSError, UnicodeDecodeError, duckdb.Error) as error:
                 raise _wrong(path, error) from error
 
 

@@ -6,7 +6,6 @@ defog's `table_metadata`, querycraft's `tables`, KaggleDBQA's `column_descriptio
 `<database>_column_meaning_base.json`.
 """
 
-import csv
 import io
 import json
 import shutil
@@ -21,6 +20,7 @@ import yaml
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
 from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE
 from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics, is_statistics, read_statistics
@@ -181,12 +181,12 @@ def _of_bird(folder: Path) -> Descriptions:
     """Reads `<table>.csv` files with `original_column_name`, `column_description` and `value_description`."""
     found: dict[str, dict[str, str]] = {}
     for path in sorted(folder.glob("*.csv")):
-        rows = csv.DictReader(io.StringIO(_old_text(path)))
+        rows = open_csv(io.StringIO(_old_text(path), newline=""), str(path)).named()
         found[path.stem] = {
             (row.get("original_column_name") or "").strip(): _one_line(
                 row.get("column_description"), row.get("value_description")
             )
-            for row in rows
+            for _, row in rows
         }
     return found
 

@@ -9,7 +9,6 @@ dialect of their database. Queries for other dialects (`db_type`, or the end of 
 sqlglot can do so, and get a tag.
 """
 
-import csv
 import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from sqlglot import exp
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
+from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_text, without_empty
 from eval_pipeline.tracks.sql.importers.column_groups import accepted_queries
 from eval_pipeline.tracks.sql.importers.databases import Databases
@@ -83,18 +83,13 @@ def _case(id: str, row: _Row, written: str, own: str) -> dict[str, Json]:
 
 
 def _rows(source: Path) -> Iterator[tuple[str, int | None, Json]]:
-    reader = csv.DictReader(io.StringIO(read_text(source), newline=""))
-    missing = {"question", "query", "db_name"} - set(reader.fieldnames or ())
+    found = open_csv(io.StringIO(read_text(source), newline=""), str(source))
+    missing = {"question", "query", "db_name"} - set(found.columns)
     if missing:
         message = f"expected a header with question, query and db_name; {', '.join(sorted(missing))} missing"
         raise InputError([Problem(str(source), 1, "", message)])
-    line = reader.line_num + 1
-    try:
-        for row in reader:
-            yield "", line, {name: value or "" for name, value in row.items() if name}
-            line = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError([Problem(str(source), line, "", f"is not CSV: {error}")]) from error
+    for row, named in found.named():
+        yield "", row.line, {name: value or "" for name, value in named.items() if name}
 
 
 def _is_refusal(query: str) -> bool:

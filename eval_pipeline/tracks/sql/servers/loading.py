@@ -3,7 +3,6 @@
 A schema is created once for each state of the files; when they change, the schema of the previous state is dropped.
 """
 
-import csv
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -13,6 +12,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import read_text
 from eval_pipeline.sandbox.sql.live.places import LivePlace, Server, dsn_of
 from eval_pipeline.sandbox.sql.live.rights import checked_reader
+from eval_pipeline.tracks.foreign_csv import open_table
 from eval_pipeline.tracks.sql.servers.mysql_loader import MysqlLoader
 from eval_pipeline.tracks.sql.servers.naming import family_of, schema_name
 from eval_pipeline.tracks.sql.servers.postgres_loader import PostgresLoader
@@ -114,14 +114,13 @@ def count_on(place: LivePlace, tables: Sequence[str]) -> int:
 
 
 def _fill(loader: Loader, path: Path) -> None:
-    with path.open(newline="", encoding="utf-8") as file:
-        rows = csv.reader(file)
-        header = next(rows)
-        loader.fill(path.stem, header, ([cell or None for cell in row] for row in rows))
+    with path.open(newline="", encoding="utf-8-sig") as file:
+        table = open_table(file, str(path))
+        loader.fill(path.stem, table.columns, ([cell or None for cell in row] for row in table.whole()))
 
 
 def _told(path: Path, loader: Loader, act: Callable[[Loader, Path], None]) -> None:
-    wrong: tuple[type[Exception], ...] = (OSError, UnicodeDecodeError, StopIteration, csv.Error, *loader.failures)
+    wrong: tuple[type[Exception], ...] = (OSError, UnicodeDecodeError, *loader.failures)
     try:
         act(loader, path)
     except wrong as error:

@@ -4,13 +4,13 @@ Columns that are named like a field of a case are used; `--map question=prompt` 
 those of a case's fields become fields for the prompt template: `--map passage=context`.
 """
 
-import csv
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from decimal import Decimal
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
+from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import json_objects, read_text
 from eval_pipeline.tracks.text.case_file import TextCaseFile
 from eval_pipeline.tracks.text.settings import FITTING
@@ -27,6 +28,7 @@ _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")
 _MOST_LABELS, _LONGEST_LABEL = 50, 60
 _MOST_PROBLEMS = 50
+_NO_TEXT = "holds bytes that are not UTF-8 text"
 Row = tuple[int, Mapping[str, Any]]
 
 
@@ -58,6 +60,9 @@ def read_rows(
     taken = {name: name for name in ours if name != "difficulty" or _are_levels(rows)} | dict(columns)
     cases, problems = [], []
     for number, row in rows:
+        if wrong := [theirs for theirs in dict.fromkeys(taken.values()) if not _is_text(row.get(theirs))]:
+            problems += [Problem(str(source), number, name, _NO_TEXT) for name in wrong]
+            continue
         case, lacking = _case(number, row, taken)
         problems += [Problem(str(source), number, field, f"is empty; {_hint(field, known)}") for field in lacking]
         cases.append(case)
@@ -90,12 +95,9 @@ def _rows(source: Path) -> Iterator[Row]:
                 raise InputError([Problem(str(source), line or count, "", "expected an object with columns")])
             yield line or count, entry
     elif suffix in {".csv", ".tsv"}:
-        reader = csv.DictReader(read_text(source).splitlines(keepends=True), dialect=_dialect(suffix))
-        try:
-            for row in reader:
-                yield reader.line_num, {name: value for name, value in row.items() if name is not None}
-        except csv.Error as error:
-            raise InputError([Problem(str(source), reader.line_num, "", f"is not CSV: {error}")]) from error
+        lines = StringIO(read_text(source), newline="")
+        for row, named in open_csv(lines, str(source), "\t" if suffix == ".tsv" else ",").named():
+            yield row.last_line, named
     elif suffix in {".parquet", ".pq"}:
         yield from enumerate(_parquet(source), start=1)
     else:
@@ -107,20 +109,32 @@ def _are_levels(rows: Sequence[Row]) -> bool:
     return all(str(row.get("difficulty", "")).strip().isdecimal() for _, row in rows)
 
 
-def _dialect(suffix: str) -> type[csv.Dialect]:
-    return csv.excel_tab if suffix == ".tsv" else csv.excel
-
-
 def _parquet(source: Path) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         file = pq.ParquetFile(source, pre_buffer=False)  # buffers would keep all of the file in memory
+        first = 1
         for batch in file.iter_batches(1_000):
-            yield from batch.to_pylist()
+            try:
+                yield from batch.to_pylist()
+            except UnicodeDecodeError as error:  # Parquet's writers do not check that texts are UTF-8
+                raise InputError(_undecodable(source, first, batch)) from error
+            first += batch.num_rows
     except (pa.ArrowException, OSError) as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as Parquet: {error}")]) from error
+
+
+def _undecodable(source: Path, first: int, batch: Any) -> Iterator[Problem]:
+    """Yields the first value of each column that is no UTF-8 text although its column says so."""
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        for number, value in enumerate(column, start=first):
+            try:
+                value.as_py()
+            except UnicodeDecodeError:
+                yield Problem(str(source), number, name, _NO_TEXT)
+                break
 
 
 def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tuple[dict[str, Json], list[str]]:
@@ -186,6 +200,20 @@ def _text(value: Json) -> str:
     return value if isinstance(value, str) else canonical_json(value)
 
 
+def _is_text(value: Any) -> bool:
+    """Returns whether all bytes in a value of Parquet, which may be nested, are UTF-8 text."""
+    if isinstance(value, dict):
+        return all(map(_is_text, value.values()))
+    if isinstance(value, list | tuple):
+        return all(map(_is_text, value))
+    if isinstance(value, bytes):
+        try:
+            value.decode()
+        except UnicodeDecodeError:
+            return False
+    return True
+
+
 def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
 
@@ -197,7 +225,7 @@ def _plain(value: Any) -> Json:
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return value.decode()
     if isinstance(value, float) and math.isnan(value):
         return None
     if isinstance(value, dict):

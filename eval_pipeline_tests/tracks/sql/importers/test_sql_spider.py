@@ -147,6 +147,15 @@ def test_bird_descriptions_of_columns_reach_the_schema(lab: Lab, tmp_path: Path,
     assert [column.description for column in table.columns] == ["", "", "the town’s name; NULL: unknown"]
 
 
+def test_a_bird_description_with_a_cell_too_many_is_told(lab: Lab, tmp_path: Path, given: Path) -> None:
+    folder = given / "database" / "schools" / "database_description"
+    folder.mkdir()
+    text = "original_column_name,column_description,value_description\ncity,the town, or village,NULL: unknown\n"
+    (folder / "schools.csv").write_text(text)
+    with pytest.raises(InputError, match=r"schools\.csv:2: has 4 cells, the header has 3"):
+        imported(lab, "bird", _write(tmp_path, BIRD[:1]), given)
+
+
 @pytest.fixture
 def real() -> Path:
     return outside.given(SPIDER)
