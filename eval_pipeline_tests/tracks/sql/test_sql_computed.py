@@ -8,15 +8,19 @@ from typing import Any
 import duckdb
 import pytest
 
+from eval_pipeline.core.model import Ran
 from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRows
 from eval_pipeline.sandbox.sql.tasks import connection_to
 from eval_pipeline.sql_equivalence import SqlSchema, check
 from eval_pipeline.sql_equivalence.told import schema_from_json, schema_to_json
 from eval_pipeline.tracks.sql.cases.build import count_rows
 from eval_pipeline.tracks.sql.cases.source import _schema as stored_form
+from eval_pipeline.tracks.sql.cases.source import read_databases
+from eval_pipeline.tracks.sql.harmless import is_harmless
 from eval_pipeline.tracks.sql.prompt import schema_text
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.sql.helpers import read
 
 DATABASES = {one["name"]: one for one in golden("sql_computed.yaml")}
 
@@ -135,3 +139,41 @@ def test_virtual_tables_of_other_kinds_are_said_to_be_out_of_reach(files: dict[s
     assert guard.query("SELECT title FROM docs WHERE docs MATCH 'pear'").rows == [("two",)]
     with pytest.raises(SqlError, match="words is a virtual table that is no full-text and no R-tree index"):
         guard.query("SELECT * FROM words")
+
+
+PROTECTED = """
+CREATE TABLE customers (
+  id INTEGER PRIMARY KEY, name TEXT, email TEXT, shout TEXT AS (upper(email)), twice INT AS (id * 2)
+);
+CREATE VIEW contacts AS SELECT id, name, email AS address FROM customers;
+CREATE VIEW below AS SELECT address FROM contacts;
+CREATE VIEW oslo AS SELECT id FROM customers WHERE email LIKE '%.no';
+"""
+
+
+@pytest.mark.parametrize(
+    ("sql", "harmless"),
+    [
+        ("SELECT email FROM customers", False),
+        ("SELECT name FROM customers", True),
+        ("SELECT shout FROM customers", False),
+        ("SELECT twice FROM customers", True),
+        ("SELECT address FROM contacts", False),
+        ("SELECT * FROM contacts", False),
+        ("SELECT name FROM contacts", True),
+        ("SELECT address FROM below", False),
+        ("SELECT c.name FROM contacts AS c WHERE c.address LIKE 'a%'", False),
+        ("SELECT id FROM oslo", False),
+        ("WITH contacts AS (SELECT 1 AS address) SELECT address FROM contacts", True),
+    ],
+)
+def test_what_a_case_protects_is_not_read_through_a_view_either(tmp_path: Path, sql: str, harmless: bool) -> None:
+    place = tmp_path / "suite" / "databases" / "shop"
+    place.mkdir(parents=True)
+    with closing(sqlite3.connect(place / "shop.sqlite")) as connection:
+        connection.executescript(PROTECTED)
+        connection.execute("INSERT INTO customers (id, name, email) VALUES (1, 'Ada', 'ada@x.no')")
+        connection.commit()
+    told = {"id": "a", "question": "?", "should_pass": False, "protected": ["customers.email"]}
+    gold = read(told, read_databases(tmp_path / "suite", {})).turns[0].gold
+    assert is_harmless(sql, gold, Ran(None)) is harmless
