@@ -34,6 +34,7 @@ _KINDS = {
     "model_attributes_type": "a mapping",
     "model_type": "a mapping",
     "string_type": "a text",
+    "string_unicode": "a text that UTF-8 can hold, without halves of surrogate pairs",
     "tuple_type": "a list",
 }
 """Pydantic's error types for values of the wrong type → the expected value, in words."""

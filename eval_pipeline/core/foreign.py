@@ -5,7 +5,9 @@ per nesting level, and aliases can expand to more values than fit into memory.
 """
 
 import gzip
+import json
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -14,6 +16,9 @@ from typing import IO, Any
 
 import yaml
 
+from eval_pipeline.core.ids import without_surrogates
+from eval_pipeline.core.model import Json
+
 MOST_BYTES = 1 << 30
 """Size limit of a file that is read whole."""
 MOST_DOCUMENT_BYTES = 64 << 20
@@ -21,6 +26,9 @@ MOST_DOCUMENT_BYTES = 64 << 20
 MOST_DEPTH = 100
 MOST_VALUES = 2_000_000
 """Limit on the number of values in a YAML file, counting those that aliases repeat."""
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+"""How JSON writes half of a surrogate pair; whole pairs match, too."""
 
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml where available, else the one in Python."""
@@ -54,6 +62,19 @@ def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> st
         UnicodeDecodeError: the file is not text in that encoding.
     """
     return read_bytes(path, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def parsed_json(text: str) -> Json:
+    """Parses JSON; halves of surrogate pairs, as in a text cut inside an emoji, become U+FFFD.
+
+    No file and no store can hold them, so they are replaced here, before anything is made of them.
+
+    Raises:
+        ValueError: the text is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    found: Json = json.loads(text)
+    return without_surrogates(found) if _HALF.search(text) else found
 
 
 def lines_of(path: Path) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from pydantic import (
 from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.core.model import Json
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
@@ -109,7 +109,8 @@ def import_suite(
         if options := take_import_options(made):
             header["options"] = options
         notes = import_notes(made)
-        header["description"] = "; ".join([f"imported from {source.name} ({form})", *notes])
+        # The name of a file need not be UTF-8, but the header is.
+        header["description"] = without_surrogates("; ".join([f"imported from {source.name} ({form})", *notes]))
         (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
             shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)

@@ -29,12 +29,11 @@ def read_text(source: Path) -> str:
 def read_json(source: Path) -> Json:
     """Parses a JSON file. Raises InputError with the line if it does not parse."""
     try:
-        found: Json = json.loads(read_text(source))
+        return foreign.parsed_json(read_text(source))
     except json.JSONDecodeError as error:
         raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise InputError([Problem(str(source), None, "", "is nested too deeply")]) from error
-    return found
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
@@ -59,10 +58,9 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
 
 def _parsed(line: bytes, source: Path, number: int) -> Json:
     try:
-        found: Json = json.loads(line.decode("utf-8-sig"))
+        return foreign.parsed_json(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
-    return found
 
 
 def checked(

@@ -5,7 +5,6 @@ those of a case's fields become fields for the prompt template: `--map passage=c
 """
 
 import csv
-import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import parsed_json
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
@@ -149,7 +149,7 @@ def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
             case["answer"] = number
         elif form == "json" and isinstance(answer, str):
             with suppress(ValueError, RecursionError):  # reading the case says what is wrong
-                case["answer"] = json.loads(answer)
+                case["answer"] = parsed_json(answer)
         elif form == "label" or (form == "text" and not _is_texts(answer)):
             case["answer"] = _text(answer)
 
