@@ -6,6 +6,8 @@ those of a case's fields become fields for the prompt template: `--map passage=c
 
 import csv
 import math
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -27,6 +29,7 @@ _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")
 _MOST_LABELS, _LONGEST_LABEL = 50, 60
 _MOST_PROBLEMS = 50
+_LEADING_ZERO, _WHOLE = re.compile(r"\s*[-+]?0\d"), re.compile(r"\s*[-+]?\d+\s*")
 Row = tuple[int, Mapping[str, Any]]
 
 
@@ -72,7 +75,7 @@ def guessed_form(answers: Sequence[Json]) -> str:
     """Returns the answer form that fits all answers: JSON, numbers, labels (a few repeated short texts), or texts."""
     if all(isinstance(answer, dict) for answer in answers):
         return "json"
-    if all(_number(answer) is not None for answer in answers):
+    if all(_number(answer) is not None and not _is_identifier(answer) for answer in answers):
         return "number"
     texts = [str(answer) for answer in answers]
     labels = set(texts)
@@ -143,9 +146,12 @@ def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tupl
 
 def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
     """Converts answers to the type of the form: texts of CSV become numbers or JSON."""
+    codes = any(_is_identifier(case["answer"]) for case in cases)
     for case in cases:
         answer = case["answer"]
-        if form == "number" and (number := _number(answer)) is not None:
+        if codes and isinstance(answer, float) and answer.is_integer():  # a short code among decimals of Parquet
+            answer = int(answer)
+        if form == "number" and (number := _number(answer)) is not None and not _is_identifier(answer):
             case["answer"] = number
         elif form == "json" and isinstance(answer, str):
             with suppress(ValueError, RecursionError):  # reading the case says what is wrong
@@ -177,9 +183,15 @@ def _number(answer: Json) -> float | None:
     if isinstance(answer, bool):
         return None
     if isinstance(answer, int | float):
-        return float(answer) if math.isfinite(answer) else None
+        return float(answer) if abs(answer) < sys.float_info.max else None
     found = parse_number(answer) if isinstance(answer, str) else None
     return None if found is None or found.percent else found.value
+
+
+def _is_identifier(answer: Json) -> bool:
+    """Whether an answer would be another one as a number: `02108` and 9007199254740993 are codes, no quantities."""
+    text = str(answer) if isinstance(answer, str | int) else ""
+    return bool(_LEADING_ZERO.match(text) or (_WHOLE.fullmatch(text) and float(text) != int(text)))
 
 
 def _text(value: Json) -> str:
@@ -190,10 +202,17 @@ def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
 
 
+def _exact(value: Decimal) -> Json:
+    """Returns a decimal as a number, or as its text if it has more digits than a number of JSON keeps."""
+    if value == value.to_integral_value():
+        return float(value) if float(value) == value else int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
 def _plain(value: Any) -> Json:
     """Returns a value as JSON: dates and decimals of Parquet become texts and numbers."""
     if isinstance(value, Decimal):
-        return float(value)
+        return _exact(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):
