@@ -2,7 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -21,6 +22,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.import_notes import import_notes, take_import_options
+from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -95,16 +97,14 @@ def import_suite(
         if not path.exists():
             raise UsageError(f"no file {path}")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
-    try:
-        # Built in a temporary folder of the same name, since a suite's name is that of its folder.
-        made = aside / name
-        made.mkdir()
+    with _aside(folder, source) as (made, known):
         header: dict[str, Json] = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
         if foreign.maps_columns:
             raws, header["options"] = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form)
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
+        known.cases = raws
+        known.take_origins()
         _write_cases(made, raws)
         if options := take_import_options(made):
             header["options"] = options
@@ -129,12 +129,24 @@ def import_suite(
         if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():
-            folder.rename(aside / "before")
+            folder.rename(made.parent / "before")
         made.rename(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     turns = sum(len(case.turns) for case in cases)
     return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes))
+
+
+@contextmanager
+def _aside(folder: Path, source: Path) -> Iterator[tuple[Path, UsersFiles]]:
+    """Yields a temporary folder of the same name, since a suite's name is that of its folder."""
+    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
+    try:
+        made = aside / folder.name
+        made.mkdir()
+        known = UsersFiles(made, CASES_FILE, source)
+        with known.named():
+            yield made, known
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def import_at_arms_length(

@@ -42,7 +42,7 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
     Raises:
         InputError: the file cannot be read, does not parse, or is not a list.
     """
-    if source.name.endswith((".jsonl", ".jsonl.gz")):
+    if source.name.endswith((".jsonl", ".ndjson", ".jsonl.gz")):
         try:
             for number, line in enumerate(foreign.lines_of(source), start=1):
                 if line.strip():
@@ -63,21 +63,34 @@ def _parsed(line: bytes, source: Path, number: int) -> Json:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
 
 
+class Checked(list[Entry]):
+    """Entries of a file, in its order.
+
+    Attributes:
+        places: for each entry, the path of it in the file, e.g. `dev.3`, and its line; either may be unknown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[tuple[str, int | None]] = []
+
+
 def checked(
     model: type[Entry], source: Path, entries: Iterable[tuple[str, int | None, Json]], limit: int | None
-) -> list[Entry]:
+) -> Checked[Entry]:
     """Returns the first `limit` entries as instances of the model.
 
     Raises:
         InputError: lists every wrong entry and field, or says that there is no entry.
     """
-    found: list[Entry] = []
+    found = Checked[Entry]()
     problems: list[Problem] = []
     for count, (place, line, raw) in enumerate(entries):
         if count == limit:
             break
         try:
             found.append(model.model_validate(raw))
+            found.places.append((place, line))
         except ValidationError as error:
             top = (place,) if place else ()
             problems += [

@@ -17,6 +17,7 @@ from uuid import NAMESPACE_URL, uuid5
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
+from eval_pipeline.tracks.import_places import add_origin
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
@@ -43,7 +44,7 @@ def read_statgpt(
     place = folder / FOLDER
     place.mkdir()
     for path in structures:
-        _put(path, place)
+        add_origin(folder, _put(path, place), path)
     known = catalogue_of(sorted(place.iterdir()), str(place)) if structures else Catalogue({})
     aliases = _aliases([entry.dataset_id for case in cases for entry in case.targets], known)
     missing = [
@@ -94,7 +95,7 @@ def _is_known(known: Catalogue, data_set: str, dimension: str, term: ForeignTerm
     return any(term.name == other.name for other in known.find(data_set, dimension, term.id))
 
 
-def _put(path: Path, place: Path) -> None:
+def _put(path: Path, place: Path) -> Path:
     """Copies a structure file; lists of the World Economic Outlook are converted to lists of terms."""
     target = place / path.name
     if target.exists():
@@ -104,6 +105,7 @@ def _put(path: Path, place: Path) -> None:
         write_terms(target, listed)
     else:
         shutil.copyfile(path, target)
+    return target
 
 
 def _weo_terms(path: Path) -> Iterator[ListedTerm]:

@@ -22,6 +22,7 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.foreign_entries import json_objects, read_text
+from eval_pipeline.tracks.import_places import Placed
 from eval_pipeline.tracks.text.case_file import TextCaseFile
 from eval_pipeline.tracks.text.settings import FITTING
 
@@ -29,6 +30,8 @@ _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")
 _MOST_LABELS, _LONGEST_LABEL = 50, 60
 _MOST_PROBLEMS = 50
+_OF_LINES = {".jsonl", ".ndjson", ".csv", ".tsv"}
+"""Files whose rows are known by their line; others count them from 1."""
 _LEADING_ZERO, _WHOLE = re.compile(r"\s*[-+]?0\d"), re.compile(r"\s*[-+]?\d+\s*")
 Row = tuple[int, Mapping[str, Any]]
 
@@ -59,11 +62,15 @@ def read_rows(
             raise UsageError(f"--map {name}={theirs}: no column '{theirs}'; the file has {', '.join(known)}")
     ours = [name for name in _OURS if name in known and name != "fields" and name not in columns.values()]
     taken = {name: name for name in ours if name != "difficulty" or _are_levels(rows)} | dict(columns)
-    cases, problems = [], []
+    cases: list[dict[str, Json]] = []
+    problems: list[Problem] = []
     for number, row in rows:
         case, lacking = _case(number, row, taken)
-        problems += [Problem(str(source), number, field, f"is empty; {_hint(field, known)}") for field in lacking]
-        cases.append(case)
+        where, line = ("", number) if source.suffix.lower() in _OF_LINES else (f"row {number}", None)
+        for field in lacking:
+            field_there = f"{where}.{field}" if where else field
+            problems.append(Problem(str(source), line, field_there, f"is empty; {_hint(field, known)}"))
+        cases.append(Placed(case, where, line))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
     chosen = form or guessed_form([case["answer"] for case in cases])
@@ -90,7 +97,8 @@ def _rows(source: Path) -> Iterator[Row]:
     if suffix in {".jsonl", ".ndjson", ".json"}:
         for count, (_, line, entry) in enumerate(json_objects(source), start=1):
             if not isinstance(entry, dict):
-                raise InputError([Problem(str(source), line or count, "", "expected an object with columns")])
+                where = "" if line else f"row {count}"
+                raise InputError([Problem(str(source), line, where, "expected an object with columns")])
             yield line or count, entry
     elif suffix in {".csv", ".tsv"}:
         reader = csv.DictReader(read_text(source).splitlines(keepends=True), dialect=_dialect(suffix))
