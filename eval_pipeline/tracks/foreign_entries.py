@@ -19,7 +19,7 @@ Entry = TypeVar("Entry", bound=BaseModel)
 def read_text(source: Path) -> str:
     """Returns the text of a file without a byte order mark. Raises InputError if it cannot be read."""
     try:
-        return foreign.read_text(source, "utf-8-sig")
+        return foreign.read_text(source)
     except IsADirectoryError as error:
         raise InputError([Problem(str(source), None, "", "is a folder; a file is expected")]) from error
     except (OSError, UnicodeDecodeError) as error:
@@ -34,6 +34,8 @@ def read_json(source: Path) -> Json:
         raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise InputError([Problem(str(source), None, "", "is nested too deeply")]) from error
+    except ValueError as error:  # e.g. a number of more digits than Python parses
+        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
@@ -58,7 +60,7 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
 
 def _parsed(line: bytes, source: Path, number: int) -> Json:
     try:
-        return foreign.parsed_json(line.decode("utf-8-sig"))
+        return foreign.parsed_json(line.decode())
     except (ValueError, RecursionError) as error:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
 

@@ -5,7 +5,6 @@ a list of entries with `pre_text`, `post_text`, `table`, `id`, `annotation` and 
 original form is read from its documentation; `answer_list`, the answers as printed, is not documented and optional.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
@@ -16,9 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.tracks.foreign_entries import read_json
 from eval_pipeline.tracks.import_places import Placed
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)
@@ -106,12 +105,7 @@ class _UnequalError(Exception):
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Json]]:
-    try:
-        data = json.loads(read_text(source))
-    except json.JSONDecodeError as error:
-        raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from None
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
+    data = read_json(source)
     if isinstance(data, list):
         yield from ((str(index), entry) for index, entry in enumerate(data))
         return
