@@ -112,8 +112,9 @@ def _read(path: Path, artefacts: Artefacts) -> Iterator[Problem]:
     file = str(path)
     try:
         for file, content in messages_in(path):
+            content = content.removeprefix(b"\xef\xbb\xbf")
             reader = read_json if content.lstrip()[:1] in {b"{", b"["} else read_ml
-            reader(content.removeprefix(b"\xef\xbb\xbf"), artefacts, file)
+            reader(content, artefacts, file)
     except OSError as error:
         yield Problem(file, None, "", f"is no SDMX structure message: it {error}")
     except Exception as error:  # parsers of foreign files may raise anything
