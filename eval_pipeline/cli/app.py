@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from contextlib import suppress
+from io import TextIOWrapper
 from typing import Annotated, NoReturn
 
 import typer
@@ -21,7 +22,7 @@ from eval_pipeline.cli.exporting import export_app
 from eval_pipeline.cli.importing import import_app
 from eval_pipeline.cli.judging import rejudge
 from eval_pipeline.cli.mutation import harden
-from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK
+from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK, check_utf8
 from eval_pipeline.cli.packages import packages_app
 from eval_pipeline.cli.pruning import prune
 from eval_pipeline.cli.removing import remove
@@ -92,7 +93,10 @@ def command_line() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     debug = "--debug" in sys.argv
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be UTF-8
     try:
+        check_utf8(arguments)
         code = app(arguments, standalone_mode=False)
         if code == INTERRUPTED:  # typer turns Ctrl-C into this code
             raise KeyboardInterrupt

@@ -139,8 +139,6 @@ def _import_answers(
     workspace = open_workspace()
     with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_predictions(workspace, source, suite, model_version, wanted)
-    if not made.predictions:
-        note(f"note: {source} holds no prediction")
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")

@@ -1,5 +1,6 @@
 """Options that several commands share, and functions that interpret them."""
 
+import os
 from collections.abc import Iterable, Mapping
 from datetime import date
 from math import isfinite, nan
@@ -37,6 +38,15 @@ Junit = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write checks and gates as a JUnit file, for CI.")
 ]
 EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; default: today.")]
+
+
+def check_utf8(arguments: Iterable[str]) -> None:
+    """Raises UsageError for an argument that is not UTF-8 and names no file: nothing could be written with it."""
+    for argument in arguments:
+        is_whole = argument.encode("utf-8", "ignore").decode() == argument
+        # `--option=value` has the name of a file at its end.
+        if not is_whole and not os.path.exists(argument.split("=")[-1]):
+            raise UsageError(f"argument {argument!a} is not UTF-8 text; write it in UTF-8")
 
 
 def open_workspace() -> "Workspace":

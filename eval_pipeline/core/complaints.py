@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
+from math import isfinite
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 if TYPE_CHECKING:  # keeps pydantic out of the start of `--help`
     from pydantic import BaseModel, ValidationError
+    from pydantic_core import ErrorDetails
 
 Location = tuple[str | int, ...]
 
@@ -34,6 +36,7 @@ _KINDS = {
     "model_attributes_type": "a mapping",
     "model_type": "a mapping",
     "string_type": "a text",
+    "string_unicode": "a text that UTF-8 can hold, without halves of surrogate pairs",
     "tuple_type": "a list",
 }
 """Pydantic's error types for values of the wrong type → the expected value, in words."""
@@ -70,6 +73,8 @@ def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None)
     for detail in error.errors(include_url=False):
         place, inner = _place(model, detail["loc"])
         kind = _expected(detail["type"], detail.get("ctx", {}))
+        if _is_of_invalid_items(detail):
+            continue
         if kind is None:
             told.setdefault(place, _sentence(detail["type"], detail["msg"], inner))
         else:
@@ -81,6 +86,12 @@ def complaints(error: "ValidationError", model: "type[BaseModel] | None" = None)
         Complaint(place, sentence or _expectation(list(dict.fromkeys(expected[place])), found[place]))
         for place, sentence in told.items()
     )
+
+
+def _is_of_invalid_items(detail: "ErrorDetails") -> bool:
+    """Whether a list is called too short only because items of it are invalid, which have complaints of their own."""
+    found, least = detail["input"], detail.get("ctx", {}).get("min_length", 0)
+    return detail["type"] == "too_short" and isinstance(found, list | tuple) and len(found) >= least
 
 
 def _expected(kind: str, context: Mapping[str, Any]) -> str | None:
@@ -105,7 +116,7 @@ def _sentence(kind: str, message: str, around: Any) -> str:
 def _expectation(expected: Sequence[str], found: Any) -> str:
     """Says what was expected; for what YAML takes for something else than a text, also how to write it as one."""
     sentence = f"expected {' or '.join(expected)}, found {_shown(found)}"
-    if not any(kind.startswith("a text") for kind in expected):
+    if not any(kind.startswith("a text") for kind in expected) or (isinstance(found, float) and not isfinite(found)):
         return sentence
     if isinstance(found, bool):
         return f"{sentence}; YAML reads NO, yes, on and the like as true or false: write it in quotes"

@@ -4,8 +4,11 @@ Only regular files up to a size limit are read. YAML is checked before it is loa
 per nesting level, and aliases can expand to more values than fit into memory.
 """
 
+import csv
 import gzip
+import json
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -14,6 +17,9 @@ from typing import IO, Any
 
 import yaml
 
+from eval_pipeline.core.ids import without_surrogates
+from eval_pipeline.core.model import Json
+
 MOST_BYTES = 1 << 30
 """Size limit of a file that is read whole."""
 MOST_DOCUMENT_BYTES = 64 << 20
@@ -21,6 +27,23 @@ MOST_DOCUMENT_BYTES = 64 << 20
 MOST_DEPTH = 100
 MOST_VALUES = 2_000_000
 """Limit on the number of values in a YAML file, counting those that aliases repeat."""
+
+csv.field_size_limit(MOST_BYTES)  # a cell of CSV may be as long as a file; the module's own limit is 131,072
+
+_BOM = b"\xef\xbb\xbf"
+"""Byte order mark before UTF-8, which Excel and PowerShell write."""
+_OTHERS = {
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+    b"\x1f\x8b": "a gzip file",
+    b"PK\x03\x04": "a zip file",
+    b"\x28\xb5\x2f\xfd": "a zstd file",
+    b"PAR1": "a Parquet file",
+    b"SQLite format 3\0": "an SQLite database",
+}
+"""How files begin that are given where text is expected."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
+"""How JSON writes half of a surrogate pair; whole pairs match, too."""
 
 SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 """The loader of libyaml where available, else the one in Python."""
@@ -46,22 +69,45 @@ def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
         return file.read()
 
 
-def read_text(path: Path, encoding: str = "utf-8", most: int = MOST_BYTES) -> str:
-    r"""Returns the text of a file with line ends normalised to `\n`.
+def read_text(path: Path, most: int = MOST_BYTES) -> str:
+    r"""Returns the text of a file, without a byte order mark and with line ends normalised to `\n`.
 
     Raises:
-        OSError: as for `read_bytes`.
-        UnicodeDecodeError: the file is not text in that encoding.
+        OSError: as for `read_bytes`, or the file is of a known other kind.
+        UnicodeDecodeError: the file is not text in UTF-8.
     """
-    return read_bytes(path, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+    content = read_bytes(path, most)
+    _refuse_others(content)
+    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _refuse_others(content: bytes) -> None:
+    kind = next((kind for begins, kind in _OTHERS.items() if content.startswith(begins)), None)
+    if kind is not None:
+        raise UnreadableFileError(f"is {kind}; expected text in UTF-8")
+
+
+def parsed_json(text: str) -> Json:
+    """Parses JSON; halves of surrogate pairs, as in a text cut inside an emoji, become U+FFFD.
+
+    No file and no store can hold them, so they are replaced here, before anything is made of them.
+
+    Raises:
+        ValueError: the text is not JSON.
+        RecursionError: it is nested too deeply.
+    """
+    found: Json = json.loads(text)
+    return without_surrogates(found) if _HALF.search(text) else found
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
     """Yields the lines of a file one by one, so that it may be larger than memory; one named `.gz` is unpacked.
 
+    A byte order mark before the first is left out.
+
     Raises:
-        OSError: the file cannot be read, is not a regular file, has a line that is too long, or unpacks to more than
-            `MOST_BYTES`.
+        OSError: the file cannot be read, is not a regular file, is of a known other kind, has a line that is too long,
+            or unpacks to more than `MOST_BYTES`.
     """
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
@@ -88,6 +134,9 @@ def _lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
         number += 1
         if len(line) > MOST_DOCUMENT_BYTES:
             raise UnreadableFileError(f"line {number:,} has more than {MOST_DOCUMENT_BYTES:,} bytes")
+        if number == 1:
+            _refuse_others(line)
+            line = line.removeprefix(_BOM)
         yield line
 
 

@@ -59,6 +59,11 @@ def without_surrogates(value: Any) -> Any:
     return value
 
 
+def has_surrogates(value: Any) -> bool:
+    """Whether a text, or one within a list or mapping, has lone surrogates."""
+    return bool(without_surrogates(value) != (list(value) if isinstance(value, tuple) else value))
+
+
 def parse_json(text: str) -> Any:
     """Parses a JSON text written by `json_text` or `canonical_json`."""
     return from_json(text)

@@ -152,6 +152,14 @@ class Prompt:
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages)
 
 
+MOST_TOKENS = 10**12
+"""Most tokens that one answer is believed to have used.
+
+That is a million calls with a context of a million tokens; the counts of millions of such answers still add up to a
+number that the store can hold (64 bits).
+"""
+
+
 @value
 class Usage:
     """Token counts of one call. `input_tokens` includes cache reads and writes; None means the provider did not say."""

@@ -10,6 +10,8 @@ from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.provenance import Provenance
 
+MOST_SAMPLES = 100
+"""Most answers that a turn may have."""
 _PART = re.compile(r"[1-9][0-9]?%")
 
 
@@ -113,7 +115,7 @@ class ModelVersion(BaseModel):
     prompt: dict[str, str] = Field(default_factory=dict)
     sampling: dict[str, Json] = Field(default_factory=dict)
     max_tokens: int = Field(default=1024, ge=1)
-    samples_per_turn: int = Field(default=1, ge=1, le=100)
+    samples_per_turn: int = Field(default=1, ge=1, le=MOST_SAMPLES)
     max_recovery_attempts: int = Field(default=2, ge=0, le=10)
     history: Literal["gold", "own"] = "gold"
     concurrency: int = Field(default=16, ge=1, le=1024)

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
+from eval_pipeline.core.ids import has_surrogates
 from eval_pipeline.core.model import Json
 
 PROVENANCE = "provenance"
@@ -41,6 +42,14 @@ class Provenance(BaseModel):
     asked_on: date | None = None
     tool: str | None = None
     varies: tuple[str, ...] = Field(default=())
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _can_be_written(cls, told: Any) -> Any:
+        """Refuses what no file can hold; text read from files has none of it any more (`foreign.parsed_json`)."""
+        if has_surrogates(told):
+            raise ValueError("expected text that UTF-8 can hold, found half of a surrogate pair")
+        return told
 
     def known(self) -> dict[str, Json]:
         """Returns the known fields as JSON."""

@@ -2,7 +2,8 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -14,13 +15,14 @@ from pydantic import (
 )
 
 from eval_pipeline.core.arms_length import at_arms_length
-from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.ids import canonical_json, without_surrogates
+from eval_pipeline.core.model import Json, Turn
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.import_notes import import_notes, take_import_options
+from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -95,22 +97,20 @@ def import_suite(
         if not path.exists():
             raise UsageError(f"no file {path}")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
-    try:
-        # Built in a temporary folder of the same name, since a suite's name is that of its folder.
-        made = aside / name
-        made.mkdir()
-        header: dict[str, Json] = {"name": name, "version": "1", "track": foreign.track, "cases": CASES_FILE}
+    with _aside(folder, source) as (made, known):
+        options: dict[str, Json] = {}
         if foreign.maps_columns:
-            raws, header["options"] = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form)
+            raws, options = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form)
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
+        if not raws:
+            raise InputError([Problem(str(source), None, "", "has no case; nothing was imported")])
+        known.cases = raws
+        known.take_origins()
         _write_cases(made, raws)
-        if options := take_import_options(made):
-            header["options"] = options
         notes = import_notes(made)
-        header["description"] = "; ".join([f"imported from {source.name} ({form})", *notes])
-        (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")
+        described = "; ".join([f"imported from {source.name} ({form})", *notes])
+        _write_header(made, foreign.track, options | take_import_options(made), described)
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
             shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)
         suite = read_header(made)
@@ -122,18 +122,28 @@ def import_suite(
         problems = [f"{turn.id}: {why}" for found in wrong.values() for turn, why in found]
         if foreign.leaves_out_wrong_gold and problems:
             cases = tuple(case for case in cases if not wrong[case.id])
-            _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
-            first = ((name, *found[0]) for name, found in wrong.items() if found)
-            write_left_out(made, [LeftOutAtImport(case_id=name, why=f"{turn.id}: {why}") for name, turn, why in first])
+            _leave_out(made, raws, wrong)
         if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():
-            folder.rename(aside / "before")
+            folder.rename(made.parent / "before")
         made.rename(folder)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
     turns = sum(len(case.turns) for case in cases)
     return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes))
+
+
+@contextmanager
+def _aside(folder: Path, source: Path) -> Iterator[tuple[Path, UsersFiles]]:
+    """Yields a temporary folder of the same name, since a suite's name is that of its folder."""
+    aside = Path(tempfile.mkdtemp(prefix=".importing-", dir=folder.parent))
+    try:
+        made = aside / folder.name
+        made.mkdir()
+        known = UsersFiles(made, CASES_FILE, source)
+        with known.named():
+            yield made, known
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 def import_at_arms_length(
@@ -165,6 +175,27 @@ def _import_there(
     made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns)
     found: Json = _imported.dump_python(made, mode="json")
     return found
+
+
+def _write_header(made: Path, track: str, options: dict[str, Json], description: str) -> None:
+    header: dict[str, Json] = {"name": made.name, "version": "1", "track": track, "cases": CASES_FILE}
+    if options:
+        header["options"] = options
+    header["description"] = without_surrogates(description)  # the name of a file need not be UTF-8
+    (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def _leave_out(
+    made: Path, raws: Sequence[Mapping[str, Json]], wrong: Mapping[str, Sequence[tuple[Turn[Any], str]]]
+) -> None:
+    """Takes the cases whose gold does not hold out of the suite, and notes them. Raises InputError if none is left."""
+    if all(wrong.values()):
+        turn, why = next(iter(wrong.values()))[0]
+        told = f"no case is left, since no gold holds, e.g. {turn.id}: {why}; nothing was imported"
+        raise InputError([Problem(f"{made.name}/{CASES_FILE}", None, "", told)])
+    _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
+    first = ((name, *found[0]) for name, found in wrong.items() if found)
+    write_left_out(made, [LeftOutAtImport(case_id=name, why=f"{turn.id}: {why}") for name, turn, why in first])
 
 
 def _write_cases(folder: Path, raws: Sequence[Mapping[str, Json]]) -> None:

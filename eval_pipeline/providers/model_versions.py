@@ -108,12 +108,15 @@ def _imported(path: Path) -> Iterator[dict[str, ModelVersion]]:
         fcntl.flock(folder, fcntl.LOCK_EX)
         versions = load_model_versions([path])
         yield versions
-        entries = [_as_written(entry) for entry in versions.values()]
-        text = _HEADER + yaml.safe_dump({_TOP: entries}, sort_keys=False, allow_unicode=True, width=120)
-        _replace(path, text)
+        _replace(path, _text_of(versions.values()))
         os.fsync(folder)
     finally:
         os.close(folder)  # this also releases the lock
+
+
+def _text_of(versions: Iterable[ModelVersion]) -> str:
+    entries = [_as_written(version) for version in versions]
+    return _HEADER + yaml.safe_dump({_TOP: entries}, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _as_written(version: ModelVersion) -> dict[str, Any]:
@@ -128,11 +131,29 @@ def _replace(path: Path, text: str) -> None:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
+        _check_read_back(path, Path(temporary), text)
         os.chmod(temporary, file_mode())
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _check_read_back(path: Path, written: Path, text: str) -> None:
+    """Refuses a new file that does not say, when read, what was written: with it, no command would work any more.
+
+    Raises:
+        InputError: names the file that would have been replaced.
+    """
+    try:
+        same = _text_of(load_model_versions([written]).values()) == text
+    except InputError as error:
+        why = error.problems[0].message
+    else:
+        if same:
+            return
+        why = "an entry would read otherwise than it was given"
+    raise InputError([Problem(str(path), None, "", f"cannot hold the new entry, nothing was changed: {why}")])
 
 
 @dataclass(frozen=True, slots=True)

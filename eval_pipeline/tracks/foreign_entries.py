@@ -19,7 +19,7 @@ Entry = TypeVar("Entry", bound=BaseModel)
 def read_text(source: Path) -> str:
     """Returns the text of a file without a byte order mark. Raises InputError if it cannot be read."""
     try:
-        return foreign.read_text(source, "utf-8-sig")
+        return foreign.read_text(source)
     except IsADirectoryError as error:
         raise InputError([Problem(str(source), None, "", "is a folder; a file is expected")]) from error
     except (OSError, UnicodeDecodeError) as error:
@@ -29,12 +29,13 @@ def read_text(source: Path) -> str:
 def read_json(source: Path) -> Json:
     """Parses a JSON file. Raises InputError with the line if it does not parse."""
     try:
-        found: Json = json.loads(read_text(source))
+        return foreign.parsed_json(read_text(source))
     except json.JSONDecodeError as error:
         raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from error
     except RecursionError as error:
         raise InputError([Problem(str(source), None, "", "is nested too deeply")]) from error
-    return found
+    except ValueError as error:  # e.g. a number of more digits than Python parses
+        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
@@ -43,7 +44,7 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
     Raises:
         InputError: the file cannot be read, does not parse, or is not a list.
     """
-    if source.name.endswith((".jsonl", ".jsonl.gz")):
+    if source.name.endswith((".jsonl", ".ndjson", ".jsonl.gz")):
         try:
             for number, line in enumerate(foreign.lines_of(source), start=1):
                 if line.strip():
@@ -59,27 +60,39 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
 
 def _parsed(line: bytes, source: Path, number: int) -> Json:
     try:
-        found: Json = json.loads(line.decode("utf-8-sig"))
+        return foreign.parsed_json(line.decode())
     except (ValueError, RecursionError) as error:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
-    return found
+
+
+class Checked(list[Entry]):
+    """Entries of a file, in its order.
+
+    Attributes:
+        places: for each entry, the path of it in the file, e.g. `dev.3`, and its line; either may be unknown.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.places: list[tuple[str, int | None]] = []
 
 
 def checked(
     model: type[Entry], source: Path, entries: Iterable[tuple[str, int | None, Json]], limit: int | None
-) -> list[Entry]:
+) -> Checked[Entry]:
     """Returns the first `limit` entries as instances of the model.
 
     Raises:
         InputError: lists every wrong entry and field, or says that there is no entry.
     """
-    found: list[Entry] = []
+    found = Checked[Entry]()
     problems: list[Problem] = []
     for count, (place, line, raw) in enumerate(entries):
         if count == limit:
             break
         try:
             found.append(model.model_validate(raw))
+            found.places.append((place, line))
         except ValidationError as error:
             top = (place,) if place else ()
             problems += [

@@ -104,7 +104,7 @@ def test_files_without_any_case_or_prediction_are_told(lab: Lab) -> None:
     empty = lab.home.data / "empty.jsonl"
     empty.touch()
     said = lab.cli("import", "predictions", str(empty), "--suite", "small", "--model-version", "mute")
-    assert f"{empty} holds no prediction" in said.err
+    assert f"{empty}: holds no prediction" in said.err
 
 
 def test_validate_exits_with_2_for_files_that_cannot_be_read(lab: Lab) -> None:

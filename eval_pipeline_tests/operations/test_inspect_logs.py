@@ -8,6 +8,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -205,3 +206,34 @@ def test_what_is_not_on_record_is_not_exported(small: Lab, options: tuple[str, .
     said = small.cli("export", "inspect", "--suite", "small", *options)
     assert said.code == 2
     assert told in said.text
+
+
+@pytest.mark.parametrize("suffix", ["json", "eval"])
+def test_a_log_that_does_not_list_its_samples_is_read(home: Lab, broken: Path, tmp_path: Path, suffix: str) -> None:
+    from inspect_ai.log import write_eval_log
+
+    whole = imported(home, broken, "listed")
+    old = tmp_path / f"old.{suffix}"
+    write_eval_log(read(broken), str(old))
+    _forget_ids(old)
+    assert imported(home, old, "unlisted").splitlines()[1:3] == whole.splitlines()[1:3]
+    rows = [(home.home.predictions / name / "small.jsonl").read_text() for name in ("listed", "unlisted")]
+    assert sorted(rows[0].splitlines()) == sorted(rows[1].splitlines())
+
+
+def _forget_ids(log: Path) -> None:
+    """Takes the list of samples out of a log, which old versions did not write."""
+    if log.suffix == ".json":
+        told = json.loads(log.read_text())
+        del told["eval"]["dataset"]["sample_ids"]
+        log.write_text(json.dumps(told))
+        return
+    with ZipFile(log) as packed:
+        files = {name: packed.read(name) for name in packed.namelist()}
+    for name in ("header.json", "_journal/start.json"):
+        told = json.loads(files[name])
+        del told["eval"]["dataset"]["sample_ids"]
+        files[name] = json.dumps(told).encode()
+    with ZipFile(log, "w") as packed:
+        for name, content in files.items():
+            packed.writestr(name, content)

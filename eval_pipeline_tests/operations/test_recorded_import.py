@@ -242,3 +242,26 @@ def test_lines_that_are_no_json_are_all_told(home: Lab) -> None:
     said = home.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "old")
     assert said.code == 2
     assert [f"broken.jsonl:{line}:" in said.text for line in (1, 2, 4)] == [True] * 3
+
+
+COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
+
+
+@pytest.mark.parametrize("name", COUNTS)
+@pytest.mark.parametrize("count", [10**12 + 1, 9 * 10**18, 10**19])
+def test_more_tokens_than_an_answer_can_use_are_refused(home: Lab, name: str, count: int) -> None:
+    said = imported(home, ({"case_id": "alpha", "turn_index": 0, "answer": "50", name: count},), code=2)
+    assert f"rows.jsonl:1: {name}: expected a number of at most 1000000000000, found {count}" in said
+    assert "old" not in home.workspace().model_versions
+
+
+def test_the_most_tokens_of_many_answers_add_up(home: Lab) -> None:
+    rows = tuple({**row, **dict.fromkeys(COUNTS[:2], 10**12)} for row in ANSWERS)
+    imported(home, rows, *MAPPED)
+    home.evaluate(version="old")
+    assert home.one("SELECT tokens_total FROM cost_per_correct_answer") == 6 * 10**12
+
+
+def test_a_sample_number_beyond_those_of_a_turn_is_told_as_that(home: Lab) -> None:
+    said = imported(home, ({"case_id": "alpha", "turn_index": 0, "answer": "50", "sample": 100},), code=2)
+    assert "rows.jsonl:1: sample: expected a number below 100, found 100" in said

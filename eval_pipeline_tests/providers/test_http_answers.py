@@ -115,7 +115,10 @@ def test_tokens_and_dollars_are_what_is_told(told: dict[str, Json], usage: Usage
 @pytest.mark.parametrize(
     ("path", "value"),
     [
-        *(("input_tokens_path", value) for value in ("-1", '"12"', "1.5", "true", "[1]", "NaN", "Infinity")),
+        *(
+            ("input_tokens_path", value)
+            for value in ("-1", '"12"', "1.5", "true", "[1]", "NaN", "Infinity", "1e19", "1000000000001")
+        ),
         *(("cost_path", value) for value in ("-0.1", '"$1"', "false", "{}", "NaN", "1e999")),
     ],
 )

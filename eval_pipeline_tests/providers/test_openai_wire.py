@@ -187,6 +187,7 @@ def test_a_stream_that_breaks_off_has_no_stop_reason() -> None:
         ({"prompt_tokens": 9, "completion_tokens": 2}, {"cached_tokens": 4}, Usage(9, 2, 4)),
         ({"prompt_tokens": 9}, {"cached_tokens": 4, "cache_write_tokens": 3}, Usage(9, None, 4, 3)),
         ({"prompt_tokens": 9}, {"cached_tokens": 12, "cache_write_tokens": 3}, Usage(9, None, 9, 0)),
+        ({"prompt_tokens": 10**19, "completion_tokens": 10**12 + 1}, {"cached_tokens": 10**19}, Usage(None, None)),
         ({"prompt_tokens": "9", "completion_tokens": -1}, {"cached_tokens": True}, Usage(None, None)),
     ],
 )

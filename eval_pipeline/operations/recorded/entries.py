@@ -1,12 +1,11 @@
 """Reads files of recorded answers into entries."""
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.foreign import parsed_json, read_text
 from eval_pipeline.core.model import Json
 
 
@@ -42,7 +41,7 @@ def read_jsonl(source: Path) -> Iterator[Entry]:
         if not line.strip():
             continue
         try:
-            raw = json.loads(line)
+            raw = parsed_json(line)
         except (ValueError, RecursionError) as error:
             yield Entry(number, fault=f"not a JSON object on one line: {error}")
             continue

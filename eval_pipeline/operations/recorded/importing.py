@@ -69,8 +69,8 @@ def import_predictions(
     the answers can be read.
 
     Raises:
-        InputError: rows do not parse, name turns that the suite lacks, or give a turn twice; or no answer at all is
-            readable. Nothing is imported then.
+        InputError: rows do not parse, name turns that the suite lacks, or give a turn twice; or there is no readable
+            answer at all. Nothing is imported then.
         UsageError: the name already stands for something else, or an option does not fit the file.
     """
     wanted = wanted or Wanted()
@@ -80,8 +80,9 @@ def import_predictions(
     wanted.mapped.check([entry.found for entry in entries])
     rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
     read = read_back(track, cases, rows)
-    if read.answers and not read.readable and not unreadable_fine:
-        raise InputError([Problem(str(source), None, "", _none_readable(read))])
+    if not read.readable and not unreadable_fine:
+        told = _none_readable(read) if read.answers else _no_answer(entries, wanted)
+        raise InputError([Problem(str(source), None, "", told)])
     provenance = in_common(known)
     for row, own in zip(rows, known, strict=True):
         if own:
@@ -100,6 +101,12 @@ def import_predictions(
 def _without_tokens(rows: Sequence[Mapping[str, Json]]) -> int:
     """Returns the number of rows without token counts; none are expected where a call failed."""
     return sum(None in (row["input_tokens"], row["output_tokens"]) for row in rows if not row.get("error"))
+
+
+def _no_answer(entries: Sequence[Entry], wanted: Wanted) -> str:
+    only = " ".join(f"--only '{name}={value}'" for name, value in wanted.only.items())
+    of = f" with {only}; it has {len(entries):,} others" if entries and only else ""
+    return f"holds no prediction{of}; nothing was imported"
 
 
 def _none_readable(read: ReadBack) -> str:

@@ -6,7 +6,8 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt, StrictStr, field_validator, model_validator
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import MOST_TOKENS, Json
+from eval_pipeline.core.model_versions import MOST_SAMPLES
 from eval_pipeline.core.provenance import FIELDS
 from eval_pipeline.tracks.base import Track
 
@@ -26,7 +27,7 @@ class PredictionRow(BaseModel):
 
     case_id: str
     turn_index: int = Field(ge=0)
-    sample: int = Field(default=0, ge=0)
+    sample: int = Field(default=0, ge=0, lt=MOST_SAMPLES)
     response: str | dict[str, Json] | list[Json] | None = None
     answer: StrictStr | StrictInt | StrictFloat | None = None
     unit: str | None = None
@@ -36,10 +37,10 @@ class PredictionRow(BaseModel):
     reason: StrictStr | None = None
     error: str | None = None
     stop_reason: str | None = None
-    input_tokens: int | None = Field(default=None, ge=0)
-    output_tokens: int | None = Field(default=None, ge=0)
-    cache_read_tokens: int | None = Field(default=None, ge=0)
-    cache_write_tokens: int | None = Field(default=None, ge=0)
+    input_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    output_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    cache_read_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
+    cache_write_tokens: int | None = Field(default=None, ge=0, le=MOST_TOKENS)
     latency_ms: float | None = Field(default=None, ge=0)
     usd: float | None = Field(default=None, ge=0)
     model: str | None = None

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic_core import from_json
 
-from eval_pipeline.core.model import CallErrorKind, Json, Usage
+from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Usage
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.providers.http.bodies import body_shown, short
 
@@ -131,7 +131,8 @@ def _tokens(document: Json, path: str | None) -> int | None:
     told = _told(document, path)
     if told is None:
         return None
-    if isinstance(told, bool) or not isinstance(told, int | float) or told < 0 or told != told // 1:
+    whole = isinstance(told, int | float) and not isinstance(told, bool) and told == told // 1
+    if not whole or not 0 <= told <= MOST_TOKENS:
         raise _wrong_form(f"expected a number of tokens at {path}, not {_shown(told)}")
     return int(told)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
-from eval_pipeline.core.model import CallErrorKind, Json, Message, Prompt, Usage
+from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Message, Prompt, Usage
 
 Structured = Literal["json_schema", "json_object", "none"]
 LimitField = Literal["max_tokens", "max_completion_tokens"]
@@ -191,4 +191,4 @@ def _text_at(value: Json, name: str) -> str:
 
 def _count_at(value: Json, name: str) -> int | None:
     found = _at(value, name)
-    return found if isinstance(found, int) and not isinstance(found, bool) and found >= 0 else None
+    return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= MOST_TOKENS else None

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict  # pydantic requires this one before Pyt
 from eval_pipeline.core.complaints import Complaint, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash, json_hash
-from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
+from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN, shown_prompt
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
@@ -20,6 +20,7 @@ from eval_pipeline.providers.validation import SettingsError, refuse_settings
 NAME = "recorded"
 """Name of the provider for imported predictions."""
 _Count = Annotated[int, Field(ge=0)]
+_Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
 
 @with_config(ConfigDict(strict=True))
@@ -40,11 +41,11 @@ class Prediction(TypedDict):
     turn_index: _Count
     text: str
     sample: NotRequired[_Count]
-    input_tokens: NotRequired[_Count | None]
-    output_tokens: NotRequired[_Count | None]
+    input_tokens: NotRequired[_Tokens | None]
+    output_tokens: NotRequired[_Tokens | None]
     latency_ms: NotRequired[Annotated[float, Field(ge=0)] | None]
-    cache_read_tokens: NotRequired[_Count | None]
-    cache_write_tokens: NotRequired[_Count | None]
+    cache_read_tokens: NotRequired[_Tokens | None]
+    cache_write_tokens: NotRequired[_Tokens | None]
     usd: NotRequired[Annotated[float, Field(ge=0)] | None]
     stop_reason: NotRequired[str | None]
     error: NotRequired[str | None]

@@ -1,5 +1,6 @@
 """The importer of StatGPT's cases: a small file of our own, and the real one."""
 
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -208,3 +209,14 @@ def test_the_real_cases_are_evaluated_with_the_imf_structures_and_weo_lists(lab:
         lab.sql("SELECT count(*) FROM sdmx_codes WHERE codelist = 'IMF.RES:WEO/INDICATOR' AND NOT from_target")[0][0]
         == 44
     )
+
+
+def test_a_message_in_an_archive_is_told_under_the_name_of_the_archive_that_was_given(
+    lab: Lab, files: tuple[Path, Path]
+) -> None:
+    packed = files[1].with_name("all.zip")
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("inner/bad.json", "{}")
+    said = lab.cli("import", "statgpt", str(files[0]), "--suite", "foreign", "--structures", str(packed))
+    assert said.code == 2
+    assert f"{packed}/inner/bad.json: is no SDMX structure message" in said.err

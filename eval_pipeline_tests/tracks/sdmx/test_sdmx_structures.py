@@ -62,6 +62,15 @@ def test_versions_of_one_code_list_stay_apart() -> None:
     assert "XKX" not in lists["GSO.NA:ANA"].by_id
 
 
+def test_a_message_may_begin_with_a_byte_order_mark_and_hold_half_of_an_emoji(tmp_path: Path) -> None:
+    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text().replace("GSO.EXT", "OTHER"))
+    (units,) = [found for found in message["data"]["codelists"] if found["id"] == "CL_UNIT"]
+    units["codes"][0] |= {"name": "cut \ud83d", "names": {"en": "cut \ud83d"}}
+    (tmp_path / "other.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(message).encode())
+    found = catalogue_of([*SHIPPED, tmp_path / "other.json"], "x").data_sets
+    assert "cut \ufffd" in [term.name for term in found["OTHER:TRADE"].dimensions["UNIT"].codes.terms]
+
+
 def test_lists_of_one_name_of_several_agencies_stay_apart(tmp_path: Path) -> None:
     message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text().replace("GSO.EXT", "OTHER"))
     (units,) = [found for found in message["data"]["codelists"] if found["id"] == "CL_UNIT"]

@@ -3,7 +3,7 @@
 Source: inspect_ai.log, https://inspect.aisi.org.uk/eval-logs.html
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import add
 from pathlib import Path
@@ -29,21 +29,30 @@ def read_inspect(source: Path) -> Iterator[Entry]:
         InputError: the log has no samples.
     """
     try:
-        from inspect_ai.log import read_eval_log, read_eval_log_samples
+        from inspect_ai.log import read_eval_log
     except ImportError as error:
         raise MissingExtraError(MISSING) from error
     header = read_eval_log(str(source), header_only=True)
     of_all = _of_all(header)
     count = 0
-    samples = read_eval_log_samples(
-        str(source), all_samples_required=False, resolve_attachments="core", exclude_fields=_UNUSED - {"attachments"}
-    )
-    for sample in samples:
+    for sample in _samples(source, header):
         count += 1
         yield _entry(header, sample, of_all)
     if count == 0:
         what = f"the log (status '{header.status}') has no samples: was it written with --no-log-samples?"
         raise InputError([Problem(str(source), None, "samples", what)])
+
+
+def _samples(source: Path, header: "EvalLog") -> Iterable["EvalSample"]:
+    """Returns the samples, one by one where the header lists them; a log without that list is read as a whole."""
+    from inspect_ai.log import read_eval_log, read_eval_log_samples
+
+    unused = _UNUSED - {"attachments"}
+    if header.eval.dataset.sample_ids is None:  # as of Inspect of 2024 and of other programs
+        return read_eval_log(str(source), resolve_attachments="core", exclude_fields=unused).samples or ()
+    return read_eval_log_samples(
+        str(source), all_samples_required=False, resolve_attachments="core", exclude_fields=unused
+    )
 
 
 def _of_all(header: "EvalLog") -> dict[str, Json]:

@@ -5,24 +5,25 @@ a list of entries with `pre_text`, `post_text`, `table`, `id`, `annotation` and 
 original form is read from its documentation; `answer_list`, the answers as printed, is not documented and optional.
 """
 
-import json
 import re
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.tracks.foreign_entries import read_json
+from eval_pipeline.tracks.import_places import Placed
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)
 _PAGE = re.compile(r"^(?:Single_|Double_)?(.+?)(?:-\d+)?$")
-Cell = str | float | None
+_Finite = Annotated[float, Field(allow_inf_nan=False)]
+Cell = str | _Finite | None
 
 
 class _Doc(BaseModel):
@@ -37,7 +38,7 @@ class _Dialogue(BaseModel):
     conv_questions: list[str] = Field(min_length=1)
     conv_answers: list[str | float]
     turn_program: list[str]
-    executed_answers: list[float | str]
+    executed_answers: list[_Finite | str]
     qa_split: list[bool | int] = []
 
 
@@ -60,7 +61,7 @@ class _Annotation(BaseModel):
     model_config = _FOREIGN
     dialogue_break: list[str] = Field(min_length=1)
     turn_program: list[str]
-    exe_ans_list: list[float | str]
+    exe_ans_list: list[_Finite | str]
     answer_list: list[str | float] = []
     qa_split: list[bool | int] = []
 
@@ -94,7 +95,7 @@ def read_convfinqa(source: Path, limit: int | None) -> Iterator[dict[str, Json]]
             ) from None
         except _UnequalError as error:
             raise InputError([Problem(str(source), None, f"{where}.{error.field}", str(error))]) from None
-        yield case
+        yield Placed(case, where)
 
 
 class _UnequalError(Exception):
@@ -104,12 +105,7 @@ class _UnequalError(Exception):
 
 
 def _entries(source: Path) -> Iterator[tuple[str, Json]]:
-    try:
-        data = json.loads(read_text(source))
-    except json.JSONDecodeError as error:
-        raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from None
-    except (OSError, UnicodeDecodeError, ValueError, RecursionError) as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from None
+    data = read_json(source)
     if isinstance(data, list):
         yield from ((str(index), entry) for index, entry in enumerate(data))
         return

@@ -18,6 +18,7 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.import_places import Placed, add_origin
 from eval_pipeline.tracks.pandas_code.cases.source import FOLDER, SUFFIXES
 
 _LABELS = ".jsonl"
@@ -55,8 +56,8 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
         if path.suffix in SUFFIXES:
             tables[path.name].append(path)
     problems = [
-        Problem(str(source), None, f"{found.id}.{field}", message)
-        for found in questions
+        Problem(str(source), line, f"{found.id}.{field}", message)
+        for found, (_, line) in zip(questions, questions.places, strict=True)
         for field, message in _lacking(found, labels, tables)
     ]
     if problems:
@@ -65,9 +66,11 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
     names = table_names(found.file_name for found in questions)
     for file_name, name in names.items():
         (table,) = tables[file_name]
-        shutil.copyfile(table, folder / FOLDER / f"{name}{table.suffix}")
-    for found in questions:
-        yield _case(found, names[found.file_name], labels[found.id])
+        copy = folder / FOLDER / f"{name}{table.suffix}"
+        shutil.copyfile(table, copy)
+        add_origin(folder, copy, table)
+    for found, place in zip(questions, questions.places, strict=True):
+        yield Placed(_case(found, names[found.file_name], labels[found.id]), *place)
 
 
 def table_names(file_names: Iterable[str]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.import_places import Placed
 
 _NO_FUNCTION = "none"
 _QUESTION = "Complete this program:"
@@ -28,11 +29,12 @@ class _Task(BaseModel):
 
 def read_pandaseval(source: Path, limit: int | None) -> Iterator[dict[str, Json]]:
     """Yields the cases in the suite's file format, in file order. Raises an InputError that names line and field."""
-    for task in checked(_Task, source, json_objects(source), limit):
+    tasks = checked(_Task, source, json_objects(source), limit)
+    for task, place in zip(tasks, tasks.places, strict=True):
         argument = "" if task.entry_point == _NO_FUNCTION else task.entry_point
         turn: dict[str, Json] = {
             "question": f"{_QUESTION}\n```python\n{task.prompt.rstrip()}\n```",
             "code": task.prompt + task.canonical_solution[0],
             "tests": f"{task.test.strip()}\n\ncheck({argument})",
         }
-        yield {"id": re.sub(r"\W+", "_", task.task_id).lower(), "tables": [], "turns": [turn]}
+        yield Placed({"id": re.sub(r"\W+", "_", task.task_id).lower(), "tables": [], "turns": [turn]}, *place)

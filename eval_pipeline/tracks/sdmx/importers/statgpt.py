@@ -8,8 +8,7 @@ Name`).
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from itertools import islice
 from pathlib import Path
@@ -20,6 +19,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import read_text
 from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
+from eval_pipeline.tracks.import_places import add_origin
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
@@ -48,8 +48,8 @@ def read_statgpt(
     place = folder / FOLDER
     place.mkdir()
     for path in structures:
-        _put(path, place)
-    known = _catalogue(structures, place)
+        add_origin(folder, _put(path, place), path)
+    known = catalogue_of(sorted(place.iterdir()), "--structures") if structures else Catalogue({})
     aliases = _aliases([entry.dataset_id for case in cases for entry in case.targets], known)
     missing = [
         ListedTerm(data_set, found.dimension_name, term.id, term.name, from_target="true")
@@ -76,23 +76,6 @@ def read_statgpt(
         yield raw
 
 
-def _catalogue(structures: Sequence[Path], place: Path) -> Catalogue:
-    """Returns what the copied structures describe. Raises InputError that names the files as they were given."""
-    if not structures:
-        return Catalogue({})
-    try:
-        return catalogue_of(sorted(place.iterdir()), "--structures")
-    except InputError as error:
-        given = {str(place / path.name): str(path) for path in structures}
-        raise InputError(replace(found, file=_as_given(found.file, given)) for found in error.problems) from error
-
-
-def _as_given(file: str, given: Mapping[str, str]) -> str:
-    """Returns the given name of a copy, or of a message in an archive that was copied."""
-    copied = next((copy for copy in given if file == copy or file.startswith(f"{copy}/")), None)
-    return file if copied is None else given[copied] + file.removeprefix(copied)
-
-
 def _aliases(asked: Sequence[str], known: Catalogue) -> dict[str, str]:
     """Returns the data set for each id of the targets that does not itself become one.
 
@@ -115,7 +98,7 @@ def _is_known(known: Catalogue, data_set: str, dimension: str, term: ForeignTerm
     return any(term.name == other.name for other in known.find(data_set, dimension, term.id))
 
 
-def _put(path: Path, place: Path) -> None:
+def _put(path: Path, place: Path) -> Path:
     """Copies a structure file; lists of the World Economic Outlook are converted to lists of terms."""
     if path.is_dir():
         raise InputError([Problem(str(path), None, "", "is a folder; expected the files in it, each by its name")])
@@ -127,6 +110,7 @@ def _put(path: Path, place: Path) -> None:
         write_terms(target, listed)
     else:
         shutil.copyfile(path, target)
+    return target
 
 
 def _weo_terms(path: Path) -> Iterator[ListedTerm]:

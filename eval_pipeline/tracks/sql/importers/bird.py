@@ -42,7 +42,7 @@ def read_bird(source: Path, limit: int | None, given: Sequence[Path], folder: Pa
     databases, queries = Databases(given), defaultdict[str, list[str]](list)
     for found in questions:
         queries[found.db_id].append(found.sql)
-    databases.require(source, "db_id", queries)
+    databases.require(source, "db_id", [found.db_id for found in questions], questions.places)
     databases.put(queries, folder, queries)
     ids = _ids(questions)
     add_import_notes(folder, _notes(questions, ids, databases.synthesised(queries)))

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -93,17 +94,27 @@ class Databases:
         path = self.files.get(name)
         return "duckdb" if path is not None and path.suffix.lower() == ".duckdb" else "sqlite"
 
-    def require(self, source: Path, field: str, wanted: Iterable[str]) -> None:
+    def require(
+        self, source: Path, field: str, wanted: Iterable[str], places: Sequence[tuple[str, int | None]] = ()
+    ) -> None:
         """Checks that every database that cases ask about was given exactly once.
+
+        Args:
+            source: the file of the cases.
+            field: their field that names the database.
+            wanted: the names.
+            places: for each name, the path and line of its case, if known (`Checked.places`).
 
         Raises:
             InputError: names those that were not, with the field of the cases that asks for them.
         """
-        known = ", ".join(self.names) or "none"
-        problems = [
-            Problem(str(source), None, field, f"no database '{name}' among those given with --databases ({known})")
-            for name in sorted(set(wanted) - set(self.names))
-        ]
+        known, wanted = ", ".join(self.names) or "none", list(wanted)
+        first = dict(reversed(list(zip(wanted, places, strict=False))))
+        problems = []
+        for name in sorted(set(wanted) - set(self.names)):
+            where, line = first.get(name, ("", None))
+            told = f"no database '{name}' among those given with --databases ({known})"
+            problems.append(Problem(str(source), line, dotted([part for part in (where, field) if part]), told))
         problems += [
             Problem(str(path), None, "", f"{self.files[name]} is a database of the same name")
             for name, path in sorted(self._again.items())

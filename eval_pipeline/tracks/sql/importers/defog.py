@@ -60,7 +60,7 @@ def read_defog(source: Path, limit: int | None, given: Sequence[Path], folder: P
     """
     rows = checked(_Row, source, _rows(source), limit)
     databases, wanted = Databases(given), [row.db_name for row in rows]
-    databases.require(source, "db_name", wanted)
+    databases.require(source, "db_name", wanted, rows.places)
     databases.put(wanted, folder)
     told = next((name for name in _DIALECTS if source.stem.endswith(f"_{name}")), "")
     for index, row in enumerate(rows):

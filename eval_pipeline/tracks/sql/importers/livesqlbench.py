@@ -65,9 +65,9 @@ def read_livesqlbench(
         InputError: an entry is wrong (the message names line and field), a database was not given, or a task has no
             answer.
     """
-    tasks = checked(_Task, source, json_objects(source), limit)
+    asked = checked(_Task, source, json_objects(source), limit)
     further = [path for one in given for path in files_below(one) if path.suffix == ".jsonl"]
-    tasks = _with_answers(source, tasks, further)
+    tasks = _with_answers(source, asked, further)
     kept = [task for task in tasks if task.category.lower() == _QUERY and not _steps(task.preprocess_sql)]
     kept = [task for task in kept if len(_steps(task.sol_sql)) == 1]
     if not kept:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline.tracks.foreign_entries import FOREIGN, Checked, checked, json_objects
 from eval_pipeline.tracks.sql.importers.databases import Databases
 from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
@@ -29,16 +29,21 @@ def read_spider(source: Path, limit: int | None, given: Sequence[Path], folder: 
     Raises:
         InputError: an entry is wrong (the message names entry and field), or a database was not given.
     """
-    yield from spider_cases(source, read_questions(source, limit), given, folder)
+    questions = read_questions(source, limit)
+    yield from spider_cases(source, questions, given, folder, questions.places)
 
 
-def read_questions(source: Path, limit: int | None) -> list[SpiderQuestion]:
+def read_questions(source: Path, limit: int | None) -> Checked[SpiderQuestion]:
     """Returns the first questions of a file. Raises an InputError that names every wrong entry and field."""
     return checked(SpiderQuestion, source, json_objects(source), limit)
 
 
 def spider_cases(
-    source: Path, questions: Sequence[SpiderQuestion], given: Sequence[Path], folder: Path
+    source: Path,
+    questions: Sequence[SpiderQuestion],
+    given: Sequence[Path],
+    folder: Path,
+    places: Sequence[tuple[str, int | None]] = (),
 ) -> Iterator[dict[str, Json]]:
     """Yields the cases of questions, and writes their databases to the suite's folder.
 
@@ -48,7 +53,7 @@ def spider_cases(
         InputError: a database was not given.
     """
     databases, wanted = Databases(given), [found.db_id for found in questions]
-    databases.require(source, "db_id", wanted)
+    databases.require(source, "db_id", wanted, places)
     databases.put(wanted, folder)
     clusters: dict[tuple[str, str], str] = {}
     for index, found in enumerate(questions):

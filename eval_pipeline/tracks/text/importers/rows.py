@@ -4,8 +4,9 @@ Columns that are named like a field of a case are used; `--map question=prompt` 
 those of a case's fields become fields for the prompt template: `--map passage=context`.
 """
 
-import json
 import math
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
@@ -16,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import parsed_json
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import json_objects, read_text
+from eval_pipeline.tracks.import_places import Placed
 from eval_pipeline.tracks.text.case_file import TextCaseFile
 from eval_pipeline.tracks.text.settings import FITTING
 
@@ -29,6 +32,9 @@ _LISTS = ("accept", "tags")
 _MOST_LABELS, _LONGEST_LABEL = 50, 60
 _MOST_PROBLEMS = 50
 _NO_TEXT = "holds bytes that are not UTF-8 text"
+_OF_LINES = {".jsonl", ".ndjson", ".csv", ".tsv"}
+"""Files whose rows are known by their line; others count them from 1."""
+_LEADING_ZERO, _WHOLE = re.compile(r"\s*[-+]?0\d"), re.compile(r"\s*[-+]?\d+\s*")
 Row = tuple[int, Mapping[str, Any]]
 
 
@@ -58,14 +64,18 @@ def read_rows(
             raise UsageError(f"--map {name}={theirs}: no column '{theirs}'; the file has {', '.join(known)}")
     ours = [name for name in _OURS if name in known and name != "fields" and name not in columns.values()]
     taken = {name: name for name in ours if name != "difficulty" or _are_levels(rows)} | dict(columns)
-    cases, problems = [], []
+    cases: list[dict[str, Json]] = []
+    problems: list[Problem] = []
     for number, row in rows:
         if wrong := [theirs for theirs in dict.fromkeys(taken.values()) if not _is_text(row.get(theirs))]:
             problems += [Problem(str(source), number, name, _NO_TEXT) for name in wrong]
             continue
         case, lacking = _case(number, row, taken)
-        problems += [Problem(str(source), number, field, f"is empty; {_hint(field, known)}") for field in lacking]
-        cases.append(case)
+        where, line = ("", number) if source.suffix.lower() in _OF_LINES else (f"row {number}", None)
+        for field in lacking:
+            field_there = f"{where}.{field}" if where else field
+            problems.append(Problem(str(source), line, field_there, f"is empty; {_hint(field, known)}"))
+        cases.append(Placed(case, where, line))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
     chosen = form or guessed_form([case["answer"] for case in cases])
@@ -77,7 +87,7 @@ def guessed_form(answers: Sequence[Json]) -> str:
     """Returns the answer form that fits all answers: JSON, numbers, labels (a few repeated short texts), or texts."""
     if all(isinstance(answer, dict) for answer in answers):
         return "json"
-    if all(_number(answer) is not None for answer in answers):
+    if all(_number(answer) is not None and not _is_identifier(answer) for answer in answers):
         return "number"
     texts = [str(answer) for answer in answers]
     labels = set(texts)
@@ -92,7 +102,8 @@ def _rows(source: Path) -> Iterator[Row]:
     if suffix in {".jsonl", ".ndjson", ".json"}:
         for count, (_, line, entry) in enumerate(json_objects(source), start=1):
             if not isinstance(entry, dict):
-                raise InputError([Problem(str(source), line or count, "", "expected an object with columns")])
+                where = "" if line else f"row {count}"
+                raise InputError([Problem(str(source), line, where, "expected an object with columns")])
             yield line or count, entry
     elif suffix in {".csv", ".tsv"}:
         lines = StringIO(read_text(source), newline="")
@@ -157,13 +168,16 @@ def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tupl
 
 def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
     """Converts answers to the type of the form: texts of CSV become numbers or JSON."""
+    codes = any(_is_identifier(case["answer"]) for case in cases)
     for case in cases:
         answer = case["answer"]
-        if form == "number" and (number := _number(answer)) is not None:
+        if codes and isinstance(answer, float) and answer.is_integer():  # a short code among decimals of Parquet
+            answer = int(answer)
+        if form == "number" and (number := _number(answer)) is not None and not _is_identifier(answer):
             case["answer"] = number
         elif form == "json" and isinstance(answer, str):
             with suppress(ValueError, RecursionError):  # reading the case says what is wrong
-                case["answer"] = json.loads(answer)
+                case["answer"] = parsed_json(answer)
         elif form == "label" or (form == "text" and not _is_texts(answer)):
             case["answer"] = _text(answer)
 
@@ -191,9 +205,15 @@ def _number(answer: Json) -> float | None:
     if isinstance(answer, bool):
         return None
     if isinstance(answer, int | float):
-        return float(answer) if math.isfinite(answer) else None
+        return float(answer) if abs(answer) < sys.float_info.max else None
     found = parse_number(answer) if isinstance(answer, str) else None
     return None if found is None or found.percent else found.value
+
+
+def _is_identifier(answer: Json) -> bool:
+    """Whether an answer would be another one as a number: `02108` and 9007199254740993 are codes, no quantities."""
+    text = str(answer) if isinstance(answer, str | int) else ""
+    return bool(_LEADING_ZERO.match(text) or (_WHOLE.fullmatch(text) and float(text) != int(text)))
 
 
 def _text(value: Json) -> str:
@@ -218,10 +238,17 @@ def _list(value: Json) -> list[Json]:
     return value if isinstance(value, list) else [part.strip() for part in str(value).split(",") if part.strip()]
 
 
+def _exact(value: Decimal) -> Json:
+    """Returns a decimal as a number, or as its text if it has more digits than a number of JSON keeps."""
+    if value == value.to_integral_value():
+        return float(value) if float(value) == value else int(value)
+    return float(value) if Decimal(repr(float(value))) == value else str(value)
+
+
 def _plain(value: Any) -> Json:
     """Returns a value as JSON: dates and decimals of Parquet become texts and numbers."""
     if isinstance(value, Decimal):
-        return float(value)
+        return _exact(value)
     if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, bytes):

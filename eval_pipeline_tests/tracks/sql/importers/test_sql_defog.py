@@ -137,7 +137,7 @@ def test_descriptions_of_columns_reach_the_schema(lab: Lab, tmp_path: Path, data
         (HEADER + 'q,"SELECT 1,schools,,\nq,SELECT 2,schools,,\n', 2, "", "opens a quote that nothing closes"),
         (HEADER + "q,;,schools,,\n", 2, "query", "at least 1 item"),
         ("question,query,db_name,db_type\nq,SELECT 1,schools,dbase\n", 2, "db_type", "unknown dialect"),
-        (HEADER + "q,SELECT 1,zoo,,\n", None, "db_name", "no database 'zoo' among those given"),
+        (HEADER + "q,SELECT 1,zoo,,\n", 2, "db_name", "no database 'zoo' among those given"),
     ],
 )  # fmt: skip
 def test_malformed_questions_are_named(

@@ -99,7 +99,7 @@ def test_a_database_given_twice_is_refused_where_it_is_wanted(lab: Lab, tmp_path
         ([], None, "", "no questions"),
         ([QUESTIONS[0], 5], None, "1", "expected a mapping, found 5"),
         ([QUESTIONS[0], {"db_id": "zoo", "question": "?"}], None, "1.query", "is missing"),
-        ([{**QUESTIONS[0], "db_id": "moon"}], None, "db_id", "no database 'moon'"),
+        ([{**QUESTIONS[0], "db_id": "moon"}], None, "0.db_id", "no database 'moon'"),
     ],
 )
 def test_malformed_questions_are_named(
