@@ -23,7 +23,7 @@ from eval_pipeline.operations.pruning import partition_tables, somebody_asks
 from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removal_notes import Note, end_note, noted, write_note
 from eval_pipeline.operations.removing_nights import tell_nights_again
-from eval_pipeline.providers.model_versions import forget_imported
+from eval_pipeline.providers.imported_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.query import connect_read_only

@@ -17,8 +17,9 @@ from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance
 from eval_pipeline.operations.importing import import_suite
 from eval_pipeline.operations.recorded.wanted import Wanted
-from eval_pipeline.providers import model_versions
-from eval_pipeline.providers.model_versions import load_model_versions, save_imported
+from eval_pipeline.providers import imported_versions
+from eval_pipeline.providers.imported_versions import save_imported
+from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline_tests.support import Lab
 
 HALF = "\ud83d"
@@ -136,7 +137,7 @@ def test_no_file_is_written_that_cannot_be_read_back(tmp_path: Path) -> None:
 
 def test_a_file_that_reads_back_otherwise_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "model_versions.yaml"
-    monkeypatch.setattr(model_versions, "_as_written", lambda version: {"name": "other", "provider": "recorded"})
+    monkeypatch.setattr(imported_versions, "_as_written", lambda version: {"name": "other", "provider": "recorded"})
     with pytest.raises(EvalError, match="nothing was changed"):
         save_imported(path, entry("a"))
     assert not path.exists()

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model_versions import ModelVersion, Predictions, Price
-from eval_pipeline.providers.model_versions import load_model_versions, save_imported
+from eval_pipeline.providers.imported_versions import save_imported
+from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.tracks.registry import TRACKS
 
 SHIPPED = Path(__file__).parents[2] / "data" / "model_versions.yaml"
@@ -248,7 +249,7 @@ def test_imports_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "model_versions.yaml"
     code = (
         "import sys; from pathlib import Path; from eval_pipeline.core.model_versions import ModelVersion\n"
-        "from eval_pipeline.providers.model_versions import save_imported\n"
+        "from eval_pipeline.providers.imported_versions import save_imported\n"
         "for n in range(5): save_imported(Path(sys.argv[1]), ModelVersion(name=f'{sys.argv[2]}{n}', provider='oracle'))"
     )
     children = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "abc"]

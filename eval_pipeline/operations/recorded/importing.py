@@ -21,7 +21,7 @@ from eval_pipeline.operations.recorded.placing import Places, PlacingError, plac
 from eval_pipeline.operations.recorded.reading import ReadBack, read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES, PredictionRow
 from eval_pipeline.operations.recorded.wanted import Wanted
-from eval_pipeline.providers.model_versions import save_imported
+from eval_pipeline.providers.imported_versions import save_imported
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED
 from eval_pipeline.suites import read_cases
