@@ -8,7 +8,7 @@ from typing import Any
 
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.results import Result, Rows
-from eval_pipeline.sql_equivalence.schema.parts import Definition, ForeignKey, SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 _MOST_ROWS = 20
@@ -27,19 +27,12 @@ def schema_from_json(text: str) -> SqlSchema:
 def _table(told: dict[str, Any]) -> SqlTable:
     return SqlTable(
         told["name"],
-        tuple(SqlColumn(**{**column, "computed": _definition(column["computed"])}) for column in told["columns"]),
+        tuple(SqlColumn(**column) for column in told["columns"]),
         tuple(told["primary_key"]),
         tuple(ForeignKey(tuple(k["columns"]), k["table"], tuple(k["references"])) for k in told["foreign_keys"]),
         tuple(map(tuple, told["unique"])),
         tuple(told["checks"]),
-        _definition(told["view"]),
-        told["schema"],
-        told["hidden"] if told["hidden"] is None else tuple(told["hidden"]),
     )
-
-
-def _definition(told: dict[str, str] | None) -> Definition | None:
-    return None if told is None else Definition(**told)
 
 
 def counterexample(

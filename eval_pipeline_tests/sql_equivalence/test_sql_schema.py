@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type
-from eval_pipeline.sql_equivalence.schema.parts import Definition, ForeignKey, SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside
 
@@ -106,7 +106,7 @@ def test_a_sqlite_file_is_read_with_what_its_pragmas_leave_out(tmp_path: Path) -
             CREATE VIEW v AS SELECT 1;
             """
         )
-    parent, child, view = SqlSchema.from_database(tmp_path / "shop.db").tables
+    parent, child = SqlSchema.from_database(tmp_path / "shop.db").tables
     assert parent.unique == (("code",),)
     assert [column.type for column in parent.columns] == ["INT", "VARCHAR", "VARCHAR"]
     assert child.primary_key == ("b", "a")
@@ -114,7 +114,6 @@ def test_a_sqlite_file_is_read_with_what_its_pragmas_leave_out(tmp_path: Path) -
     assert child.unique == (("a", "day"),)
     assert child.checks == ("price > 0",)
     assert [column.nullable for column in child.columns] == [False, False, True, True, True, True]
-    assert view.view == Definition("SELECT 1", "sqlite")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"some text that is no database", b"SQLite format 3\x00" + b"x" * 200])

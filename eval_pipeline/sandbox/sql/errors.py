@@ -45,9 +45,6 @@ _SQLITE = (
 )
 
 
-_VIRTUAL = "vtable constructor failed"
-
-
 def of_duckdb(error: BaseException) -> SqlError:
     """Converts an error of DuckDB."""
     message = str(error).strip() or type(error).__name__
@@ -65,9 +62,6 @@ def of_sqlite(error: BaseException) -> SqlError:
     if isinstance(error, MemoryError):
         return SqlError(ErrorClass.MEMORY, "the query needs more memory than it may have")
     lowered = message.lower()
-    if lowered.startswith(_VIRTUAL):
-        name = message[len(_VIRTUAL) :].strip(" :")
-        return SqlError(ErrorClass.SANDBOX, f"{name} is a virtual table that is no full-text and no R-tree index")
     for error_class, phrases in _SQLITE:
         if any(phrase in lowered for phrase in phrases):
             return SqlError(error_class, message)

@@ -1,9 +1,7 @@
 """A guarded SQLite connection: read-only file, authorizer, deadline in the virtual machine, limited lengths."""
 
-import re
 import sqlite3
 import time
-from contextlib import suppress
 from math import inf
 from pathlib import Path
 
@@ -31,9 +29,7 @@ FUNCTIONS = frozenset(
     "json jsonb json_array jsonb_array json_array_length json_error_position json_extract jsonb_extract "
     "json_group_array jsonb_group_array json_group_object jsonb_group_object json_insert jsonb_insert "
     "json_object jsonb_object json_patch jsonb_patch json_pretty json_quote json_remove jsonb_remove "
-    "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> "
-    # full-text search
-    "bm25 highlight snippet offsets matchinfo ".split()
+    "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> ".split()
 )
 """The functions that a query may call.
 
@@ -41,9 +37,6 @@ Not among them are `load_extension`, `readfile`, `edit` and any that a build add
 """
 
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
-_MODULE = re.compile(r"(?i)\s*CREATE\s+VIRTUAL\s+TABLE\b.*?\bUSING\s+(\w+)", re.DOTALL)
-_MODULES = frozenset("fts3 fts4 fts5 rtree rtree_i32 geopoly".split())
-"""The modules of virtual tables that only read and write tables of the same database."""
 _STEPS = 2_000
 _LONGEST_VALUE = 32 * MIB
 _LONGEST_SQL = MIB
@@ -76,23 +69,6 @@ class GuardedSqlite:
         self.connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
         self.connection.set_authorizer(self._authorize)
         self.connection.set_progress_handler(self._late, _STEPS)
-        if path is not None:
-            self._connect_virtual_tables()
-
-    def _connect_virtual_tables(self) -> None:
-        """Lets virtual tables prepare what they need, which is more than a query may do; the file is read-only.
-
-        They do so at their first use, and keep it.
-        """
-        with suppress(sqlite3.Error):  # the query will say what is wrong with the file
-            found = self.connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall()
-            virtual = [name for name, sql in found if (module := _MODULE.match(sql)) and module[1].lower() in _MODULES]
-            self.trusted = True
-            for name in virtual:
-                with suppress(sqlite3.Error):
-                    quoted = '"' + name.replace('"', '""') + '"'
-                    self.connection.execute(f"SELECT * FROM {quoted} LIMIT 1").fetchall()
-        self.trusted = False
 
     def close(self) -> None:
         """Closes the connection."""

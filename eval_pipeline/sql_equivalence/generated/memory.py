@@ -8,16 +8,14 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import Any, Protocol
 
-from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
-from eval_pipeline.sandbox.sql.errors import SqlError, of_duckdb, of_sqlite
+from eval_pipeline.sandbox.sql.errors import of_duckdb, of_sqlite
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline.sql_equivalence.generated.definitions import generated_in, views_in
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.generated.values import family_of
-from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, quoted
+from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 LIMITS = SqlLimits(seconds=1.0, rows=20_000)
@@ -57,19 +55,12 @@ class SqliteMemory:
             limits: limits of every query.
         """
         creates = []
-        tables = [table for table in schema.tables if table.view is None]
-        for table in tables:
-            clauses = generated_in(table, self.dialect)
-            columns = ", ".join(
-                f"{quoted(column.name)} {_sqlite_type(column)}{clauses.get(column.name, '')}"
-                for column in table.columns
-            )
+        for table in schema.tables:
+            columns = ", ".join(f"{quoted(column.name)} {_sqlite_type(column)}" for column in table.columns)
             creates.append(f"CREATE TABLE {quoted(table.name)} ({columns})")
-        creates += views_in(schema, self.dialect).values()
         self._guard = _sqlite(tuple(creates), case_sensitive_like, limits)
         self._inserts = [
-            (table.name.lower(), quoted(table.name), _filled(table), ", ".join("?" * len(table.stored)))
-            for table in tables
+            (table.name.lower(), quoted(table.name), ", ".join("?" * len(table.columns))) for table in schema.tables
         ]
 
     def load(self, database: GeneratedDatabase) -> None:
@@ -79,11 +70,10 @@ class SqliteMemory:
         try:
             with connection:
                 connection.execute("BEGIN")
-                for name, table, columns, places in self._inserts:
+                for name, table, places in self._inserts:
                     connection.execute(f"DELETE FROM {table}")
                     connection.executemany(
-                        f"INSERT INTO {table}{columns} VALUES ({places})",
-                        [tuple(map(for_sqlite, row)) for row in database[name]],
+                        f"INSERT INTO {table} VALUES ({places})", [tuple(map(for_sqlite, r)) for r in database[name]]
                     )
         finally:
             self._guard.trusted = False
@@ -109,10 +99,10 @@ class DuckdbMemory:
         """
         self._kept = _duckdb(limits)
         self._alone = alone
-        tables = [table for table in schema.tables if table.view is None]
-        self._tables = {table.name.lower(): _duckdb_columns(table) for table in tables}
-        self._into = {table.name.lower(): _filled(table) for table in tables}
-        self._views = views_in(schema, self.dialect)
+        self._tables = {
+            table.name.lower(): ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
+            for table in schema.tables
+        }
 
     def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows. Raises a SqlError if DuckDB does not support a type or a value."""
@@ -120,11 +110,8 @@ class DuckdbMemory:
 
         kept = self._kept
         others = sorted(kept.tables.keys() - self._tables.keys())
-        gone = others if self._alone or len(others) > _MOST_KEPT else [name for name in others if name in self._views]
-        # A view remembers the types of the tables that it reads.
-        anew = kept.views != self._views or any(kept.tables.get(name) != made for name, made in self._tables.items())
-        statements = ["BEGIN", *(f"DROP VIEW {quoted(name)}" for name in kept.views if anew)]
-        statements += (f"DROP TABLE {quoted(name)}" for name in gone)
+        gone = others if self._alone or len(others) > _MOST_KEPT else []
+        statements = ["BEGIN", *(f"DROP TABLE {quoted(name)}" for name in gone)]
         for name, columns in self._tables.items():
             table = quoted(name)
             if kept.tables.get(name) != columns:
@@ -133,18 +120,14 @@ class DuckdbMemory:
                 statements.append(f"DELETE FROM {table}")
             if rows := database[name]:
                 values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-                statements.append(f"INSERT INTO {table}{self._into[name]} VALUES {values}")
-        statements += self._views.values() if anew else ()
+                statements.append(f"INSERT INTO {table} VALUES {values}")
         try:
             kept.guard.connection.execute("; ".join([*statements, "COMMIT"]))
         except duckdb.Error as error:
             with suppress(duckdb.Error):  # the error may have come before BEGIN
                 kept.guard.connection.execute("ROLLBACK")
-            if isinstance(error, duckdb.ConstraintException):  # a generated column cannot be computed of these rows
-                raise SqlError(ErrorClass.VALUE, str(error)) from error
             raise of_duckdb(error) from error
         kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
-        kept.views = self._views
         kept.filled = kept.filled - set(gone) - self._tables.keys() | {name for name in self._tables if database[name]}
 
     def query(self, sql: str) -> SqlRows:
@@ -182,13 +165,11 @@ class _KeptDuckdb:
     Attributes:
         guard: the connection.
         tables: their columns by table name, in lower case.
-        views: the statements that created its views, by name.
         filled: the tables that have rows.
     """
 
     guard: GuardedDuckdb
     tables: dict[str, str] = field(default_factory=dict)
-    views: dict[str, str] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
 
 
@@ -197,22 +178,8 @@ def _duckdb(limits: SqlLimits) -> _KeptDuckdb:
     return _KeptDuckdb(GuardedDuckdb(None, limits, optimizer=False))
 
 
-def _duckdb_columns(table: SqlTable) -> str:
-    clauses = generated_in(table, "duckdb")
-    return ", ".join(f"{quoted(c.name)} {c.type}{clauses.get(c.name, '')}" for c in table.columns)
-
-
-def _filled(table: SqlTable) -> str:
-    """Returns the list of columns that rows fill; empty if they are all columns."""
-    if len(table.stored) == len(table.columns):
-        return ""
-    return f" ({', '.join(quoted(column.name) for column in table.stored)})"
-
-
 def _sqlite_type(column: SqlColumn) -> str:
     """Returns a declared type with the affinity that the column has in a native SQLite database."""
-    if not column.type:
-        return ""
     return {
         "int": "INTEGER",
         "float": "REAL",

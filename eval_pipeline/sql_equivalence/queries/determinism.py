@@ -1,12 +1,8 @@
 """Finds why a query may give different results on the same data: by rules, and by breaking ties in two ways."""
 
 from collections.abc import Iterator
-from functools import lru_cache
 
 from sqlglot import exp
-
-from eval_pipeline.sql_equivalence.schema.parts import Definition
-from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 
 _RANDOM_CLASSES = (exp.Rand, exp.Randn, exp.Uuid, exp.TableSample)
 _RANDOM_NAMES = frozenset("random rand setseed uuid uuidv4 uuidv7 gen_random_uuid newid randomblob".split())
@@ -21,17 +17,6 @@ _LIST_NAMES = frozenset(
 def volatile_parts(tree: exp.Expr) -> list[str]:
     """Returns a sentence for each reason why results may vary on the same data; for LIMITs see `tie_breaks`."""
     return list(dict.fromkeys(_volatile(tree)))
-
-
-@lru_cache(maxsize=256)
-def volatile_view(view: Definition) -> tuple[str, ...]:
-    """Returns the same for the query of a view; a LIMIT counts, too, since its ties are not broken within a view."""
-    try:
-        tree = parse_statement(view.sql, view.dialect)
-    except SqlSyntaxError:
-        return ()
-    limited = ["a LIMIT in a view may cut through ties"] if any(_limited(tree)) else []
-    return (*(f"{part} in a view" for part in volatile_parts(tree)), *limited)
 
 
 def _volatile(tree: exp.Expr) -> Iterator[str]:

@@ -10,10 +10,8 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.generated.constants import constants_in, no_constants
 from eval_pipeline.sql_equivalence.generated.mining import Mined
-from eval_pipeline.sql_equivalence.generated.stored import stored, why_not_generated
-from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts, volatile_view
+from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
-from eval_pipeline.sql_equivalence.queries.inlining import inlined
 from eval_pipeline.sql_equivalence.queries.ready import ReadyPair, ready
 from eval_pipeline.sql_equivalence.queries.rewriting import canonical, qualified, typed
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -34,8 +32,7 @@ class QueryPair:
         dialect: the dialect of both.
         native: the engine that decides, `duckdb` or `sqlite`.
         named: the tables that they use; only these must exist when they run.
-        schema: these tables, those that views among them read, and those that their foreign keys reference.
-        ungenerated: why rows cannot be generated for one of these tables; empty if they can.
+        schema: these tables and those that their foreign keys reference.
         names_unknown: whether they name a table that is not in the schema.
         generated_text: the generated query as it was given.
         expected_text: the expected query as it was given.
@@ -53,20 +50,15 @@ class QueryPair:
         self._trees = tuple(
             _parsed(*one, dialect, schema) for one in zip(self._texts, ("generated", "expected"), strict=True)
         )
-        found_tables = {table for tree in self._trees for table in base_tables(tree)}
-        names = schema.read_by({table.name for table in found_tables})
-        elsewhere = [t for one in found_tables if (t := schema.table(one.name, one.schema)) and t.schema is not None]
+        names = {table.name for tree in self._trees for table in base_tables(tree)}
         self.schema = schema.with_ancestors(names)
         self.named = schema.only(names)
-        self.ungenerated = why_not_generated(schema, SqlSchema((*elsewhere, *self.schema.tables)))
         self.names_unknown = any(schema.table(name) is None for name in names)
         self._same = self._trees[0] == self._trees[1]  # then what is worked out for one holds for the other
         self._looked_at = self._trees[:1] if self._same else self._trees
-        found = [] if elsewhere else [qualified(tree, self.schema, dialect) for tree in self._looked_at]
+        found = [qualified(tree, self.schema, dialect) for tree in self._looked_at]
         self._qualified = [tree for tree in found if tree is not None]
-        reasons = [part for tree in self._looked_at for part in volatile_parts(tree)]
-        reasons += [why for table in self.named.tables if table.view is not None for why in volatile_view(table.view)]
-        self.volatile = list(dict.fromkeys(reasons))
+        self.volatile = list(dict.fromkeys(part for tree in self._looked_at for part in volatile_parts(tree)))
         self._ready: dict[str, ReadyPair] = {}
 
     def ready(self, engine: str) -> ReadyPair:
@@ -138,30 +130,12 @@ class QueryPair:
         Raises a SqlError for an unreadable CHECK.
         """
         # A random value would make other databases in every process.
-        found = Mined(self.stored, no_constants if self.volatile else constants_in(self.native))
-        trees = self._written_out()
-        for tree in self._read() if trees is None else trees:
+        found = Mined(self.schema, no_constants if self.volatile else constants_in(self.native))
+        for tree in self._read():
             found.look_at(tree)
-        if trees is None:  # a star may stand for any column
-            found.used |= {(table.name.lower(), c.name.lower()) for table in self.stored.tables for c in table.columns}
+        if not self._all_fit:  # a star may stand for any column
+            found.used |= {(table.name.lower(), c.name.lower()) for table in self.schema.tables for c in table.columns}
         return found
-
-    @cached_property
-    def stored(self) -> SqlSchema:
-        """The tables of `schema` that have rows, with the columns that rows give. Raises a SqlError."""
-        return stored(self.schema)
-
-    def _written_out(self) -> Sequence[exp.Expr] | None:
-        """Returns both, qualified, with definitions in place of views and generated columns; None if one does not fit.
-
-        Definitions are looked at only: databases have the views and generated columns themselves.
-        """
-        if not self._all_fit:
-            return None
-        if not self.schema.has_computed:
-            return self._qualified
-        found = [qualified(inlined(tree, self.schema), self.schema, self.dialect) for tree in self._qualified]
-        return None if None in found else [tree for tree in found if tree is not None]
 
 
 def _parsed(sql: str, which: str, dialect: str, schema: SqlSchema) -> exp.Expr:

@@ -1,8 +1,8 @@
 """Reads the tables of schemas from DDL, from database files and from Spider's `tables.json`."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +10,17 @@ from sqlglot import exp
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type, spider_type
-from eval_pipeline.sql_equivalence.schema.parts import Definition, ForeignKey, SqlColumn, SqlTable
-from eval_pipeline.sql_equivalence.schema.views import (
-    Tables,
-    expressions_in,
-    is_computed,
-    view_made_by,
-    with_known_types,
-)
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable, quoted
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
+
+Tables = tuple[SqlTable, ...]
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 _DUCKDB_MAGIC = b"DUCK"
 
 
 def read_ddl(text: str, dialect: str) -> Tables:
-    """Returns what `CREATE TABLE`, `ALTER TABLE … ADD CONSTRAINT` and `CREATE VIEW` define; the rest is ignored.
-
-    A view whose columns cannot be told from its query is left out.
+    """Returns the tables that `CREATE TABLE` and `ALTER TABLE … ADD CONSTRAINT` define; other statements are ignored.
 
     Raises:
         ValueError: the text does not parse, or defines no table.
@@ -36,22 +29,6 @@ def read_ddl(text: str, dialect: str) -> Tables:
         statements = parse_statements(text, dialect, longest=None)
     except SqlSyntaxError as error:
         raise ValueError(f"the DDL cannot be read: {error}") from error
-    tables = _tables(statements, dialect)
-    if not tables:
-        raise ValueError("the DDL has no CREATE TABLE statement with columns")
-    if any(column.computed is not None for table in tables.values() for column in table.columns):
-        written = expressions_in(text, dialect)
-        for table in tables.values():
-            table.write_expressions(written, dialect)
-    made = [with_known_types(table.made(tables), dialect) for table in tables.values()]
-    for statement in statements:  # views come last, because their columns depend on those of tables
-        view = view_made_by(statement, made, dialect)
-        if view is not None:
-            made = [table for table in made if table.name.lower() != view.name.lower()] + [view]
-    return tuple(made)
-
-
-def _tables(statements: Iterable[exp.Expr], dialect: str) -> "dict[str, _Table]":
     tables: dict[str, _Table] = {}
     for statement in statements:
         if isinstance(statement, exp.Create) and statement.kind == "TABLE" and isinstance(statement.this, exp.Schema):
@@ -63,7 +40,9 @@ def _tables(statements: Iterable[exp.Expr], dialect: str) -> "dict[str, _Table]"
             for action in statement.args.get("actions") or ():
                 for part in action.expressions if isinstance(action, exp.AddConstraint) else ():
                     found.add(part, dialect)
-    return tables
+    if not tables:
+        raise ValueError("the DDL has no CREATE TABLE statement with columns")
+    return tuple(table.made(tables) for table in tables.values())
 
 
 class _Table:
@@ -96,7 +75,7 @@ class _Table:
                 self.checks.append(part.this.sql(dialect="duckdb"))
 
     def _add_column(self, part: exp.ColumnDef, dialect: str) -> None:
-        nullable, computed = True, None
+        nullable = True
         for constraint in part.constraints:
             match constraint.kind:
                 case exp.NotNullColumnConstraint() as kind:
@@ -109,21 +88,9 @@ class _Table:
                     self.checks.append(kind.this.sql(dialect="duckdb"))
                 case exp.Reference() as kind:
                     self._add_reference((part.name,), kind)
-                case kind if is_computed(kind):
-                    computed = Definition("", dialect)
-                    # Either NOT NULL, see `expressions_in`, or an expression that is never NULL.
-                    nullable = nullable and not (isinstance(kind.this, exp.Not) and isinstance(kind.this.this, exp.Is))
         told = part.args.get("kind")
         kind_text = told.sql(dialect=dialect) if told is not None else ""
-        known = "" if computed is not None and not kind_text else duckdb_type(kind_text, dialect)
-        self.columns.append(SqlColumn(part.name, known, nullable, computed=computed))
-
-    def write_expressions(self, written: Mapping[tuple[str, str], str], dialect: str) -> None:
-        """Adds the expressions of generated columns, by table and column in lower case."""
-        for place, column in enumerate(self.columns):
-            if column.computed is not None:
-                text = written.get((self.name.lower(), column.name.lower()), "")
-                self.columns[place] = replace(column, computed=Definition(text, dialect))
+        self.columns.append(SqlColumn(part.name, duckdb_type(kind_text, dialect), nullable))
 
     def _add_reference(self, columns: tuple[str, ...], reference: exp.Expr) -> None:
         target = reference.this
@@ -140,7 +107,9 @@ class _Table:
             if parent is not None and (found := references or parent.primary_key):
                 keys.append(ForeignKey(columns, parent.name, found))
         key = {name.lower() for name in self.primary_key}
-        columns_made = tuple(replace(c, nullable=c.nullable and c.name.lower() not in key) for c in self.columns)
+        columns_made = tuple(
+            SqlColumn(c.name, c.type, c.nullable and c.name.lower() not in key, c.description) for c in self.columns
+        )
         return SqlTable(self.name, columns_made, self.primary_key, tuple(keys), tuple(self.unique), tuple(self.checks))
 
 
@@ -159,26 +128,81 @@ def read_database(path: Path) -> Tables:
     except OSError as error:
         raise _unreadable(path, f"cannot be read: {error.strerror}") from error
     if head == _SQLITE_MAGIC:
-        from eval_pipeline.sql_equivalence.schema.sqlite_file import read_sqlite
-
-        try:
-            return read_sqlite(path)
-        except sqlite3.Error as error:
-            raise _unreadable(path, f"the SQLite database cannot be read: {error}") from error
+        return _read_sqlite(path)
     if head[8:12] == _DUCKDB_MAGIC:
-        import duckdb
-
-        from eval_pipeline.sql_equivalence.schema.duckdb_file import read_duckdb
-
-        try:
-            return read_duckdb(path)
-        except duckdb.Error as error:
-            raise _unreadable(path, f"the DuckDB database cannot be read: {error}") from error
+        return _read_duckdb(path)
     raise _unreadable(path, "expected a SQLite or DuckDB database")
 
 
 def _unreadable(path: Path, message: str) -> InputError:
     return InputError([Problem(str(path), None, "", message)])
+
+
+def _read_sqlite(path: Path) -> Tables:
+    try:
+        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+            found = connection.execute(
+                "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
+                "ORDER BY rowid"
+            ).fetchall()
+            tables = [_sqlite_table(connection, name, _checks(sql)) for name, sql in found]
+    except sqlite3.Error as error:
+        raise _unreadable(path, f"the SQLite database cannot be read: {error}") from error
+    keys = {table.name.lower(): table.primary_key for table in tables}
+    return tuple(_with_implied_references(table, keys) for table in tables)
+
+
+def _checks(sql: str) -> tuple[str, ...]:
+    """Returns a table's CHECK constraints, which no pragma shows; none if sqlglot cannot parse the statement."""
+    try:
+        return read_ddl(sql, "sqlite")[0].checks
+    except ValueError:
+        return ()
+
+
+def _sqlite_table(connection: sqlite3.Connection, name: str, checks: tuple[str, ...]) -> SqlTable:
+    found = connection.execute(f"PRAGMA table_info({quoted(name)})").fetchall()
+    key = tuple(row[1] for row in sorted((row for row in found if row[5]), key=lambda row: row[5]))
+    columns = tuple(SqlColumn(row[1], duckdb_type(row[2]), not (row[3] or row[5])) for row in found)
+    references: dict[int, list[tuple[str, str, str | None]]] = {}
+    for row in connection.execute(f"PRAGMA foreign_key_list({quoted(name)})"):
+        references.setdefault(row[0], []).append((row[2], row[3], row[4]))
+    foreign_keys = tuple(
+        ForeignKey(tuple(part[1] for part in parts), parts[0][0], tuple(part[2] or "" for part in parts))
+        for parts in references.values()
+    )
+    unique = []
+    for row in connection.execute(f"PRAGMA index_list({quoted(name)})").fetchall():
+        if row[2] and row[3] != "pk" and not row[4]:  # unique, not the primary key, not on a part of the rows
+            indexed = connection.execute(f"PRAGMA index_info({quoted(row[1])})").fetchall()
+            if all(part[2] is not None for part in indexed):
+                unique.append(tuple(part[2] for part in indexed))
+    return SqlTable(name, columns, key, foreign_keys, tuple(unique), checks)
+
+
+def _with_implied_references(table: SqlTable, keys: Mapping[str, tuple[str, ...]]) -> SqlTable:
+    """Adds the columns that foreign keys leave out; drops references to missing tables."""
+    made = []
+    for key in table.foreign_keys:
+        references = key.references if all(key.references) else keys.get(key.table.lower(), ())
+        if key.table.lower() in keys and len(references) == len(key.columns):
+            made.append(ForeignKey(key.columns, key.table, references))
+    return SqlTable(table.name, table.columns, table.primary_key, tuple(made), table.unique, table.checks)
+
+
+def _read_duckdb(path: Path) -> Tables:
+    import duckdb
+
+    try:
+        with duckdb.connect(str(path), read_only=True) as connection:
+            statements = connection.execute(
+                "SELECT sql FROM duckdb_tables() WHERE schema_name = 'main' AND NOT internal ORDER BY table_oid"
+            ).fetchall()
+    except duckdb.Error as error:
+        raise _unreadable(path, f"the DuckDB database cannot be read: {error}") from error
+    if not statements:
+        return ()
+    return read_ddl("\n".join(sql for (sql,) in statements), "duckdb")
 
 
 def read_spider(entry: Mapping[str, Any]) -> Tables:

@@ -2,97 +2,45 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from eval_pipeline.sql_equivalence.schema.parts import Definition, SqlColumn, SqlTable, create_table
-
-if TYPE_CHECKING:
-    from eval_pipeline.sql_equivalence.syntax.tables_in import TableName
-
-
-def types(table: SqlTable) -> dict[str, str]:
-    """Returns types by column, in the form of sqlglot's schemas."""
-    return {column.name: column.type or "UNKNOWN" for column in table.columns}
-
-
-@lru_cache(maxsize=1024)
-def tables_read(view: Definition) -> "tuple[TableName, ...]":
-    """Returns the tables that a view reads; none if sqlglot cannot parse it."""
-    from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
-    from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
-
-    try:
-        return tuple(sorted(base_tables(parse_statement(view.sql, view.dialect)), key=str))
-    except SqlSyntaxError:
-        return ()
+from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, create_table
 
 
 @dataclass(frozen=True)
 class SqlSchema:
-    """The tables and views of a database. Names are compared ignoring case, as in every supported engine."""
+    """The tables of a database. Names are compared ignoring case, as in every supported engine."""
 
     tables: tuple[SqlTable, ...]
 
     @cached_property
     def _by_name(self) -> dict[str, SqlTable]:
-        return {table.name.lower(): table for table in self.tables if table.schema is None}
+        return {table.name.lower(): table for table in self.tables}
 
-    @cached_property
-    def _elsewhere(self) -> dict[str, dict[str, SqlTable]]:
-        """The tables of other schemas than the default one, by schema and name."""
-        found: dict[str, dict[str, SqlTable]] = {}
-        for table in self.tables:
-            if table.schema is not None:
-                found.setdefault(table.schema.lower(), {})[table.name.lower()] = table
-        return found
-
-    def table(self, name: str, schema: str = "") -> SqlTable | None:
-        """Returns the table or view of that name, or None; a schema without known tables counts as the default one."""
-        return self._elsewhere.get(schema.lower(), self._by_name).get(name.lower())
-
-    def named(self, text: str) -> SqlTable | None:
-        """Returns the table or view that `table` or `schema.table` names, or None."""
-        schema, _, name = text.rpartition(".")
-        return self._by_name.get(text.lower()) or self._elsewhere.get(schema.lower(), {}).get(name.lower())
-
-    @cached_property
-    def has_computed(self) -> bool:
-        """Whether there are views or generated columns."""
-        return any(table.view is not None or len(table.stored) < len(table.columns) for table in self.tables)
+    def table(self, name: str) -> SqlTable | None:
+        """Returns the table of that name, or None."""
+        return self._by_name.get(name.lower())
 
     def as_mapping(self) -> dict[str, dict[str, str]]:
-        """Returns types by table and column of the default schema, in the form of sqlglot's schemas."""
-        return {table.name: types(table) for table in self._by_name.values()}
+        """Returns types by table and column, in the form of sqlglot's schemas."""
+        return {table.name: {column.name: column.type for column in table.columns} for table in self.tables}
 
     def ddl(self) -> str:
         """Returns `CREATE TABLE` statements for DuckDB, referenced tables first unless they refer to each other."""
         return "\n".join(create_table(table) for table in self.referenced_first())
 
     def only(self, names: "set[str]") -> "SqlSchema":
-        """Returns a schema with only the named tables of the default schema."""
+        """Returns a schema with only the named tables."""
         wanted = {name.lower() for name in names}
-        return SqlSchema(tuple(t for t in self.tables if t.name.lower() in wanted and t.schema is None))
-
-    def read_by(self, names: "set[str]") -> "set[str]":
-        """Returns the names, in lower case, with those of all tables that views among them read."""
-        found: set[str] = set()
-        waiting = [name.lower() for name in names]
-        while waiting:
-            name = waiting.pop()
-            if name not in found:
-                found.add(name)
-                table = self._by_name.get(name)
-                if table is not None and table.view is not None:
-                    waiting += [read.name for read in tables_read(table.view)]
-        return found
+        return SqlSchema(tuple(table for table in self.tables if table.name.lower() in wanted))
 
     def with_ancestors(self, names: "set[str]") -> "SqlSchema":
-        """Returns a schema with the named tables, those that views read, and those that foreign keys lead to."""
+        """Returns a schema with the named tables and those that their foreign keys lead to."""
         wanted: set[str] = set()
-        waiting = list(self.read_by(names))
+        waiting = [name.lower() for name in names]
         while waiting:
             name = waiting.pop()
             table = self._by_name.get(name)
@@ -102,21 +50,15 @@ class SqlSchema:
         return self.only(wanted)
 
     def referenced_first(self) -> list[SqlTable]:
-        """Returns the tables, referenced ones before those that refer to them, unless they refer to each other.
-
-        Views come after what they read.
-        """
+        """Returns the tables, referenced ones before those that refer to them, unless they refer to each other."""
         done: dict[str, SqlTable] = {}
 
         def visit(table: SqlTable, under_way: frozenset[str]) -> None:
-            name = table.full_name.lower()
+            name = table.name.lower()
             if name in done or name in under_way:
                 return
-            parents = [self.named(key.table) for key in table.foreign_keys]
-            if table.view is not None:
-                parents += [self.table(read.name, read.schema) for read in tables_read(table.view)]
-            for parent in parents:
-                if parent is not None:
+            for key in table.foreign_keys:
+                if (parent := self.table(key.table)) is not None:
                     visit(parent, under_way | {name})
             done[name] = table
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
@@ -102,15 +101,13 @@ class _Campaign:
 
     def run(self) -> MutationEvidence:
         pair = self.pair
-        if pair.ungenerated:
-            raise SqlError(ErrorClass.OTHER, pair.ungenerated)
         gold, memory = pair.ready(self.engine).expected, evidence_engine(pair, self.engine)
         self.living = {
             m.tree.sql(dialect=self.engine, comments=False): m for m in mutants(pair.expected_for(self.engine))
         }
         named = {table.name.lower() for table in pair.named.tables}
         wide = pair.native == "sqlite"
-        maker = DatabaseMaker(pair.stored, pair.mined(), Checks(pair.stored), named, wide_integers=wide)
+        maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named, wide_integers=wide)
         number = 0
         while self.living and number < self.base * self._patience():
             if number == self.base:

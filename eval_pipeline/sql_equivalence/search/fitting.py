@@ -87,17 +87,14 @@ def fitting(schema: SqlSchema, tables: Sequence[SqlTable], run: Run, quote: str 
 
 def _shown(table: SqlTable, run: Run, quote: str) -> SqlTable | None:
     """Returns a table with the constraints that its rows satisfy; None if it has no rows. Raises a SqlError."""
-    names = {column.name: _named(column.name, quote) for column in table.stored}
+    names = {column.name: _named(column.name, quote) for column in table.columns}
     asked = [f"count({name}), min({name}), max({name})" for name in names.values()]
     (row,) = run(f"SELECT count(*), {', '.join(asked)} FROM {_named(table.name, quote)}").rows
     count, facts = row[0], dict(zip(names, zip(row[1::3], row[2::3], row[3::3], strict=True), strict=True))
     if not count:
         return None
-    columns = tuple(
-        c if c.computed is not None else replace(c, nullable=c.nullable and facts[c.name][0] < count)
-        for c in table.columns
-    )
-    checks = (check for column in table.stored for check in _range(column, *facts[column.name][1:]))
+    columns = tuple(replace(c, nullable=c.nullable and facts[c.name][0] < count) for c in table.columns)
+    checks = (check for column in table.columns for check in _range(column, *facts[column.name][1:]))
     unique = _unique(table, count, {name: facts[name][0] for name in names}, run, quote)
     return replace(table, columns=columns, checks=(*table.checks, *checks), unique=(*table.unique, *unique))
 

@@ -65,7 +65,7 @@ class Hunt:
         wide = pair.native == "sqlite"
         mined = pair.mined()
         self._used = mined.used
-        self._maker = DatabaseMaker(pair.stored, mined, Checks(pair.stored), named, wide_integers=wide)
+        self._maker = DatabaseMaker(pair.schema, mined, Checks(pair.schema), named, wide_integers=wide)
         self._telling: list[GeneratedDatabase] = []
         self._settled = 0
 
@@ -271,4 +271,4 @@ class Hunt:
                 small = database
             generated, expected = self._witness.results(small)
             orders = seen
-        return counterexample(self.pair.stored, small, generated, expected, orders[0] if orders else None)
+        return counterexample(self.pair.schema, small, generated, expected, orders[0] if orders else None)

@@ -73,9 +73,6 @@ class _Search:
         self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
         self.proved = self.pair.proved()
         self.witness = next((self._witness(place) for place in databases if isinstance(place, LivePlace)), None)
-        if self.pair.ungenerated:
-            known = self.tally.compared and (self.proved or self.pair.fixed)
-            return self._not_refuted() if known else self._tell("undecided", "undecided", self._not_generated())
         found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved, fixed=self.pair.fixed)
         if found is None:
             return self._not_refuted()
@@ -85,10 +82,6 @@ class _Search:
         told["evidence"]["fits_data"] = fits
         return told
 
-    def _not_generated(self) -> str:
-        told = "same results on the data; " if self.tally.compared else ""
-        return f"{told}no other databases can be tried: {self.pair.ungenerated}"
-
     def _fitting(self, databases: list[DataPlace]) -> tuple[bool | None, dict[str, Any] | None]:
         """Searches for a difference on databases that fit the data; returns whether there is one, and where.
 
@@ -97,7 +90,7 @@ class _Search:
         same = [path for path, told in zip(databases, self.shipped, strict=True) if told["same"]]
         if not same:
             return None, None
-        fit = _fit(same[0], _state(same[0]), self.pair.whole_schema, self._with_rows())
+        fit = _fit(same[0], _state(same[0]), self.pair.whole_schema, self.pair.schema.tables)
         if self.finds_nothing:
             fit = fit.beyond_results(self.pair.whole_schema)
         pair = QueryPair(self.pair.generated_text, self.pair.expected_text, fit.schema, self.pair.dialect)
@@ -107,9 +100,6 @@ class _Search:
         except SqlError:
             return None, None
         return example is not None, example
-
-    def _with_rows(self) -> tuple[SqlTable, ...]:
-        return tuple(table for table in self.pair.schema.tables if table.view is None)
 
     def _witness(self, place: LivePlace) -> ServerWitness:
         return ServerWitness(self.pair, place, self.seconds)

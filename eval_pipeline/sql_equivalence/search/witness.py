@@ -17,13 +17,11 @@ from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
 from eval_pipeline.sql_equivalence.results import Result
-from eval_pipeline.sql_equivalence.schema.parts import Definition, SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 
 _EMPTY = {"postgres": "pg_catalog", "mysql": "information_schema"}
 """A schema without the suite's tables, so that a name which no CTE covers is an error and never reads the data."""
 _WITH = re.compile(r"(?is)(?:\s+|--[^\n]*\n|/\*.*?\*/)*WITH\s+(?P<recursive>RECURSIVE\s+)?")
-_BELOW = "_without_generated_columns"
-"""End of the name of the CTE that a table with generated columns is computed from."""
 _MOST_ROWS = 200
 
 
@@ -56,11 +54,10 @@ class ServerWitness:
             return False
 
     def _run(self, sql: str, database: GeneratedDatabase) -> SqlRows:
-        named = self._pair.named
-        tables = named.referenced_first() if named.has_computed else named.tables
+        tables = self._pair.named.tables
         if sum(len(database.get(table.name.lower(), ())) for table in tables) > _MOST_ROWS:
             raise SqlError(ErrorClass.MEMORY, "too many rows for CTEs")
-        told = [text for table in tables for text in _ctes(table, database.get(table.name.lower(), []), self._dialect)]
+        told = [_cte(table, database.get(table.name.lower(), []), self._dialect) for table in tables]
         return connection_to(self._place, SqlLimits()).query(with_ctes(sql, told), self._seconds)
 
 
@@ -74,46 +71,12 @@ def with_ctes(sql: str, ctes: Sequence[str]) -> str:
     return f"WITH {found['recursive'] or ''}{', '.join(ctes)}, {sql[found.end() :]}"
 
 
-def _ctes(table: SqlTable, rows: Sequence[Sequence[Any]], dialect: str) -> list[str]:
-    """Returns the CTEs that stand for a table or view; those of the tables that it reads come before."""
-    name, names = _name(table.name, dialect), _names(table.columns, dialect)
-    if table.view is not None:
-        return [f"{name} ({names}) AS ({_own(table.view, dialect)})"]
-    if len(table.stored) == len(table.columns):
-        return [f"{name} ({names}) AS ({_rows(table.stored, rows, dialect)})"]
-    below = _name(f"{table.name}{_BELOW}", dialect)
-    cells = ", ".join(_cell(column, dialect) for column in table.columns)
-    return [
-        f"{below} ({_names(table.stored, dialect)}) AS ({_rows(table.stored, rows, dialect)})",
-        f"{name} ({names}) AS (SELECT {cells} FROM {below})",
-    ]
-
-
-def _own(definition: Definition, dialect: str) -> str:
-    if definition.dialect != dialect:
-        raise SqlError(ErrorClass.SYNTAX, f"a definition is in the dialect of {definition.dialect}")
-    return definition.sql
-
-
-def _cell(column: SqlColumn, dialect: str) -> str:
-    """Returns what a column is in a query of the stored columns."""
-    if column.computed is None:
-        return _name(column.name, dialect)
-    computed = f"({_own(column.computed, dialect)})"
-    if not column.type:
-        return computed
-    kind = exp.DataType.build(column.type, dialect="duckdb").sql(dialect=dialect)
-    return f"CAST({computed} AS {kind})"
-
-
-def _names(columns: Sequence[SqlColumn], dialect: str) -> str:
-    return ", ".join(_name(column.name, dialect) for column in columns)
-
-
-def _rows(columns: Sequence[SqlColumn], rows: Sequence[Sequence[Any]], dialect: str) -> str:
-    kinds = [exp.DataType.build(column.type, dialect="duckdb") for column in columns]
+def _cte(table: SqlTable, rows: Sequence[Sequence[Any]], dialect: str) -> str:
+    kinds = [exp.DataType.build(column.type, dialect="duckdb") for column in table.columns]
+    names = ", ".join(_name(column.name, dialect) for column in table.columns)
     selects = [_select(row, kinds, dialect) for row in rows]
-    return " UNION ALL ".join(selects) if selects else f"{_select([None] * len(kinds), kinds, dialect)} LIMIT 0"
+    text = " UNION ALL ".join(selects) if selects else f"{_select([None] * len(kinds), kinds, dialect)} LIMIT 0"
+    return f"{_name(table.name, dialect)} ({names}) AS ({text})"
 
 
 def _select(row: Sequence[Any], kinds: Sequence[exp.DataType], dialect: str) -> str:

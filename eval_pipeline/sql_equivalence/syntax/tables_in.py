@@ -25,15 +25,10 @@ class TableName:
 
 def base_tables(statement: exp.Expr) -> frozenset[TableName]:
     """Returns every table in FROM and JOIN anywhere in a statement that is not the name of a visible CTE."""
-    return frozenset(name for node in table_nodes(statement) if (name := _name(node)) is not None)
+    return frozenset(_visit(statement, frozenset()))
 
 
-def table_nodes(statement: exp.Expr) -> Iterator[exp.Table]:
-    """Yields every place in a statement where a base table is read."""
-    return _visit(statement, frozenset())
-
-
-def _visit(node: exp.Expr, visible: frozenset[str]) -> Iterator[exp.Table]:
+def _visit(node: exp.Expr, visible: frozenset[str]) -> Iterator[TableName]:
     """Yields the tables below a node where the CTEs of these names are visible."""
     clause = node.args.get("with_")
     if isinstance(clause, exp.With):
@@ -46,7 +41,7 @@ def _visit(node: exp.Expr, visible: frozenset[str]) -> Iterator[exp.Table]:
     if isinstance(node, exp.Table):
         name = _name(node)
         if name is not None and not (not name.schema and name.name in visible):
-            yield node
+            yield name
     for key, child in node.args.items():
         if key == "with_":
             continue

@@ -12,7 +12,6 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.model import Failed
-from eval_pipeline.sql_equivalence.schema.parts import quoted_name
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.cases.case_file import Gold
@@ -135,7 +134,7 @@ def _malformed_answer(gold: Gold, rng: Random) -> Iterator[str]:
 def _not_refused(gold: Gold, rng: Random) -> Iterator[str]:
     tables = () if gold.should_pass else gold.database.schema.tables
     for table in rng.sample(tables, len(tables)):
-        yield _said(f"SELECT COUNT(*) FROM {quoted_name(table)}", rng)
+        yield _said(f'SELECT COUNT(*) FROM "{table.name}"', rng)
 
 
 def _refusal(gold: Gold, rng: Random) -> Iterator[str]:
@@ -156,9 +155,9 @@ def _syntax_error(gold: Gold, rng: Random) -> Iterator[str]:
 
 def _unsafe_sql(gold: Gold, rng: Random) -> Iterator[str]:
     tables = gold.database.schema.tables
-    table = quoted_name(rng.choice(tables))
-    ways = [f"DELETE FROM {table}", f"DROP TABLE {table}", f"SELECT * FROM {table}; DROP TABLE {table}"]
-    ways += [f"{sql.rstrip('; ')}; DELETE FROM {table}" for sql in gold.accepted[:1]]
+    table = rng.choice(tables).name
+    ways = [f'DELETE FROM "{table}"', f'DROP TABLE "{table}"', f'SELECT * FROM "{table}"; DROP TABLE "{table}"']
+    ways += [f'{sql.rstrip("; ")}; DELETE FROM "{table}"' for sql in gold.accepted[:1]]
     for text in rng.sample(ways, len(ways)):
         yield _said(text, rng)
 
@@ -184,7 +183,7 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
 
 def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
     """Yields queries with a table replaced, a join left out, or a count of another table."""
-    names = [table.name for table in gold.database.schema.tables if table.schema is None]
+    names = [table.name for table in gold.database.schema.tables]
 
     def swapped(node: exp.Expr) -> bool:
         others = [name for name in names if name.lower() != node.name.lower()]

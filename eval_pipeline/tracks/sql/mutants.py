@@ -7,7 +7,6 @@ from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
-from eval_pipeline.sql_equivalence.generated.stored import stored
 from eval_pipeline.sql_equivalence.queries.mutants import mutants
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.results import Result, same_rows
@@ -91,7 +90,7 @@ def _survivor(pair: QueryPair, database: Database, sql: str, words: str, text: s
 def _tables(pair: QueryPair, rows: GeneratedDatabase) -> Mapping[str, str]:
     """Returns the tables that the query names as texts: a header, and one line per row."""
     found = {}
-    for table in stored(pair.named).tables:
+    for table in pair.named.tables:
         mine = next((some for name, some in rows.items() if name.lower() == table.name.lower()), ())
         found[table.name] = _text(Result(tuple(column.name for column in table.columns), [*mine]))
     return found

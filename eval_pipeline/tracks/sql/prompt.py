@@ -62,15 +62,9 @@ def schema_text(schema: "SqlSchema") -> str:
 
 
 def _table_lines(table: "SqlTable") -> Iterator[str]:
-    from eval_pipeline.sql_equivalence.schema.parts import generated_as
-
-    kind = "TABLE" if table.view is None else "VIEW"
-    yield f"CREATE {kind if table.hidden is None else 'VIRTUAL TABLE'} {table.full_name} ("
+    yield f"CREATE TABLE {table.name} ("
     lines = [
-        (
-            f"  {c.name} {c.type}".rstrip() + f"{generated_as(c)}{'' if c.nullable else ' NOT NULL'}",
-            " ".join(c.description.split()),
-        )
+        (f"  {c.name} {c.type}{'' if c.nullable else ' NOT NULL'}", " ".join(c.description.split()))
         for c in table.columns
     ]
     if table.primary_key:
@@ -81,4 +75,4 @@ def _table_lines(table: "SqlTable") -> Iterator[str]:
     for place, (line, description) in enumerate(lines):
         comma = "," if place < len(lines) - 1 else ""
         yield f"{line}{comma}" + (f"  -- {description}" if description else "")
-    yield ");" if table.view is None else f") AS\n{table.view.sql.strip()};"
+    yield ");"

@@ -20,7 +20,6 @@ from eval_pipeline.sandbox.sql.live.rights import grant_problems, reader_problem
 from eval_pipeline.sandbox.sql.tasks import _guarded
 from eval_pipeline.sql_equivalence import Equivalence
 from eval_pipeline.sql_equivalence.search.witness import with_ctes
-from eval_pipeline.tracks.sql.cases.gold import gold_problem
 from eval_pipeline.tracks.sql.cases.source import Database, Shared, read_databases
 from eval_pipeline.tracks.sql.evidence import compare, runner
 from eval_pipeline.tracks.sql.servers.databases import loaded
@@ -126,38 +125,6 @@ def test_what_generated_databases_tell_apart_counts_only_if_the_server_does(live
     assert found.evidence["counterexample"]["generated"] != found.evidence["counterexample"]["expected"]
     found = ladder(folder, "postgres", ROWS.format("to_char(joined, 'YYYY') = '2020'"), ROWS.format("id = 1"))
     assert found.verdict in ("different", "undecided"), found
-
-
-COMPUTED = """
-CREATE TABLE item (id INTEGER PRIMARY KEY, price DECIMAL(10, 2), qty INTEGER,
-  total DECIMAL(10, 2) GENERATED ALWAYS AS (price * qty) STORED);
-CREATE VIEW cheap AS SELECT id, total FROM item WHERE price < 5;
-CREATE VIEW few (n) AS SELECT count(*) FROM cheap;
-INSERT INTO item (id, price, qty) VALUES (1, 1.5, 2), (2, 4.0, 3), (3, 9.0, 1);
-"""
-
-
-@pytest.mark.parametrize("engine", LIVE)
-@pytest.mark.services("postgres", "mariadb")
-def test_views_and_generated_columns_are_computed_by_the_server(live: Addresses, tmp_path: Path, engine: str) -> None:
-    place = tmp_path / "suite" / "databases" / "shop"
-    place.mkdir(parents=True)
-    (place / "schema.sql").write_text(COMPUTED)
-    shared = read_databases(tmp_path / "suite", {"engine": engine, "samples": 2})
-    assert shared.databases["shop"].rows == 3
-    for generated, expected, verdict in (
-        ("SELECT total FROM item", "SELECT price * qty FROM item", "agreed"),
-        ("SELECT id FROM cheap", "SELECT id FROM item WHERE price < 5", "agreed"),
-        ("SELECT id FROM cheap", "SELECT id FROM item WHERE price <= 5", "different"),
-        ("SELECT n FROM few", "SELECT count(id) FROM item WHERE price <= 4", "different"),
-        ("SELECT id FROM item WHERE total > 8", "SELECT id FROM item WHERE total > 8 OR price IS NULL", "different"),
-    ):
-        case = read({"id": "one", "question": "?", "expected_sql": expected}, shared)
-        assert gold_problem(case.turns[0].gold) is None
-        found = compare(case.turns[0].gold, generated).ladder
-        assert found is not None
-        assert (found.verdict, found.evidence["shipped"][0]["same"]) == (verdict, True), (generated, found)
-        assert found.evidence["agreed_on_server"] or verdict != "agreed", found
 
 
 def test_rows_are_given_before_the_ctes_of_a_query() -> None:

@@ -14,7 +14,7 @@ from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.sealed import read_sealed, write_sealed
-from eval_pipeline.sql_equivalence.schema.parts import quoted, quoted_name
+from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_csv import open_table
 
@@ -130,9 +130,8 @@ def count_rows(path: Path, schema: SqlSchema) -> int:
     """Returns the number of rows in all tables of a database file. Raises an InputError if the file cannot be read."""
     import duckdb
 
-    tables = [table for table in schema.tables if table.view is None]
-    text = "SELECT " + " + ".join(f"(SELECT count(*) FROM {quoted_name(table)})" for table in tables)
-    if not tables:
+    text = "SELECT " + " + ".join(f"(SELECT count(*) FROM {quoted(table.name)})" for table in schema.tables)
+    if not schema.tables:
         return 0
     try:
         if path.suffix == ".duckdb":

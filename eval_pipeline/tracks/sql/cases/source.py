@@ -4,7 +4,7 @@ This module finds them in the suite's folder, builds them from text files, and s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +15,7 @@ from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_byt
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
@@ -175,7 +175,7 @@ def _on_server(server: Server, folder: Path, name: str, files: Sequence[Path], d
     content_hash, dialect = files_hash(zip(names, files, strict=True)), DIALECTS[server]
     schema = schema_of(files, dialect)
     place = load(server, folder, name, names, dialect, content_hash)
-    rows = count_on(place, [table.name for table in schema.tables if table.view is None])
+    rows = count_on(place, [table.name for table in schema.tables])
     if described.is_file():
         schema = _described(schema, described)
     return Database(name, dialect, schema, names, content_hash, rows, folder, server)
@@ -200,7 +200,7 @@ def _described(schema: SqlSchema, path: Path) -> SqlSchema:
         f"{table}.{column}"
         for table, columns in texts.items()
         for column in columns
-        if (found := schema.named(table)) is None or found.column(column) is None
+        if (found := schema.table(table)) is None or found.column(column) is None
     ]
     if unknown:
         raise InputError([Problem(str(path), None, place, "the database has no such column") for place in unknown])
@@ -209,11 +209,11 @@ def _described(schema: SqlSchema, path: Path) -> SqlSchema:
     }
 
     def described(table: SqlTable) -> SqlTable:
-        name = table.full_name.lower()
         columns = tuple(
-            replace(c, description=by_name.get((name, c.name.lower()), c.description)) for c in table.columns
+            SqlColumn(c.name, c.type, c.nullable, by_name.get((table.name.lower(), c.name.lower()), c.description))
+            for c in table.columns
         )
-        return replace(table, columns=columns)
+        return SqlTable(table.name, columns, table.primary_key, table.foreign_keys, table.unique, table.checks)
 
     return SqlSchema(tuple(map(described, schema.tables)))
 
@@ -251,8 +251,7 @@ def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
             "database": [one.name for one in found],
             "dialect": [one.dialect for one in found],
             "ddl": [one.schema.ddl() for one in found],
-            # What only some databases have is left out of the others, whose text it would change.
-            "schema": [_schema.dump_json(one.schema, exclude_none=True).decode() for one in found],
+            "schema": [_schema.dump_json(one.schema).decode() for one in found],
             "files": [json_text(one.files) for one in found],
             "content_hash": [one.content_hash for one in found],
             "rows": [one.rows for one in found],

@@ -1,23 +1,20 @@
 """Checks that the tables and columns of a query exist in a schema."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
-from eval_pipeline.sql_equivalence.schema.schema import SqlSchema, types
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import first_line
 from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
-from eval_pipeline.sql_equivalence.syntax.tables_in import TableName, base_tables
+from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 
 _ROW_IDS = {"duckdb": ("rowid",), "sqlite": ("rowid", "oid", "_rowid_")}
 """Columns that every table has implicitly."""
-_DEFAULT = "main"
-"""The schema of names without one, in DuckDB."""
 _MOST_TABLES = 500
 """The most columns in a query that are checked, since sqlglot's time to resolve them grows with the square."""
 _UNRESOLVED = re.compile(r"(?:Column '(?P<name>[^']+)' could not be resolved|Unknown column: (?P<other>.+?)\s*$)")
@@ -29,11 +26,10 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
         yield f"the query names tables more than {_MOST_TABLES} times"
         return
     names = sorted(base_tables(statement), key=str)
-    known = {name: schema.table(name.name, name.schema) for name in names}
-    if lacking := [name for name, table in known.items() if table is None]:
-        yield from (f"there is no table {name}" for name in lacking)
+    tables = [table for name in names if (table := schema.table(name.name)) is not None]
+    if len(tables) < len(names):
+        yield from (f"there is no table {name}" for name in names if schema.table(name.name) is None)
         return
-    tables = {name: table for name, table in known.items() if table is not None}
     if statement.find(exp.Pivot) is not None:
         return  # which columns a pivot makes depends on the data
     copy = statement.copy()
@@ -42,30 +38,20 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
     try:
         qualify(
             copy,
-            **_reached(tables, dialect),
+            schema={table.name: _types(table, dialect) for table in tables},
             dialect=dialect,
             validate_qualify_columns=True,
             quote_identifiers=False,
         )
     except SqlglotError as error:
-        yield _sentence(first_line(error), list(tables.values()))
+        yield _sentence(first_line(error), tables)
     except RecursionError:
         yield "the query is nested too deeply to be checked"
 
 
-def _reached(tables: Mapping[TableName, SqlTable], dialect: str) -> dict[str, Any]:
-    """Returns the types of the columns for sqlglot; by schema, too, if tables of several schemas may be meant."""
-    if all(table.schema is None for table in tables.values()):
-        return {"schema": {table.name: _types(table, dialect) for table in tables.values()}}
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    for name, table in tables.items():
-        found.setdefault(name.schema or _DEFAULT, {})[table.name] = _types(table, dialect)
-    return {"schema": found, "db": _DEFAULT}
-
-
 def _types(table: SqlTable, dialect: str) -> dict[str, str]:
     """Returns the types by column, in the form of sqlglot's schemas."""
-    return dict.fromkeys((*_ROW_IDS.get(dialect, ()), *(table.hidden or ())), "BIGINT") | types(table)
+    return dict.fromkeys(_ROW_IDS.get(dialect, ()), "BIGINT") | {c.name: c.type for c in table.columns}
 
 
 def _sentence(message: str, tables: Sequence[SqlTable]) -> str:

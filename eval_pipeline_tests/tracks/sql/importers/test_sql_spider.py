@@ -180,19 +180,3 @@ def test_other_databases_in_the_folder_of_one_are_its_test_suite(lab: Lab, given
         write_database(place / f"{name}.sqlite")
     cases = imported(lab, "spider", _write(given, QUESTIONS[:1]), given)
     assert [path.name for path in cases[0].context.database.further()] == ["schools_a.sqlite", "schools_b.sqlite"]
-
-
-def test_accepted_queries_may_use_views_and_generated_columns(lab: Lab, tmp_path: Path) -> None:
-    write_database(
-        tmp_path / "databases" / "shop.sqlite",
-        """
-        CREATE TABLE item (price REAL, qty INTEGER, total REAL AS (price * qty) STORED, twice AS (qty * 2));
-        INSERT INTO item (price, qty) VALUES (1.5, 2), (9.0, 1);
-        CREATE VIEW cheap AS SELECT price, total FROM item WHERE price < 5;
-        """,
-    )
-    queries = ["SELECT total, twice FROM item", "SELECT price FROM cheap", "SELECT * FROM item", "SELECT * FROM cheap"]
-    source = tmp_path / "dev.json"
-    source.write_text(json.dumps([{"db_id": "shop", "question": sql, "query": sql} for sql in queries]))
-    made = run_import(lab, "spider", source, tmp_path / "databases")
-    assert (made.cases, made.wrong_gold) == (len(queries), ())
