@@ -35,7 +35,7 @@ BACKFILLED = ("model-a", "model-b")
 NIGHTLY = "nightly-model"
 BAD_TAGS = {"dagster/partition": "model-a", "eval_pipeline/scope": "nonsense"}
 OF_SCHEDULE = {"dagster/schedule_name": "nightly"}
-PAGE_MS = 60_000
+PAGE_MS = 300_000
 LAUNCH = """mutation($tags: [ExecutionTag!]!) { launchRun(executionParams: { selector: { repositoryLocationName:
   "eval_pipeline", repositoryName: "__repository__", jobName: "suite_lighthouse" }, runConfigData: {},
   executionMetadata: { tags: $tags } }) { __typename } }"""

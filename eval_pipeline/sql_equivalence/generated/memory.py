@@ -73,7 +73,8 @@ class SqliteMemory:
                 for name, table, places in self._inserts:
                     connection.execute(f"DELETE FROM {table}")
                     connection.executemany(
-                        f"INSERT INTO {table} VALUES ({places})", [tuple(map(for_sqlite, r)) for r in database[name]]
+                        f"INSERT INTO {table} VALUES ({places})",
+                        [tuple(map(for_sqlite, r)) for r in database.get(name, ())],
                     )
         finally:
             self._guard.trusted = False
@@ -118,7 +119,7 @@ class DuckdbMemory:
                 statements.append(f"CREATE OR REPLACE TABLE {table} ({columns})")
             elif name in kept.filled:
                 statements.append(f"DELETE FROM {table}")
-            if rows := database[name]:
+            if rows := database.get(name):
                 values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
                 statements.append(f"INSERT INTO {table} VALUES {values}")
         try:
@@ -128,7 +129,9 @@ class DuckdbMemory:
                 kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
         kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
-        kept.filled = kept.filled - set(gone) - self._tables.keys() | {name for name in self._tables if database[name]}
+        kept.filled = kept.filled - set(gone) - self._tables.keys() | {
+            name for name in self._tables if database.get(name)
+        }
 
     def query(self, sql: str) -> SqlRows:
         """Runs a SELECT. Raises a SqlError."""

@@ -50,7 +50,7 @@ def _asks_the_time(tree: exp.Expr) -> bool:
 
 
 def _calls_the_unknown(tree: exp.Expr) -> bool:
-    """Returns whether it calls what may be a macro of the database, or a table called as a function: they may read rows."""
+    """Returns whether it calls what may be a macro of the database, which may read rows."""
     return tree.find(exp.Anonymous, exp.AnonymousAggFunc) is not None
 
 
