@@ -4,7 +4,6 @@ Only regular files up to a size limit are read. YAML is checked before it is loa
 per nesting level, and aliases can expand to more values than fit into memory.
 """
 
-import csv
 import gzip
 import json
 import os
@@ -27,8 +26,6 @@ MOST_DOCUMENT_BYTES = 64 << 20
 MOST_DEPTH = 100
 MOST_VALUES = 2_000_000
 """Limit on the number of values in a YAML file, counting those that aliases repeat."""
-
-csv.field_size_limit(MOST_BYTES)  # a cell of CSV may be as long as a file; the module's own limit is 131,072
 
 _BOM = b"\xef\xbb\xbf"
 """Byte order mark before UTF-8, which Excel and PowerShell write."""

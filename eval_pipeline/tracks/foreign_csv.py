@@ -8,6 +8,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import MOST_BYTES
 
 _END = "\0end of the file\0"
 """A line added after the last: if it becomes part of a row, a quote before it was never closed."""
@@ -97,6 +98,7 @@ def open_table(lines: Iterable[str], file: str) -> CsvFile:
 
 
 def _rows(lines: Iterable[str], file: str, separator: str) -> Iterator[CsvRow]:
+    csv.field_size_limit(MOST_BYTES)  # a cell may be as long as a file; the module's own limit is 131,072 characters
     reader = csv.reader(chain(lines, [_END]), delimiter=separator)
     line = 1
     try:

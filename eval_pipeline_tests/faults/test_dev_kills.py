@@ -23,7 +23,7 @@ from eval_pipeline_tests.support import Lab, command
 
 SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))
 LATENCY_S = 0.1
-GONE_S = 30.0
+GONE_S = 5.0
 ROLES = {
     "webserver": "running.webserver",
     "daemon": "running.daemon",
