@@ -190,11 +190,17 @@ class Lab:
         epoch: str = "",
         run_id: str = "run",
         publish: bool = False,
+        upto: str = "",
+        canary: bool = True,
     ) -> dict[str, StageResult]:
-        """Runs every stage of a partition, without Dagster: what came of each, by name."""
-        inputs = self.inputs(suite, version, day=day, scope=scope or Scope(), run=RunContext(run_id, epoch))
+        """Runs every stage of a partition, or those up to one, without Dagster: what came of each, by name."""
+        inputs = self.inputs(
+            suite, version, day=day, scope=scope or Scope(), run=RunContext(run_id, epoch, canary=canary)
+        )
         chain = chain_of(inputs.track)
         stages = [stage for stage in (*ingesting(chain), *evaluating(chain)) if stage.writes]
+        if upto:
+            stages = stages[: [stage.name for stage in stages].index(upto) + 1]
         published = [stage_of(inputs.track, "published")] if publish else []
         return run_chain([*stages, *published], inputs)
 

@@ -1,206 +1,233 @@
-"""The canary of a run on a real wire: what it spares, what it keeps, and how a run goes on after it."""
+"""Wrong configurations on a real wire: none ends as a plain low accuracy, and a canary spares what would be paid."""
 
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import dagster as dg
 import pytest
+import yaml
 
 from eval_pipeline.asking import limits
-from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.asking.retries import RetryPolicy
+from eval_pipeline.chain.evaluation import stage_of
+from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.defs.assets.describe import check_result
 from eval_pipeline.defs.assets.partitions import CANARY, run_context
+from eval_pipeline.operations.keeping import remarks
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.attempts import canary, model_calls
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.stages.attempts.canary import CanaryError
+from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.stages.checks.readable import check_readable
+from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.workspace.runs import run_rows
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_messages import Body, question
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.misconfigured import CONVERSATIONS, TURNS, MisconfiguredServer, cases, value
 from eval_pipeline_tests.remote import PACE, charged
-from eval_pipeline_tests.support import DAY, Lab, Puppet, Said, number
+from eval_pipeline_tests.support import DAY, Lab, Puppet, number
 
+GOLDEN = Path(__file__).parents[1] / "golden" / "misconfigurations.yaml"
+TABLE: list[dict[str, Any]] = yaml.safe_load(GOLDEN.read_text("utf-8"))
 PLANNED = CONVERSATIONS * TURNS
+LATER = DAY.replace(day=2)
+OURS = "ours"
 RUN = ("run", "--no-report", "--eval-date", DAY.isoformat())
 WRONG = {"answer_path": "$.result.calculation", "answer_field": "answr"}
 RIGHT = {"answer_path": "$.result.calculation", "answer_field": "calculation"}
 
 
 @pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
+def quickly(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries without pauses, a few of them."""
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-fake-0123456789")
+    monkeypatch.setattr(RetryPolicy.pause, "__code__", _pause.__code__)
     monkeypatch.setattr(model_calls, "PACE", PACE)
     monkeypatch.setattr(limits, "_limits", {})
 
 
-def entry(server: MisconfiguredServer, options: dict[str, Any] = WRONG, **fields: Any) -> dict[str, Any]:
-    where = {"base_url": server.url, "path": "/ask"}
-    return {"name": "ours", "provider": "http", "max_recovery_attempts": 0, "options": where | options} | fields
+def _pause(self: RetryPolicy, error: Any, retries: int, rng: Any) -> float | None:
+    return 0.0 if error.retryable and retries < 2 else None
 
 
-def prepare(lab: Lab, server: MisconfiguredServer, options: dict[str, Any] = WRONG, **fields: Any) -> Lab:
+def prepare(lab: Lab, url: str, options: dict[str, Any] = WRONG, provider: str = "http", **fields: Any) -> Lab:
+    """The suite, and a model version at an address."""
+    own = {"base_url": url, "path": "/ask"} if provider == "http" else {"base_url": f"{url}/v1"}
+    options = own | options
+    options["base_url"] = options["base_url"].replace("{url}", url)
     lab.suite(cases=cases())
-    lab.versions(entry(server, options, **fields))
+    version = {"name": OURS, "provider": provider, "options": options, "max_recovery_attempts": 0, "concurrency": 8}
+    version |= {"deadline_s": 10} | ({"model": "m"} if provider == "openai" else {})
+    lab.versions(version | fields)
     return lab
+
+
+def asked(lab: Lab, version: str = OURS, *, upto: str = "generations", **fields: Any) -> None:
+    lab.evaluate(version=version, upto=upto, **fields)
+
+
+def stopped(lab: Lab, version: str = OURS, **fields: Any) -> CanaryError:
+    """How the canary of an evaluation stops it."""
+    with pytest.raises(CanaryError) as caught:
+        asked(lab, version, **fields)
+    assert "stopped after the first" in str(caught.value)
+    return caught.value
+
+
+def statuses(lab: Lab, version: str = OURS) -> list[Any]:
+    return [row["status"] for row in run_rows(lab.workspace(), Partition("small", version, DAY))]
+
+
+def all_right(lab: Lab) -> bool:
+    return lab.sql("SELECT count(*), bool_and(correct) FROM turn_results") == [(PLANNED, True)]
+
+
+@pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry["name"].replace(" ", "-"))
+def test_none_ends_as_a_plain_low_accuracy(entry: dict[str, Any], lab: Lab) -> None:
+    raised = ""
+    with MisconfiguredServer(entry["server"]) as server:
+        prepare(lab, server.url, entry.get("options", {}), entry["provider"], **entry.get("version", {}))
+        try:
+            asked(lab, upto="turn_metrics")
+        except EvalError as error:
+            raised = f"{error} {error.example}"
+    told = raised or "\n".join(remarks(lab.inputs(version=OURS)))
+    for part in entry.get("says", ()):
+        assert part in " ".join(told.split())
+    assert "cannot be reached" not in told
+    assert len(raised.splitlines()) == (entry["ends"] in {"stopped", "fatal"})
+    match entry["ends"]:
+        case "stopped":
+            assert "stopped after the first" in told
+            assert f"of {PLANNED} turns" in told
+            assert "--no-canary" in told
+            assert server.asked <= 3 * 23  # a few conversations, and retries
+        case "told":
+            assert told.startswith(f"small, {OURS}: this looks like the configuration")
+        case "understood":
+            assert told == ""
+            assert check_readable(lab.inputs(version=OURS)).passed
+            assert all_right(lab)
+        case other:
+            assert other == "fatal"
 
 
 def test_a_second_run_says_the_same_and_asks_nothing(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        first = prepare(lab, server).cli(*RUN)
-        asked = server.asked
-        second = lab.cli(*RUN)
-    assert first.code == second.code == 1
-    assert canary.TURNS <= asked < canary.TURNS + 2 * TURNS
-    assert server.asked == asked
-    assert second.err == first.err
-    assert lab.sql("SELECT status FROM runs") == [("failed",), ("failed",)]
+        first = stopped(prepare(lab, server.url))
+        turns = sorted(server.questions)
+        second = stopped(lab, run_id="second")
+    assert canary.TURNS <= len(turns) == server.asked < canary.TURNS + 2 * TURNS
+    assert (str(second), second.example) == (str(first), first.example)
+    assert statuses(lab) == ["failed", "failed"]
+    conversations = {conversation for conversation, _ in turns}
+    assert turns == [(conversation, turn) for conversation in sorted(conversations) for turn in range(TURNS)]
+    assert conversations != set(range(len(conversations)))  # drawn, not the first ones
 
 
-def test_what_was_answered_is_shown_on_the_terminal_and_kept_by_nobody_else(lab: Lab, puppet: type[Puppet]) -> None:
+def test_the_command_shows_what_was_answered_dagster_keeps_none_of_it_and_no_canary_goes_on(
+    lab: Lab, puppet: type[Puppet]
+) -> None:
     lab.suite(cases=cases())
-    lab.versions({"name": "puppet", "provider": "puppet"})
+    lab.suite("tiny", cases=cases()[:2])
+    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0})
     puppet.answer = staticmethod(lambda call: f"{call.turn_id} is unreadable, it says zebra-quartz-7391")
     said = lab.cli(*RUN)
-    assert "stopped after the first" in said.err
-    assert "(e.g. to small/" in said.err and "zebra-quartz-7391" in said.err
+    assert said.code == 1
+    told = {line.split(": ")[1]: line for line in said.err.splitlines()}
+    assert f"stopped after the first 20 of {PLANNED} turns" in told["small, puppet"]
+    assert "(e.g. to small/" in told["small, puppet"] and "zebra-quartz-7391" in told["small, puppet"]
+    assert "only 0 of 8 answers can be read" in told["tiny, puppet"], "one that is stopped stops no other"
     kept = [path for path in lab.home.dagster.rglob("*") if path.is_file()]
     assert any(b"stopped after the first" in path.read_bytes() for path in kept)
     assert not [path for path in kept if b"zebra" in path.read_bytes()]
+
+    said = lab.cli(*RUN, "--suite", "small", "--no-canary")
+    assert said.code == 1
+    assert f"only 0 of {PLANNED} answers can be read" in said.err
+    assert "0.0% readable" in said.out
+    assert len(puppet.asked) == PLANNED + 8  # what the canary was answered counts
+    assert statuses(lab, "puppet")[-1] == "complete"
 
 
 def test_what_is_in_flight_is_not_tried_again_after_a_stop(lab: Lab, puppet: type[Puppet]) -> None:
     lab.suite(cases=cases())
     lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 4})
     puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.BAD_REQUEST, "HTTP 400: no model of that name"))
-    said = lab.cli(*RUN)
-    assert "no answer can be read (5 × bad_request); e.g. to small/" in said.err, "no response is quoted: it is told"
+    error = stopped(lab, "puppet")
+    assert "no answer can be read (5 × bad_request); e.g. to small/" in str(error)
+    assert error.example == "", "no response is quoted: it is told"
     assert len(puppet.asked) < canary.HOPELESS + 4
 
 
-def test_the_canary_is_of_whole_conversations(lab: Lab) -> None:
+def test_mended_under_the_same_name_it_runs_and_cannot_be_changed_again(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        prepare(lab, server).cli(*RUN)
-        turns = sorted(server.questions)
-    conversations = {conversation for conversation, _ in turns}
-    assert turns == [(conversation, turn) for conversation in sorted(conversations) for turn in range(TURNS)]
-    assert conversations != set(range(len(conversations)))  # drawn, not the first ones
+        stopped(prepare(lab, server.url))
+        asked(prepare(lab, server.url, RIGHT), upto="turn_metrics")
+        assert server.asked == PLANNED + canary.TURNS
+        assert all_right(lab)
+        with pytest.raises(UsageError, match=r"has results made with other settings \(changed: options\)"):
+            asked(prepare(lab, server.url), day=LATER)
 
 
-def test_mended_under_the_same_name_it_runs(lab: Lab) -> None:
+def test_without_a_canary_it_goes_on_the_check_fails_and_nothing_is_left_to_stop(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        assert prepare(lab, server).cli(*RUN).code == 1
-        lab.versions(entry(server, RIGHT))
-        said = lab.cli(*RUN)
-        asked = server.asked
-    assert said.code == 0, said.err
-    assert lab.sql("SELECT count(*), bool_and(correct) FROM turn_results") == [(PLANNED, True)]
-    assert asked == PLANNED + canary.TURNS
-
-
-def test_what_has_results_still_refuses_other_settings(lab: Lab) -> None:
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        assert prepare(lab, server, RIGHT).cli(*RUN).code == 0
-        lab.versions(entry(server, WRONG))
-        said = lab.cli("run", "--no-report", "--eval-date", "2026-03-02")
-    assert said.code == 1
-    assert "has results made with other settings (changed: options)" in said.err
-
-
-def test_no_canary_goes_on_and_the_check_fails(lab: Lab) -> None:
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        first = prepare(lab, server).cli(*RUN)
-        told = lab.cli(*RUN, "--no-canary")
-        assert server.asked == PLANNED  # what the canary was answered counts
-        again = lab.cli(*RUN)
+        asked(prepare(lab, server.url), upto="turn_metrics", canary=False)
+        asked(lab, upto="turn_metrics")
+        asked(lab, day=LATER)
         assert server.asked == PLANNED
-    assert "stopped after the first 20 of 60 turns" in first.err
-    for said in (told, again):
-        assert said.code == 1
-        assert f"only 0 of {PLANNED} answers can be read ({PLANNED} × value_error)" in said.err
-        assert "set options.answer_field to 'calculation'" in said.err
-        assert "0.0% readable" in said.out
-    assert lab.one("SELECT status FROM runs ORDER BY started_at DESC LIMIT 1") == "complete"
+    inputs = lab.inputs(version=OURS)
+    (check,) = [one for one in stage_of(inputs.track, "turn_metrics").checks if one.name == "readable"]
+    verdict = check.verdict(inputs)
+    assert f"only 0 of {PLANNED} answers can be read ({PLANNED} × value_error)" in verdict.text
+    assert "set options.answer_field to 'calculation'" in verdict.text
+    assert json.loads(json.dumps(dict(verdict.facts)))["readable"] == 0
+    found = check_result("readable", verdict)
+    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.ERROR)
 
 
-def test_the_243_unreadable_answers_of_a_wrong_answer_field_are_no_plain_zero(lab: Lab) -> None:
-    """As it was met: 243 turns, headline 0.0%, exit 0."""
-    lab.suite(cases=[{**found, "id": f"{found['id']}_{copy}"} for copy in range(5) for found in cases()][:61])
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        lab.versions(entry(server))
-        said = lab.cli(*RUN)
-        went_on = lab.cli(*RUN, "--no-canary")
-    assert (said.code, went_on.code) == (1, 1)
-    assert "stopped after the first 20 of 244 turns: no answer can be read" in said.err
-    assert "only 0 of 244 answers can be read" in went_on.err
-
-
-@pytest.mark.parametrize("setting", ["0", "false"])
-def test_the_environment_takes_the_canary_away_for_every_run(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch, setting: str
-) -> None:
-    monkeypatch.setenv("EVAL_CANARY", setting)
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        said = prepare(lab, server).cli(*RUN)
-        assert server.asked == PLANNED
-    assert "answers can be read" in said.err
-
-
-def test_a_tag_of_a_run_takes_the_canary_away(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tag_of_a_run_or_the_environment_takes_the_canary_away(monkeypatch: pytest.MonkeyPatch) -> None:
     assert run_context("r", {}).canary
     assert not run_context("r", {CANARY: "false"}).canary
-    monkeypatch.setenv("EVAL_CANARY", "0")
-    assert not run_context("r", {}).canary
-    assert run_context("r", {CANARY: "true"}).canary
+    for setting in ("0", "false"):
+        monkeypatch.setenv("EVAL_CANARY", setting)
+        assert not run_context("r", {}).canary
+        assert run_context("r", {CANARY: "true"}).canary
 
 
-def test_nothing_is_stopped_where_hardly_anything_is_left_to_pay(lab: Lab) -> None:
+def test_small_evaluations_are_asked_once(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        prepare(lab, server).cli(*RUN, "--no-canary")
-        said = lab.cli("run", "--no-report", "--eval-date", "2026-03-02")
-        assert server.asked == PLANNED
-    assert "stopped" not in said.err
-    assert said.code == 1
-
-
-def test_small_evaluations_and_those_that_go_well_are_asked_once(lab: Lab) -> None:
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        said = prepare(lab, server).cli(*RUN, "--sample-size", "12")
+        asked(prepare(lab, server.url), scope=Scope(12))
         assert server.asked == 12 * TURNS
-        assert "only 0 of 48 answers can be read" in said.err
-    assert said.code == 1
-
-
-def test_a_suite_that_is_stopped_stops_no_other(lab: Lab) -> None:
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        prepare(lab, server)
-        lab.suite("tiny", cases=cases()[:2])
-        said = lab.cli(*RUN)
-    assert "small, ours: stopped after the first" in said.err
-    assert "tiny, ours: check readable: only 0 of 8" in said.err
-    assert lab.sql("SELECT DISTINCT suite FROM turn_results") == [("tiny",)]
 
 
 def test_conversations_with_their_own_history_have_a_canary_too(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        said = prepare(lab, server, history="own").cli(*RUN)
+        stopped(prepare(lab, server.url, history="own"))
         assert canary.TURNS <= server.asked <= canary.TURNS + TURNS
-        lab.versions(entry(server, RIGHT, history="own"))
-        assert lab.cli(*RUN).code == 0
-    assert "stopped after the first" in said.err
+        asked(prepare(lab, server.url, RIGHT, history="own"))
 
 
 def test_samples_of_a_turn_are_part_of_the_rest(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
-        said = prepare(lab, server, samples_per_turn=3).cli(*RUN)
+        error = stopped(prepare(lab, server.url, samples_per_turn=3))
         assert server.asked == canary.TURNS
-    assert f"of {3 * PLANNED} turns" in said.err
+    assert f"of {3 * PLANNED} turns" in str(error)
 
 
-def test_oracle_null_and_simulated_models_have_none_and_no_check(lab: Lab) -> None:
+def test_oracle_and_null_have_none_and_no_check(lab: Lab) -> None:
     lab.suite(cases=cases())
     lab.versions({"name": "null", "provider": "null"}, {"name": "oracle", "provider": "oracle"})
-    said = lab.cli(*RUN)
-    assert (said.code, "can be read" in said.text, "warning" in said.text) == (0, False, False)
+    for name in ("null", "oracle"):
+        asked(lab, name, upto="turn_metrics")
+        assert check_readable(lab.inputs(version=name)).passed
+        assert remarks(lab.inputs(version=name)) == []
 
 
 def answers(says: Callable[[float], str]) -> Callable[[Body], str]:
@@ -211,53 +238,38 @@ def answers(says: Callable[[float], str]) -> Callable[[Body], str]:
     return said
 
 
-def batched(lab: Lab, server: AnthropicServer, **fields: Any) -> Said:
+def batched(lab: Lab, server: AnthropicServer, **fields: Any) -> Lab:
     lab.suite(cases=cases())
-    version = {"name": "claude", "provider": "anthropic", "model": "claude-fake-1", "max_tokens": 200, "batch": True}
+    version = {"name": OURS, "provider": "anthropic", "model": "claude-fake-1", "max_tokens": 200, "batch": True}
     version |= {"price": {"input": 1, "output": 2}, "options": {"base_url": server.url}, "max_recovery_attempts": 0}
     lab.versions(version | fields)
-    return lab.cli(*RUN)
+    return lab
 
 
 def test_before_a_batch_a_few_calls_are_made_at_once(lab: Lab) -> None:
     with AnthropicServer(answers(lambda right: f"It is {right:g}.")) as server:
-        first, second = batched(lab, server), lab.cli(*RUN)
+        first, second = stopped(batched(lab, server)), stopped(lab)
         singly = len(server.requests())
         assert not server.model.batches
-    assert first.code == 1
-    assert first.err == second.err
+    assert str(first) == str(second)
     assert canary.TURNS_BEFORE_BATCHES <= singly < canary.TURNS_BEFORE_BATCHES + TURNS
-    assert f"stopped after the first {singly} of {PLANNED} turns: no answer can be read" in first.err
+    assert f"stopped after the first {singly} of {PLANNED} turns: no answer can be read" in str(first)
 
 
 def test_what_was_asked_before_a_batch_is_not_asked_in_it(lab: Lab) -> None:
     with AnthropicServer(answers(number), batch_polls=2) as server:
-        said = batched(lab, server)
+        asked(batched(lab, server), upto="turn_metrics")
         singly = len(server.requests())
         assert [len(batch.requests) for batch in server.model.batches] == [PLANNED - singly]
-    assert said.code == 0, said.err
     assert canary.TURNS_BEFORE_BATCHES <= singly < canary.TURNS_BEFORE_BATCHES + TURNS
     assert set(charged(server).values()) == {1}
-    assert lab.sql("SELECT count(*), bool_and(correct) FROM turn_results") == [(PLANNED, True)]
-    assert lab.one("SELECT count(*) FROM attempts WHERE NOT batch") == singly
+    assert all_right(lab)
+    assert lab.inputs(version=OURS).read(GENERATIONS, ["batch"])["batch"].to_pylist().count(False) == singly
 
 
 def test_a_budget_that_is_reached_within_the_canary_is_told_as_such(lab: Lab) -> None:
     with AnthropicServer(answers(number)) as server:
-        said = batched(lab, server, batch=False, max_tokens_total=1)
-    assert "the budget of the run is too small for one call" in said.err
-    assert "stopped" not in said.err
-
-
-def test_the_check_is_an_asset_check_with_the_severity_of_what_it_found(lab: Lab) -> None:
-    from eval_pipeline.chain.evaluation import stage_of
-    from eval_pipeline.defs.assets.describe import check_result
-
-    with MisconfiguredServer({"says": "calculation"}) as server:
-        prepare(lab, server).cli(*RUN, "--no-canary")
-    inputs = lab.inputs("small", "ours")
-    checks = {check.name: check for check in stage_of(inputs.track, "turn_metrics").checks}
-    found = check_result("readable", checks["readable"].verdict(inputs))
-    assert (found.passed, found.severity) == (False, dg.AssetCheckSeverity.ERROR)
-    assert Workspace(lab.home).model_versions.keys() == {"ours"}
-    assert json.loads(json.dumps(dict(checks["readable"].verdict(inputs).facts)))["readable"] == 0
+        asked(batched(lab, server, batch=False, max_tokens_total=1))
+    verdict = check_budget_kept(lab.inputs(version=OURS))
+    assert not verdict.passed
+    assert "too small for one call" in verdict.text
