@@ -65,8 +65,8 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.view
 	$(BIN)/python -m benchmarks.peers
 
-soak: setup  ## Run the long campaigns (simulations, kills).
-	$(BIN)/python -m pytest -m soak -s
+soak: setup  ## Run the long campaigns (simulations, kills), and tests of hypothesis with ten times the examples.
+	HYPOTHESIS_FACTOR=10 $(BIN)/python -m pytest -m "soak or (hypothesis and not services)" -s
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \

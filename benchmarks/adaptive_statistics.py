@@ -16,7 +16,7 @@ import numpy as np
 
 from eval_pipeline.statistics.adaptive import Comparison, History, Sampler, fit_factors
 from eval_pipeline.statistics.adaptive.units import Floats
-from eval_pipeline_tests.statistics import adaptive_campaign, stopping_campaign
+from eval_pipeline_tests.statistics import adaptive_campaign
 from eval_pipeline_tests.statistics.test_adaptive import suite
 
 CHUNK = 500
@@ -39,25 +39,25 @@ def _share(wrong: Floats) -> str:
 
 def _stops(name: str, sizes: list[int]) -> Cell:
     def rows(seeds: range) -> Floats:
-        return stopping_campaign.stops(suite(sizes), 5, seeds)
+        return adaptive_campaign.stops(suite(sizes), 5, seeds)
 
     return Cell(f"stops-{name}", 20_000, rows, lambda found: f"some interval wrong in {_share(found.any(axis=1))}")
 
 
 def _comparisons(name: str, difference: float, repeats: int, part: float = 1.0) -> Cell:
-    schedule = tuple(share * part for share in stopping_campaign.SCHEDULE)
+    schedule = tuple(share * part for share in adaptive_campaign.SCHEDULE)
 
     def rows(seeds: range) -> Floats:
-        return stopping_campaign.decisions(suite([1] * 1000), difference, seeds, schedule)
+        return adaptive_campaign.decisions(suite([1] * 1000), difference, seeds, schedule)
 
     return Cell(f"comparison-{name}", repeats, rows, _decisions)
 
 
 def _clustered(cases: int, of_cluster: int, name: str, ability: float, repeats: int, *, known: bool = True) -> Cell:
-    units = stopping_campaign.clustered(cases, of_cluster)
+    units = adaptive_campaign.clustered(cases, of_cluster)
 
     def rows(seeds: range) -> Floats:
-        found = stopping_campaign.clustered_decisions(units, ability, seeds, known=known)
+        found = adaptive_campaign.clustered_decisions(units, ability, seeds, known=known)
         return np.column_stack([found, np.array(seeds) % 2])
 
     def told(found: Floats) -> str:
@@ -99,7 +99,7 @@ def _recorded() -> Iterator[Cell]:
             n = int(len(units.ids) * share)
 
             def rows(seeds: range, n: int = n, sampler: Sampler = sampler, new: str = new) -> Floats:
-                return adaptive_campaign.conversation_draws(sampler, runs[new], n, seeds)
+                return adaptive_campaign.draws(sampler, runs[new], n, seeds, batches=4)
 
             def told(found: Floats, n: int = n, new: str = new) -> str:
                 gain = adaptive_campaign.gain(found, units, runs[new], n)
@@ -108,10 +108,10 @@ def _recorded() -> Iterator[Cell]:
             yield Cell(f"recorded-{new}-by-{known}-{share:.0%}", 2000, rows, told)
 
         def compared(seeds: range, known: str = known, new: str = new) -> Floats:
-            ends = [round(share * len(units.ids)) for share in stopping_campaign.SCHEDULE]
+            ends = [round(share * len(units.ids)) for share in adaptive_campaign.SCHEDULE]
             history = fit_factors(History(runs[known][:, None]))
             found = [
-                stopping_campaign.decided(Comparison(units, history, runs[known], seed=seed), runs[new], ends)
+                adaptive_campaign.decided(Comparison(units, history, runs[known], seed=seed), runs[new], ends)
                 for seed in seeds
             ]
             return np.array(found)
@@ -129,7 +129,7 @@ def _decisions(found: Floats) -> str:
 
 def cells() -> Iterator[Cell]:
     """Yields all campaigns."""
-    effect = stopping_campaign.effect(1000)
+    effect = adaptive_campaign.effect(1000)
     yield _comparisons("equal", 0.0, 20_000)
     yield _comparisons("better", effect, 2000)
     yield _comparisons("worse", -effect, 2000)

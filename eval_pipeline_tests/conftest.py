@@ -19,7 +19,7 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.dont_write_bytecode = False
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
 from eval_pipeline.core import kept
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
@@ -35,6 +35,17 @@ if TYPE_CHECKING:
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
+# How many times the examples that a test of hypothesis has otherwise: CI takes a quarter, `make soak` ten times as many.
+FACTOR = float(os.environ.get("HYPOTHESIS_FACTOR", "1"))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Scales the examples of a test of hypothesis, once for all its parameters."""
+    test = getattr(item, "function", None)
+    if FACTOR != 1 and is_hypothesis_test(test) and not hasattr(test, "scaled"):
+        own = getattr(test, "_hypothesis_internal_use_settings", None) or settings.default
+        test._hypothesis_internal_use_settings = settings(own, max_examples=max(1, round(own.max_examples * FACTOR)))
+        test.scaled = True
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -66,7 +66,7 @@ def test_a_model_that_does_not_answer_is_not_worse_where_it_does_but_does_not_pa
     assert (row["difference"], row["verdict"], row["conservative_verdict"]) == (0.0, "not_significant", "b_better")
     assert "the figures disagree" in row["note"]
     told = baseline_verdict(forty.workspace(), Partition("small", "other", DAY), "puppet")
-    assert told is not None and "0.6000 worse than puppet on 40 turns" in told
+    assert "0.6000 worse than puppet on 40 turns" in told
     assert "other did not answer 24 of 40 turns" in told
 
 

@@ -163,7 +163,6 @@ def test_the_baseline_gate_tells_a_loss_and_nothing_else(forty: Lab) -> None:
     evaluated(forty, 0, wrong=range(14), version="other")
     workspace = forty.workspace()
     sentence = baseline_verdict(workspace, Partition("small", "other", night(0)), "puppet")
-    assert sentence is not None
     assert sentence.startswith("small, other: 0.7000 worse than puppet on 40 turns [-0.9")
     assert baseline_verdict(workspace, Partition("small", "puppet", night(0)), "other") is None
     assert "no evaluation" in str(baseline_verdict(workspace, Partition("small", "puppet", night(0)), "third"))

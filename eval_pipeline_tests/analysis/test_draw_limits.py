@@ -112,7 +112,6 @@ def test_looks_of_a_comparison_spend_the_error_by_the_schedule() -> None:
     draw = drawn(a, b, AGAINST)
     first = Draw(draw.design.first(1), draw._answers)
     spent = spending(draw.design.schedule)
-    assert first.looks[0].difference is not None
     low = first.looks[0].difference.low
     assert low == first._sampler.estimate(look=1, looks=6, spent=spent).low
     assert low < first._sampler.estimate(look=1, looks=6).low, "little is spent at the first look"

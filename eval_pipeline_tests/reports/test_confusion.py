@@ -14,7 +14,6 @@ def row(expected: str, said: str | None, turns: int) -> dict[str, Any]:
 
 def test_rows_become_a_matrix() -> None:
     found = confusion_of([row("b", "b", 2), row("a", "b", 1), row("a", "a", 3), row("a", None, 1), row("b", "c", 4)])
-    assert found is not None
     assert found.given == ("a", "b", "c", NO_LABEL)
     assert found.rows == (("a", (3, 1, 0, 1), 5), ("b", (0, 2, 4, 0), 6))
 
@@ -31,7 +30,6 @@ LABELS = st.sampled_from("abcd")
 @given(st.dictionaries(st.tuples(LABELS, LABELS | st.none()), st.integers(1, 9), min_size=1))
 def test_no_turn_is_lost(pairs: dict[tuple[str, str | None], int]) -> None:
     found = confusion_of([row(*labels, turns) for labels, turns in pairs.items()])
-    assert found is not None
     assert sum(total for _, _, total in found.rows) == sum(pairs.values())
     for label, counts, _ in found.rows:
         for said, turns in zip(found.given, counts, strict=True):

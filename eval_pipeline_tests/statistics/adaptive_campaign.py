@@ -1,20 +1,21 @@
-"""Models of the last third of a matrix as new ones, the earlier ones as history: what sampling by history gains."""
-
-from __future__ import annotations
+"""What sampling by history gains for the last third of a matrix; how often evaluations that may stop early err."""
 
 import copy
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.parquet as pq
 
-from eval_pipeline.statistics.adaptive import History, Sampler, Units, fit_factors
+from eval_pipeline.statistics.adaptive import Comparison, History, Sampler, Units, fit_factors
+from eval_pipeline.statistics.adaptive.engine import Engine
+from eval_pipeline.statistics.adaptive.evidence import Evidence
+from eval_pipeline.statistics.adaptive.looks import spending
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline.statistics.intervals import wilson_interval
 from eval_pipeline_tests import outside
-from eval_pipeline_tests.statistics.many import Many, again, portions
-from eval_pipeline_tests.statistics.test_adaptive import answers
+from eval_pipeline_tests.statistics.test_adaptive import answers, factors_of
 
 MATRICES = outside.PUBLIC / "matrices"
 _Z = 1.959963984540054
@@ -47,31 +48,17 @@ def matrix(name: str) -> Floats:
 
 
 def draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 8) -> Floats:
-    """Error, width, and whether the truth is within the interval (1 or 0), of ``n`` drawn turns, one row a seed."""
+    """Error, width, and whether the truth is within the interval (1 or 0), of ``n`` drawn units, one row a seed."""
     sizes = np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int)
-    mean, rows = float(truth.mean()), []
-    for some in portions(seeds):
-        many = Many([new._engine], some, np.broadcast_to(truth, (len(some), len(truth))))
-        for size in sizes:
-            many.ask(int(size))
-        value, low, high = many.intervals()
-        rows.append(np.column_stack([value - mean, high - low, (low <= mean) & (mean <= high)]))
-    return np.concatenate(rows)
-
-
-def conversation_draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 4) -> Floats:
-    """As `draws`, of ``n`` conversations."""
-    sizes = np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int)
-    units, mean, found = new._engine._suite, float(truth.mean()), np.zeros((len(seeds), 3))
-    for row, seed in enumerate(seeds):
-        sampler = copy.copy(new)
-        sampler._engine = again(new._engine, seed)
+    units, mean, found = new._engine._suite, float(truth.mean()), []
+    for seed in seeds:
+        sampler = again(new, seed)
         for size in sizes:
             batch = sampler.draw(int(size))
             sampler.observe(batch, answers(units, batch, truth))
         e = sampler.estimate()
-        found[row] = e.value - mean, e.high - e.low, e.low <= mean <= e.high
-    return found
+        found.append((e.value - mean, e.high - e.low, e.low <= mean <= e.high))
+    return np.array(found, dtype=float)
 
 
 def gain(found: Floats, units: Units, truth: Floats, n: int) -> Gain:
@@ -129,3 +116,109 @@ def recorded() -> tuple[Units, dict[str, Floats]]:
     return units, {
         run: np.array([float(found[place]["numerical_match"]) for place in places]) for run, found in runs.items()
     }
+
+
+SCHEDULE = (0.1, 0.2, 0.35, 0.5, 0.7, 1.0)
+"""Shares of the suite that `run --until decided-against` looks after."""
+
+
+def again(sampler: Sampler, seed: int) -> Sampler:
+    """A sampler that has asked nothing, as if made anew with another seed; what the prior expects is not made anew."""
+    found, engine = copy.copy(sampler), copy.copy(sampler._engine)
+    assert not engine._seen.batches
+    engine._seed, engine._seen = seed, Evidence()
+    engine._asked, engine._turn_outcomes = engine._asked.copy(), engine._turn_outcomes.copy()
+    found._engine = engine
+    return found
+
+
+def stops(units: Units, looks: int, seeds: range) -> Floats:
+    """Whether the interval at each look misses the truth, one row a seed; half of the suite is asked by the last.
+
+    Four of five evaluations have a history that fits them, the others have none.
+    """
+    samplers = [Sampler(units, factors_of(units.turns, seed=seed), seed=0) for seed in range(4)]
+    without = Sampler(units, None, seed=0)
+    found = []
+    for seed in seeds:
+        truth = _truth(samplers[seed % 4]._engine, seed)
+        sampler, wrong = again(samplers[seed % 4] if seed % 5 else without, seed), []
+        for look in range(1, looks + 1):
+            batch = sampler.draw(len(units.ids) // (2 * looks))
+            sampler.observe(batch, answers(units, batch, truth))
+            estimate = sampler.estimate(look=look, looks=looks)
+            wrong.append(not estimate.low <= truth.mean() <= estimate.high)
+        found.append(wrong)
+    return np.array(found, dtype=float)
+
+
+def _truth(engine: Engine, seed: int) -> Floats:
+    """Outcomes of a model that the history predicts, with what conversations have in common."""
+    rng, units = np.random.default_rng([2, seed]), engine._suite
+    odds = engine._design @ (engine._mean + rng.normal(size=len(engine._mean)) * 0.7)
+    within = np.repeat(rng.normal(size=len(units.ids)) * 0.8, units.sizes)
+    return (rng.random(units.turns) < 1 / (1 + np.exp(-odds - within))).astype(float)
+
+
+def two_models(rng: np.random.Generator, turns: int, difference: float, rate: float = 0.8) -> tuple[Floats, Floats]:
+    """Outcomes of A and B that correlate by 0.9; B is better by ``difference``."""
+    changed = 2 * rate * (1 - rate) * 0.1
+    broken, fixed = (changed - difference) / 2, (changed + difference) / 2
+    u = rng.random(turns)
+    b = (u < rate - broken) | ((u >= rate) & (u < rate + fixed))
+    return (u < rate).astype(float), b.astype(float)
+
+
+def effect(turns: int, rate: float = 0.8) -> float:
+    """The difference that a comparison of all turns finds with power 0.95."""
+    changed, found = 2 * rate * (1 - rate) * 0.1, 0.0
+    for _ in range(50):
+        found = float((1.959964 + 1.644854) * np.sqrt((changed - found**2) / turns))
+    return found
+
+
+def decisions(units: Units, difference: float, seeds: range, schedule: Sequence[float] = SCHEDULE) -> Floats:
+    """Per comparison without history: 1, -1 or 0 (undecided), and the share of the suite asked; one row a seed."""
+    ends, rows = [round(share * len(units.ids)) for share in schedule], []
+    for seed in seeds:
+        a, b = two_models(np.random.default_rng([5, seed]), units.turns, difference)
+        rows.append(decided(Comparison(units, None, a, seed=seed), b, ends))
+    return np.array(rows)
+
+
+def decided(comparison: Comparison, b: Floats, ends: Sequence[int]) -> tuple[float, float]:
+    """Asks until B is decided against A: 1, -1 or 0 (undecided), and the share of turns asked."""
+    units, asked = comparison._engine._suite, 0
+    for look, end in enumerate(ends, start=1):
+        batch = comparison.draw(end - asked)
+        comparison.observe(batch, answers(units, batch, b))
+        asked = end
+        estimate = comparison.estimate(look=look, looks=len(ends), spent=spending(ends))
+        if estimate.low > 0.0 or estimate.high < 0.0:
+            return float(np.sign(estimate.value)), estimate.turns / units.turns
+    return 0.0, estimate.turns / units.turns
+
+
+def clustered(cases: int, of_cluster: int) -> Units:
+    """A suite of conversations of one to three turns, of which so many are of one cluster."""
+    names = tuple(f"case {place}" for place in range(cases))
+    sizes = np.array([1 + place % 3 for place in range(cases)])
+    return Units(names, sizes, tuple(f"cluster {place // of_cluster}" for place in range(cases)))
+
+
+def clustered_decisions(units: Units, ability: float, seeds: range, *, known: bool = True) -> Floats:
+    """As `decisions`, of two models of which each is better at some clusters; B is better by ``ability`` log odds.
+
+    Suites are samples of clusters, so with an ability of 0 the two are equal, though not on this very suite. Unless
+    clusters are ``known``, each case is taken for independent.
+    """
+    factors, ends = factors_of(units.turns), [round(share * len(units.ids)) for share in SCHEDULE]
+    cluster, told = np.repeat(units.codes, units.sizes), units if known else replace(units, clusters=())
+    found = np.zeros((len(seeds), 2))
+    for row, seed in enumerate(seeds):
+        rng = np.random.default_rng([7, seed])
+        own = rng.normal(0.0, 2.0, (2, cluster.max() + 1))[:, cluster]
+        odds = factors.design @ factors.mean + own + np.array([[0.0], [ability]])
+        a, b = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(float)
+        found[row] = decided(Comparison(told, factors if seed % 2 else None, a, seed=seed), b, ends)
+    return found

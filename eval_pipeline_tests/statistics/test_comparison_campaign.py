@@ -5,8 +5,6 @@ whose intra-class correlation is 0 or 0.3, and 1 to 8 turns. Every test has a sh
 whole campaign, whose figures are in docs/statistics.md, as a soak.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable
 from typing import NamedTuple

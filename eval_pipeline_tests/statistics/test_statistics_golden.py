@@ -1,15 +1,22 @@
 """Every golden case of golden/statistics.yaml."""
 
-from __future__ import annotations
-
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 import eval_pipeline.statistics as stats
+from eval_pipeline.statistics._special import t_critical, t_p_value
+from eval_pipeline.statistics.adaptive import History, Units
+from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities
+from eval_pipeline.statistics.items import item_history
+from eval_pipeline.statistics.ppi import prediction_powered_mean
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("statistics.yaml")
@@ -81,3 +88,78 @@ def test_golden(function: str, case: dict[str, Any]) -> None:
 def test_every_case_says_where_it_is_from() -> None:
     assert set(GOLDEN) == set(RUN)
     assert all(case["source"] for cases in GOLDEN.values() for case in cases)
+
+
+PROGRAM = """
+import sys
+import eval_pipeline.statistics as stats
+heavy = {"scipy", "pandas"} & {name.partition(".")[0] for name in sys.modules}
+assert not heavy, heavy
+ours = ("eval_pipeline.statistics", "eval_pipeline.core")
+others = [m for m in sys.modules if m.startswith("eval_pipeline.") and not m.startswith(ours)]
+assert not others, others
+x, c = [1, 1, 2, 2, 3, 3] * 20, list(range(60)) * 2
+y = [1, 0, 1, 0, 1, 0] * 20
+assert stats.complexity_ceiling(x, y, c).p_value is not None
+assert "scipy" not in sys.modules
+"""
+
+
+def test_imports_are_lazy() -> None:
+    subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
+
+
+def test_all_is_exported_in_order() -> None:
+    import eval_pipeline.statistics as stats
+
+    assert stats.__all__ == sorted(stats.__all__, key=lambda name: (not name.isupper(), name)), "constants first"
+    assert all(hasattr(stats, name) for name in stats.__all__)
+
+
+NAN, INF = float("nan"), float("inf")
+REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
+    (stats.estimate_rate, ([0.5, 1.0], [0, 1]), "0, 1 or NaN"),
+    (stats.estimate_mean, ([INF, 1.0], [0, 1]), "infinity"),
+    (stats.estimate_mean, (np.ones((2, 2)), np.ones((2, 2), dtype=int)), "one-dimensional"),
+    (stats.estimate_mean, (np.ones(3), [0, 1]), "clusters must have shape"),
+    (stats.estimate_mean, (np.ones(2), [0.0, 1.0]), "integers"),
+    (stats.cost_per_success, ([1, -1], [1, 1]), "negative"),
+    (stats.cost_per_success, ([1, INF], [1, 1]), "infinity"),
+    (stats.cost_per_success, ([1, 2, 3], [1, 1]), "one shape"),
+    *((stats.cost_per_success, ([1, 2], wrong), "whole numbers") for wrong in ([0.5, 1], [-1, 1], [NAN, 1])),
+    *((function, ([3], [1], 0), "k must be") for function in (stats.pass_at_k, stats.pass_hat_k)),
+    *((function, ([3], [c], 1), "0..n") for function in (stats.pass_at_k, stats.pass_hat_k) for c in (4, -1)),
+    *((function, ([3.5], [1], 1), "whole numbers") for function in (stats.pass_at_k, stats.pass_hat_k)),
+    *((stats.complexity_ceiling, ([1], [1], [0], threshold), "threshold") for threshold in (0.0, 1.1, NAN)),
+    (partial(stats.complexity_ceiling, draws=0), ([1], [1], [0]), "draws"),
+    (partial(stats.complexity_ceiling, min_per_level=0), ([1], [1], [0]), "min_per_level"),
+    (stats.complexity_ceiling, ([1, 2], [1, 0, 1], [0, 1, 2]), "one shape"),
+    (stats.accuracy_by_level, ([1], [2], [0]), "correct must be 0, 1 or NaN"),
+    (stats.accuracy_by_level, ([1], [1], [0.5]), "integers"),
+    *((stats.antitonic, ([1, 2], weights), "weights") for weights in ([-1, 1], [NAN, 1], [INF, 1])),
+    (stats.antitonic, ([NAN, 2], [1, 1]), "means with weight"),
+    (stats.antitonic, (1.0, 1.0), "axis"),
+    (stats.clustered_logistic, ([1, 2, 3], [1, 0], [0, 1]), "one shape"),
+    (stats.clustered_logistic, ([1, 2], [1, 2], [0, 1]), "y must be 0, 1 or NaN"),
+    (stats.paired_difference, ([1, 0], [1], [0, 0]), "one shape"),
+    (stats.paired_difference, ([0.5], [1], [0]), "0, 1 or NaN"),
+    (stats.pareto_front, ([1, 2], [1]), "one shape"),
+    (stats.self_agreement, ([[0], [1]], [0, 1]), "K at least 2"),
+    *((t_critical, (3, alpha), "between 0 and 1") for alpha in (0.0, 1.0, -0.1)),
+    (t_critical, (0,), "at least 1, got 0"),
+    (t_p_value, (1.0, 0), "at least 1, got 0"),
+    (item_history, ([1.0],), "table of turns by evaluations"),
+    (item_history, ([[0.5]],), "must be 0, 1 or NaN"),
+    (prediction_powered_mean, ([], [], [1.0]), "are no sample"),
+    (prediction_powered_mean, ([NAN], [1.0], [1.0]), "must not be missing"),
+    (partial(prediction_powered_mean, clusters=[1, 2]), ([1.0, 0.0], [1.0, 1.0], [1.0]), "or of neither"),
+    (inclusion_probabilities, (np.array([1.0, 1.0, 1e-12]), 2), "differ so much"),
+    (Units, (("a", "a"), np.ones(2, dtype=int)), "ids of units must differ"),
+    (History, (np.array([[0.5]]),), "outcomes must be 0, 1 or NaN"),
+]
+
+
+@pytest.mark.parametrize(("function", "given", "words"), REFUSED)
+def test_what_cannot_be_computed_is_refused(function: Callable[..., Any], given: tuple[Any, ...], words: str) -> None:
+    with pytest.raises(TypeError if words == "integers" else ValueError, match=re.escape(words)):
+        function(*given)

@@ -147,7 +147,6 @@ def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) 
         assert f"{len(walked)} of {len(turns)} turns side by side" in turn.text
         assert f"{FALLING}, {LAST}" in turn.text
         up = turn.link("data-up")
-        assert up is not None
         assert rows_at(client, up)[0] == walked[-1]
         address = turn.link("data-later") or ""
         assert not address or f"model_version={FALLING}&eval_date={LAST}" in address

@@ -39,7 +39,6 @@ def test_a_passage_leaves_out_only_lines_that_both_have(before: str, after: str)
 def test_a_passage_of_long_texts_is_the_lines_about_the_difference() -> None:
     before, after = ("same\n" * 5000 + f"the {word}\n" + "end\n" * 5000 for word in ("earlier", "newer"))
     found = passage(before, after, 100)
-    assert found is not None
     assert found.pieces == [
         Piece("same", "same\nthe "),
         Piece("removed", "earlier"),

@@ -259,7 +259,6 @@ def served(home: Home) -> Iterator[str]:
         env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        assert process.stdout is not None
         yield process.stdout.readline().split()[1]
     finally:
         process.send_signal(signal.SIGINT)

@@ -223,7 +223,6 @@ def command(home: Home) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.services("ui")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
 def test_the_command_serves_until_it_is_interrupted(command: "subprocess.Popen[str]", end: signal.Signals) -> None:
-    assert command.stdout is not None and command.stderr is not None
     address = command.stdout.readline().removeprefix("open ").strip()
     with httpx2.Client(follow_redirects=True) as browser:
         assert "harbour" in browser.get(address).text
