@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
-# How many times the examples that a test of hypothesis has otherwise: CI takes a quarter, `make soak` ten times as many.
+# Examples of a test of hypothesis, as a multiple of what it has otherwise: a quarter on CI, ten times in `make soak`.
 FACTOR = float(os.environ.get("HYPOTHESIS_FACTOR", "1"))
 
 

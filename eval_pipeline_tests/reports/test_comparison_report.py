@@ -57,8 +57,7 @@ def folder(made: Made) -> Path:
 
 @pytest.fixture(scope="module")
 def compared(made: Made) -> SuiteComparison:
-    found = read_comparison(made.workspace.record, "sample")
-    return found
+    return read_comparison(made.workspace.record, "sample")
 
 
 def hashes(folder: Path) -> dict[str, str]:
