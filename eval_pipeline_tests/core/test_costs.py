@@ -1,0 +1,64 @@
+"""Costs of tests: what several share is shared out, dear ones are named, and budgets are kept."""
+
+import pytest
+
+from eval_pipeline_tests.costs import DEAR, TIER_BUDGET, Meter, by_module, cpu_seconds, is_dear, over_budget, shared_out
+
+HOME = "eval_pipeline_tests/"
+
+
+def test_what_tests_share_is_shared_out_among_those_that_use_it() -> None:
+    measured = {"a": (0.1, {"home": 3.0, "server": 1.0}), "b": (0.2, {"home": 3.0}), "c": (0.3, {})}
+    assert shared_out(measured) == pytest.approx({"a": 2.6, "b": 1.7, "c": 0.3})
+
+
+def test_dear_tests_are_named_and_cheap_ones_added_up() -> None:
+    costs = by_module(
+        {f"{HOME}x/test_y.py::test_z[0]": DEAR, f"{HOME}x/test_y.py::test_v": 0.05, f"{HOME}x/test_y.py::w": 0.1}
+    )
+    assert costs == {"x/test_y.py": {"": 0.15, "test_z[0]": DEAR}}
+    assert is_dear(costs, f"{HOME}x/test_y.py::test_z[0]")
+    assert not is_dear(costs, f"{HOME}x/test_y.py::test_v")
+    assert not is_dear(costs, f"{HOME}new/test_new.py::test_of_today"), "a new test is in `make test`"
+
+
+@pytest.mark.parametrize(
+    ("spent", "always", "told"),
+    [
+        ({"x/test_y.py": 2.9}, (), []),
+        ({"x/test_y.py": 3.1}, (), ["x/test_y.py"]),
+        ({"x/test_y.py": 3.1}, (f"{HOME}x/test_y.py::test_z",), []),
+        ({"x/test_y.py": 10.0}, (f"{HOME}x/test_y.py::test_z",), ["x/test_y.py"]),
+        ({"new/test_new.py": 1.4}, (), []),
+        ({"new/test_new.py": 1.6}, (), ["new/test_new.py"]),
+        ({"": TIER_BUDGET - 1, "x/test_y.py": 0.9}, (), []),
+        ({"": TIER_BUDGET - 1, "x/test_y.py": 1.1}, (), ["make test"]),
+    ],
+)
+def test_over_budget_is_who_spends_clearly_more_than_on_record(
+    spent: dict[str, float], always: tuple[str, ...], told: list[str]
+) -> None:
+    costs = {"x/test_y.py": {"": 1.0, "test_z": 4.0}}
+    found = over_budget(spent, costs, always)
+    assert len(found) == len(told)
+    assert all(name in text for name, text in zip(told, found, strict=True))
+
+
+def test_a_fixture_made_within_another_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([0.0, 1.0, 3.0, 8.0, 9.0, 10.0])
+    meter = Meter(_timed_at=0.0)
+    monkeypatch.setattr("eval_pipeline_tests.costs.cpu_seconds", lambda: next(clock))
+    meter.begin()
+    with meter.sharing("outer"), meter.sharing("inner"):
+        pass
+    assert meter.shared == {"outer": 3.0, "inner": 5.0}
+    assert meter.end() == 2.0
+
+
+def test_children_count_too() -> None:
+    import subprocess
+    import sys
+
+    before = cpu_seconds()
+    subprocess.run([sys.executable, "-S", "-c", "for i in range(2_000_000): pass"], check=True)
+    assert cpu_seconds() - before > 0.02
