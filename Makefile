@@ -7,12 +7,12 @@ UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
-# Each worker imports everything, for some 12 CPU seconds. Tests of services wait for them: one worker more than cores.
-TESTS = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(nproc) $(BIN)/python -m pytest -m "not soak and not services"
-TESTS_OF_SERVICES = PYTEST_XDIST_AUTO_NUM_WORKERS=$$(($$(nproc) + 1)) $(BIN)/python -m pytest -m "services and not soak"
+# Tests of services wait for them: one worker more than processors.
+TESTS = $(BIN)/python -m pytest -m "not soak and not services"
+TESTS_OF_SERVICES = $(BIN)/python -m pytest -m "services and not soak" -n $$(($$(nproc) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-services check format dev bench soak debian collected clean
+.PHONY: help setup demo test test-services check format dev bench soak debian clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -75,11 +75,6 @@ debian:
 	  { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_PACKAGES); } >/dev/null 2>&1 \
 	  || echo "Debian packages could not be installed; tests that need $(DEBIAN_PACKAGES) are skipped."; \
 	fi
-
-# What each worker of a first run would do for itself: rewrite the tests' assertions, look for constants in all modules.
-# What is wrong with a test, the run itself tells.
-collected: setup
-	-@$(BIN)/python -m pytest --collect-only -q -n 0 -m "not soak" >/dev/null 2>&1
 
 clean:  ## Remove the environment and everything that runs wrote.
 	rm -rf .venv .eval

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 # As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# Images of containers often ask for no bytecode; then each worker would rewrite the assertions of all tests anew, which
-# takes most of its start, and each child would compile what it imports.
+# Images of containers often ask for no bytecode; then each run would rewrite the assertions of all tests anew, and each
+# child would compile what it imports.
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
     sys.dont_write_bytecode = False
 

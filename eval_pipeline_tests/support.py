@@ -35,6 +35,7 @@ from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.track_tables import track_tables
 from eval_pipeline.workspace.workspace import StageResult, Workspace
+from eval_pipeline_tests.workers import shared_folder
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ROOT / "data"
@@ -299,7 +300,7 @@ def command(*arguments: str) -> Said:
 
 def built_once(factory: pytest.TempPathFactory, name: str, build: Callable[[Path], None]) -> Path:
     """A folder that one of the test processes fills and all of them read."""
-    root = factory.getbasetemp().parent if "PYTEST_XDIST_WORKER" in os.environ else factory.getbasetemp()
+    root = shared_folder(factory)
     folder = root / f"shared-{name}"
     with (root / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from eval_pipeline.store.query import run_query
+from eval_pipeline_tests.workers import shared_folder
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "sql-cookbook.md"
 DATES = ("2026-01-14", "2026-01-15")
@@ -47,8 +48,7 @@ RECIPES = recipes()
 @pytest.fixture(scope="session", params=["file", "catalog"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A store of that form, with two dates of two simulated model versions; made once for all test workers."""
-    base = tmp_path_factory.getbasetemp()
-    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    shared = shared_folder(tmp_path_factory)
     home = shared / "cookbook-home"
     with (shared / "cookbook.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

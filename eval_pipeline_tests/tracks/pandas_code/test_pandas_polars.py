@@ -1,5 +1,6 @@
 """Polars as a second dialect: answers get polars frames, gold is pandas code on the same tables."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from eval_pipeline_tests.tracks.pandas_code.helpers import (
     shared,
 )
 
-pytest.importorskip("polars")
+pytestmark = pytest.mark.skipif(find_spec("polars") is None, reason="polars is not installed")
 
 
 @pytest.fixture(scope="module")
