@@ -7,7 +7,6 @@ import shutil
 import signal
 import sys
 from collections.abc import Generator, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,9 +23,9 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from eval_pipeline.core import kept
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
-from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 from eval_pipeline.store import publish as publishing
 from eval_pipeline_tests import services
+from eval_pipeline_tests.pictures import sketches
 from eval_pipeline_tests.support import Lab, Puppet
 
 if TYPE_CHECKING:
@@ -138,21 +137,11 @@ def copies(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return written
 
 
-@pytest.fixture
-def few_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draws the first chart of each name and puts its picture where the others belong: most of a report's time.
-
-    For tests that make many reports and look at no picture.
-    """
-    made: dict[str, Drawn] = {}
-
-    def first_drawn(chart: Chart) -> Drawn:
-        if chart.name not in made:
-            made[chart.name] = drawn(chart)
-        return replace(made[chart.name], chart=chart)
-
-    for page in ("eval_pipeline.reports.html.page", "eval_pipeline.reports.comparison.page"):
-        monkeypatch.setattr(f"{page}.drawn", first_drawn)
+@pytest.fixture(scope="session", autouse=True)
+def few_pictures() -> Iterator[None]:
+    """Reports that are made in this process have sketches of their charts; see `pictures.drawn_whole`."""
+    with sketches():
+        yield
 
 
 @pytest.fixture(scope="session")

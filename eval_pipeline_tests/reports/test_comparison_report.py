@@ -51,8 +51,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def folder(made: Made) -> Path:
-    found: Path = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
-    return found
+    return ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +64,21 @@ def hashes(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
-def test_the_folder_is_that_of_the_newest_date_and_is_made_once(made: Made, folder: Path) -> None:
+def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the_same_bytes(
+    made: Made, folder: Path, compared: SuiteComparison
+) -> None:
     assert folder == made.workspace.home.reports / "compare" / "sample" / NEXT.isoformat()
     assert {path.name for path in folder.iterdir()} == FILES
+    assert pq.read_table(folder / "model_comparisons.parquet").num_rows == len(compared.pairs) == 1
+    assert pq.read_table(folder / "trends.parquet").num_rows == len(compared.nights) == 3
+    assert (folder / "trends.csv").read_text().count("\n") == 4
     assert ran_of_suite(made.workspace, "sample", "comparison_report").reused
-
-
-def test_the_same_comparisons_give_the_same_bytes(made: Made, folder: Path) -> None:
     before = hashes(folder)
     shutil.rmtree(folder)
     assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused
     assert hashes(folder) == before
+    of_turns = [name for name in comparison_hashes(made.workspace.record, "sample", None) if "turn_results" in name]
+    assert of_turns == [f"turn_results of {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
 
 
 def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComparison) -> None:
@@ -118,12 +121,6 @@ def test_page_and_workbook_say_how_errors_go_through_conversations(folder: Path,
         assert FIGURES[metric] in text
 
 
-def test_flat_files_hold_the_tables(folder: Path, compared: SuiteComparison) -> None:
-    assert pq.read_table(folder / "model_comparisons.parquet").num_rows == len(compared.pairs) == 1
-    assert pq.read_table(folder / "trends.parquet").num_rows == len(compared.nights) == 3
-    assert (folder / "trends.csv").read_text().count("\n") == 4
-
-
 def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
     book = openpyxl.load_workbook(folder / "report.xlsx")
     sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold"]
@@ -164,15 +161,6 @@ def test_page_and_workbook_say_what_was_asked_answered_and_how_it_failed(
             assert said is None or " ".join(said[:60].split()) in text
 
 
-def test_the_report_is_of_the_answers_too(made: Made, folder: Path) -> None:
-    """The same turns may differ by other answers."""
-    hashes = comparison_hashes(made.workspace.record, "sample", None)
-    assert [name for name in hashes if name.startswith("turn_results of ")] == [
-        f"turn_results of {name}, {NEXT}" for name in ("null", "weak")
-    ]
-
-
-@pytest.mark.usefixtures("few_pictures")
 def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_path: Path) -> None:
     home = make_home(tmp_path, files=3)
     one = evaluate(home, "weak")
@@ -196,16 +184,12 @@ def test_reports_of_evaluations_follow_the_comparisons_they_took_part_in(tmp_pat
 
 def test_one_model_version_alone_has_nothing_to_compare(tmp_path: Path) -> None:
     one = evaluate(make_home(tmp_path, files=2), "weak")
+    assert ran_of_suite(one.workspace, "sample", "comparison_report").facts == {"model_versions": 0}
+    assert not (one.workspace.home.reports / "compare").exists(), "a suite without comparisons has no folder"
     compare(one.workspace, "sample")
     result = ran_of_suite(one.workspace, "sample", "comparison_report")
     assert result.rows == 0
     assert "nothing to compare it with" in (result.facts["folder"] / "report.html").read_text()
-
-
-def test_a_suite_without_comparisons_has_no_folder(tmp_path: Path) -> None:
-    one = evaluate(make_home(tmp_path, files=1), "weak")
-    assert ran_of_suite(one.workspace, "sample", "comparison_report").facts == {"model_versions": 0}
-    assert not (one.workspace.home.reports / "compare").exists()
 
 
 def night(compared: SuiteComparison, **changes: Any) -> Row:
@@ -287,24 +271,11 @@ def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: Suit
 
 
 @pytest.mark.services("browser")
-def test_no_table_is_cut_off_on_paper(folder: Path, made: Made) -> None:
+def test_tables_and_a_headline_with_a_price_fit_on_paper(folder: Path, made: Made) -> None:
     wider = (
         "[...document.querySelectorAll('.scroll')].filter((table) => table.offsetParent)"
         ".map((table) => [table.scrollWidth > table.clientWidth, table.innerText])"
     )
-    pages = [folder / "report.html", ran(made.workspace, made.partition, "report").facts["page"]]
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
-        page.emulate_media(media="print")
-        for path in pages:
-            page.goto(path.as_uri())
-            tables = page.evaluate(wider)
-            assert len(tables) >= 3
-            assert [text for cut, text in tables if cut] == []
-
-
-@pytest.mark.services("browser")
-def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
     # Stand-ins have no price: the figure of a real model is put beside the others.
     four = """() => {
       const key = document.querySelector('.key');
@@ -315,10 +286,15 @@ def test_the_headline_of_a_model_with_a_price_fits_on_paper(made: Made) -> None:
       const cut = [...key.querySelectorAll('dd')].filter((cell) => cell.scrollWidth > cell.clientWidth);
       return [key.children.length, key.scrollWidth > key.clientWidth, cut.map((cell) => cell.innerText)];
     }"""
+    pages = [folder / "report.html", ran(made.workspace, made.partition, "report").facts["page"]]
     with chromium() as browser:
         page = browser.new_page(viewport={"width": A4_PX, "height": 1000})
         page.emulate_media(media="print")
-        page.goto(ran(made.workspace, made.partition, "report").facts["page"].as_uri())
+        for path in pages:
+            page.goto(path.as_uri())
+            tables = page.evaluate(wider)
+            assert len(tables) >= 3
+            assert [text for cut, text in tables if cut] == []
         assert page.evaluate(four) == [4, False, []]
 
 
@@ -331,13 +307,12 @@ def test_verdicts_of_pairs_in_words(verdict: str, text: str) -> None:
     assert pair_verdict({"verdict": None, "reason": "no common turns", "note": None}) == "not tested: no common turns"
 
 
-def test_a_break_says_what_changed() -> None:
+def test_verdicts_of_nights_in_words() -> None:
     row = {"verdict": "break", "break_reason": "suite, judge", "open_loss_date": None}
-    assert trend_verdict(row) == "break: not comparable with the date before (suite, judge changed)"
-
-
-def test_a_loss_is_told_on_its_date_and_after() -> None:
+    assert "not comparable" in trend_verdict(row)
+    assert "suite, judge changed" in trend_verdict(row)
     lost = {"verdict": "loss", "break_reason": None, "open_loss_date": date(2026, 1, 1)}
     assert trend_verdict(lost) == "significantly worse than the date before"
     later = trend_verdict(lost | {"verdict": "no_change"})
-    assert later == "no significant change; the loss of 2026-01-01 is still open"
+    assert "no significant change" in later
+    assert "loss of 2026-01-01 is still open" in later

@@ -22,23 +22,12 @@ Rows = list[dict[str, Any]]
 
 
 def read(folder: Path, name: str) -> Rows:
-    rows: Rows = pq.read_table(folder / f"{name}.parquet").to_pylist()
-    return rows
+    return pq.read_table(folder / f"{name}.parquet").to_pylist()
 
 
 @pytest.fixture(scope="module")
 def results(weak: Made) -> Rows:
-    rows: Rows = weak.workspace.record.read(tables.TURN_RESULTS, RecordKey.of(weak.partition)).to_pylist()
-    return rows
-
-
-@pytest.fixture(scope="module")
-def statistics(folder: Path) -> dict[str, Any]:
-    def refuse(constant: str) -> None:
-        raise AssertionError(f"{constant} is not JSON")
-
-    found: dict[str, Any] = json.loads((folder / "statistics.json").read_text(), parse_constant=refuse)
-    return found
+    return weak.workspace.record.read(tables.TURN_RESULTS, RecordKey.of(weak.partition)).to_pylist()
 
 
 def test_turns_are_those_of_the_record_with_every_metric(weak: Made, folder: Path, results: Rows) -> None:
@@ -109,12 +98,16 @@ def test_csv_and_parquet_hold_the_same(folder: Path, name: str) -> None:
                 assert text == harmless_text(str(value))
 
 
-def test_no_text_in_csv_is_a_formula(folder: Path) -> None:
+def test_hostile_texts_are_no_formula_in_csv_and_no_path_of_a_trace(folder: Path) -> None:
     with (folder / "turns.csv").open(newline="") as file:
         cells = [cell for row in csv.reader(file) for cell in row]
     assert f"'{HOSTILE_QUESTION}" in cells
     assert HOSTILE_QUESTION not in cells
     assert HOSTILE_QUESTION in [row["question"] for row in read(folder, "turns")], "Parquet has it as it is"
+    path = folder / trace_file(HOSTILE_ID)
+    assert path.parent == folder / "traces"
+    trace = json.loads(path.read_text())
+    assert (trace["conversation_id"], trace["turns"][0]["question"]) == (HOSTILE_ID, HOSTILE_QUESTION)
 
 
 @pytest.mark.parametrize("entry", golden("csv_cells.yaml"), ids=lambda entry: repr(entry["text"]))
@@ -124,7 +117,8 @@ def test_texts_in_cells(entry: dict[str, str]) -> None:
     assert table["text"].to_pylist() == [None, entry["cell"], "plain"]
 
 
-def test_statistics_have_the_named_fields(statistics: dict[str, Any], results: Rows) -> None:
+def test_statistics_have_the_named_fields_and_each_its_uncertainty_or_a_reason(folder: Path, results: Rows) -> None:
+    statistics = json.loads((folder / "statistics.json").read_text(), parse_constant=pytest.fail)
     correct = [row["correct"] for row in results]
     assert statistics["accuracy"] == statistics["numerical_accuracy"] == pytest.approx(sum(correct) / len(correct))
     for field in ("soft_match_accuracy", "unit_agnostic_accuracy", "sign_agnostic_accuracy", "avg_logic_recall"):
@@ -142,12 +136,8 @@ def test_statistics_have_the_named_fields(statistics: dict[str, Any], results: R
     assert statistics["usd_per_correct_answer"] is None
     assert statistics["cost"]["usd_reason"]
     assert "eval_pipeline" in statistics["software"]
-
-
-def test_every_overall_figure_has_its_uncertainty_or_a_reason(statistics: dict[str, Any]) -> None:
     for metric, row in statistics["overall"].items():
-        assert row["n"] is not None, metric
-        assert row["clusters"] is not None, metric
+        assert None not in (row["n"], row["clusters"]), metric
         complete = None not in (row["mean"], row["se"], row["low"], row["high"])
         assert complete or row["reason"], metric
     assert {"tag", "has_type2_question", "turn_number", "operations", "error_class"} <= statistics["splits"].keys()
@@ -179,11 +169,3 @@ def test_traces_hold_everything_about_a_conversation(weak: Made, folder: Path, r
             for attempt in turn["attempts"]:
                 assert turn["question"].strip() in attempt["prompt"]
                 assert attempt["outcome"] == "ran" or attempt["error_message"]
-
-
-def test_a_hostile_case_id_makes_no_path_of_its_own(folder: Path) -> None:
-    path = folder / trace_file(HOSTILE_ID)
-    assert path.parent == folder / "traces"
-    trace = json.loads(path.read_text())
-    assert trace["conversation_id"] == HOSTILE_ID
-    assert trace["turns"][0]["question"] == HOSTILE_QUESTION

@@ -21,20 +21,16 @@ def entries(folder: Path) -> set[str]:
     return {path.name for path in folder.parent.iterdir()} - {".lock"}
 
 
-def test_the_folder_is_made_and_left_alone_while_current(tmp_path: Path) -> None:
+def test_a_folder_is_left_alone_while_current_and_replaced_for_other_inputs(tmp_path: Path) -> None:
     folder = tmp_path / "suite" / "model" / "2026-01-05"
     assert make_folder(folder, INPUTS, fill)
+    for opened in ("~$report.xlsx", ".~lock.report.xlsx#"):
+        (folder / opened).write_text("of an editor")
     assert not make_folder(folder, INPUTS, lambda aside: pytest.fail("written again"))
     assert (folder / "traces" / "a.json").read_text() == "one"
-    assert entries(folder) == {"2026-01-05"}
-
-
-def test_other_inputs_replace_every_file(tmp_path: Path) -> None:
-    folder = tmp_path / "day"
-    make_folder(folder, INPUTS, fill)
     assert make_folder(folder, {"turns": "b"}, lambda aside: (aside / "other.txt").write_text("two") and None)
     assert {path.name for path in folder.iterdir()} == {MADE_FROM, "other.txt"}
-    assert entries(folder) == {"day"}
+    assert entries(folder) == {"2026-01-05"}
 
 
 @pytest.mark.parametrize("harm", ["cut", "removed", "added", "made_from"])
@@ -53,14 +49,6 @@ def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str
             (folder / MADE_FROM).write_text("{")
     assert not is_current(folder, INPUTS)
     assert make_folder(folder, INPUTS, fill)
-    assert is_current(folder, INPUTS)
-
-
-def test_files_of_editors_do_not_matter(tmp_path: Path) -> None:
-    folder = tmp_path / "day"
-    make_folder(folder, INPUTS, fill)
-    (folder / "~$report.xlsx").write_text("open in Excel")
-    (folder / ".~lock.report.xlsx#").write_text("open in LibreOffice")
     assert is_current(folder, INPUTS)
 
 
@@ -88,25 +76,14 @@ def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:
     assert not (tmp_path / "day").exists()
 
 
-def test_what_killed_processes_left_is_cleared_away(tmp_path: Path) -> None:
+def test_what_killed_processes_left_is_cleared_away_but_not_what_others_build(tmp_path: Path) -> None:
     folder = tmp_path / "day"
-    for name in (".new-day", ".old-day"):
+    for name in (".new-day", ".old-day", ".new-other"):
         (tmp_path / name / "traces").mkdir(parents=True)
         (tmp_path / name / "half.txt").write_text("half")
     make_folder(folder, INPUTS, fill)
-    assert entries(folder) == {"day"}
+    assert entries(folder) == {"day", ".new-other"}
     assert not (folder / "half.txt").exists()
-
-
-def test_another_dates_folder_being_built_is_not_touched(tmp_path: Path) -> None:
-    (tmp_path / ".new-other").mkdir()
-    make_folder(tmp_path / "day", INPUTS, fill)
-    assert (tmp_path / ".new-other").is_dir()
-
-
-def test_killed_between_the_two_renames_the_next_one_makes_the_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "day"
-    make_folder(folder, INPUTS, fill)
-    folder.rename(tmp_path / ".old-day")
+    folder.rename(tmp_path / ".old-day")  # killed between the two renames
     assert make_folder(folder, INPUTS, fill)
-    assert entries(folder) == {"day"}
+    assert entries(folder) == {"day", ".new-other"}

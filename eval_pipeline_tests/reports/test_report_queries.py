@@ -1,7 +1,6 @@
 """Any figure of a workbook is found again by the SQL that the workbook itself names."""
 
 from math import isclose
-from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -39,7 +38,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 @pytest.fixture(scope="module")
 def books(made: Made) -> dict[str, openpyxl.Workbook]:
-    folder: Path = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
+    folder = ran_of_suite(made.workspace, "sample", "comparison_report").facts["folder"]
     paths = {
         "evaluation": page_path(made.workspace.home, made.partition).with_name("report.xlsx"),
         "comparison": folder / "report.xlsx",

@@ -42,32 +42,23 @@ def overview(made: Made) -> str:
 
 
 def statistics(made: Made) -> dict[str, Any]:
-    path = page_path(made.workspace.home, made.partition).with_name("statistics.json")
-    found: dict[str, Any] = json.loads(path.read_text())
-    return found
+    return json.loads(page_path(made.workspace.home, made.partition).with_name("statistics.json").read_text())
 
 
-def test_the_folder_holds_every_file(weak: Made, folder: Path) -> None:
+def test_the_folder_holds_every_file_and_is_left_alone_while_current(weak: Made, folder: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
     assert folder == weak.workspace.home.reports / SUITE / "weak" / "2026-01-05"
-    assert page_path(weak.workspace.home, weak.partition).with_name("report.xlsx") == folder / "report.xlsx"
-
-
-def test_a_current_report_is_left_alone(weak: Made, folder: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     result = ran(weak.workspace, weak.partition, "report")
     assert result.reused
     assert result.rows == result.facts["turns"] == weak.evaluation.turns
     assert result.facts["workbook"] == folder / "report.xlsx"
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-
-
-def test_a_run_that_asked_for_nothing_new_changes_no_report(weak: Made, folder: Path) -> None:
     planned = weak.evaluation.planned
     software = json.dumps(dict(planned.software))
     changes = {"scope": "full", "turns_planned": planned.turns, "cases_planned": planned.cases, "software": software}
     record_run(weak.workspace, weak.partition, "run-2", **changes, calls=0, journal_hits=5, call_errors=0)
-    assert ran(weak.workspace, weak.partition, "report").reused
+    assert ran(weak.workspace, weak.partition, "report").reused, "a run that asked for nothing new"
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
 def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder: Path, tmp_path: Path) -> None:
@@ -117,8 +108,7 @@ def test_an_empty_suite(tmp_path: Path) -> None:
     assert {path.name for path in folder.iterdir()} == FILES
     assert pq.read_table(folder / "summary.parquet").num_rows == 0
     assert list((folder / "traces").iterdir()) == []
-    text = overview(made)
-    assert "no turns" in text
+    assert "no turns" in overview(made)
     assert statistics(made)["accuracy"] is None
 
 

@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,7 @@ from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.facts import SIMULATED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
-SHEETS = [
-    "Overview",
-    "Mistakes",
-    "Statistics",
-    "Turns",
-    "Errors",
-    "Complexity",
-    "Cost",
-    "Comparison",
-    "Gold",
-    "Queries",
-]
+SHEETS = "Overview Mistakes Statistics Turns Errors Complexity Cost Comparison Gold Queries".split()
 
 
 @pytest.fixture(scope="module")
@@ -49,26 +39,23 @@ def found_row(sheet: Worksheet, label: str) -> list[Any]:
     return next(list(row) for row in sheet.iter_rows() if row[0].value == label)
 
 
-def test_sheets_stand_in_their_order(workbook: openpyxl.Workbook) -> None:
+def test_sheets_are_in_order_with_frozen_headers_filters_widths_colours_and_no_formula(
+    workbook: openpyxl.Workbook,
+) -> None:
     assert workbook.sheetnames == SHEETS
-
-
-@pytest.mark.parametrize("name", ["Mistakes", "Statistics", "Turns", "Errors"])
-def test_long_sheets_have_frozen_headers_filters_and_widths(workbook: openpyxl.Workbook, name: str) -> None:
-    sheet = workbook[name]
-    assert sheet.freeze_panes in ("B2", "C2")
-    assert sheet.auto_filter.ref == sheet.dimensions
-    assert sheet.print_title_rows == "$1:$1"
-    for cell in sheet[1]:
-        assert sheet.column_dimensions[cell.column_letter].width >= 8
-        assert cell.font.b
-
-
-def test_rates_and_verdicts_are_coloured(workbook: openpyxl.Workbook) -> None:
+    for sheet in (workbook[name] for name in ("Mistakes", "Statistics", "Turns", "Errors")):
+        assert sheet.freeze_panes in ("B2", "C2")
+        assert sheet.auto_filter.ref == sheet.dimensions
+        assert sheet.print_title_rows == "$1:$1"
+        for cell in sheet[1]:
+            assert sheet.column_dimensions[cell.column_letter].width >= 8
+            assert cell.font.b
     rules = {name: [rule for found in workbook[name].conditional_formatting for rule in found.rules] for name in SHEETS}
     assert {rule.type for rule in rules["Turns"]} == {"colorScale", "expression"}
     for name in ("Overview", "Statistics", "Complexity"):
         assert {rule.type for rule in rules[name]} == {"colorScale"}
+    for sheet in workbook:
+        assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b", "inlineStr"}
 
 
 def test_turns_hold_values_of_their_kinds_in_real_formats(workbook: openpyxl.Workbook, folder: Path) -> None:
@@ -99,11 +86,6 @@ def test_hostile_texts_stay_texts(workbook: openpyxl.Workbook, folder: Path) -> 
         for name in archive.namelist():
             if name.startswith("xl/worksheets/sheet"):
                 assert b"<f>" not in archive.read(name), name
-
-
-def test_no_cell_anywhere_is_a_formula_or_an_error(workbook: openpyxl.Workbook) -> None:
-    for sheet in workbook:
-        assert {cell.data_type for row in sheet.iter_rows() for cell in row} <= {"s", "n", "b", "inlineStr"}
 
 
 def test_the_overview_says_what_was_evaluated_and_that_it_is_simulated(workbook: openpyxl.Workbook) -> None:
@@ -201,30 +183,20 @@ def test_cost_tells_totals_and_has_a_chart(weak: Made, workbook: openpyxl.Workbo
     assert len(sheet._charts) == 1  # type: ignore[attr-defined]
 
 
-def test_more_rows_than_a_sheet_holds_go_on_in_the_next(weak: Made, tmp_path: Path) -> None:
+def test_more_rows_than_a_sheet_holds_go_on_in_the_next_and_a_full_one_is_followed_by_no_empty_one(
+    weak: Made, tmp_path: Path
+) -> None:
     book = Book()
     fields = [Field("a", format="0"), Field("b")]
     write_long_sheet(book, "Long", fields, [{"a": n, "b": f"r{n}"} for n in range(7)], 1, most_rows=4)
+    write_long_sheet(book, "Full", [Field("a")], [{"a": "x"}] * 3, 1, most_rows=4)
     book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
     workbook = openpyxl.load_workbook(tmp_path / "x.xlsx")
-    assert workbook.sheetnames == ["Long", "Long 2", "Long 3"]
-    assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook] == [[0, 1, 2], [3, 4, 5], [6]]
+    assert workbook.sheetnames == ["Long", "Long 2", "Long 3", "Full"]
+    assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook][:3] == [[0, 1, 2], [3, 4, 5], [6]]
     assert workbook["Long 2"].auto_filter.ref == "A1:B4"
-
-
-def test_a_full_sheet_is_followed_by_no_empty_one(weak: Made, tmp_path: Path) -> None:
-    book = Book()
-    write_long_sheet(book, "Long", [Field("a")], [{"a": "x"}] * 3, 1, most_rows=4)
-    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
-    assert openpyxl.load_workbook(tmp_path / "x.xlsx").sheetnames == ["Long"]
 
 
 def test_openpyxl_is_not_imported_before_a_workbook_is_made() -> None:
     code = "import sys, eval_pipeline.stages.reporting; sys.exit('openpyxl' in sys.modules)"
-    subprocess.run([_python(), "-c", code], check=True)
-
-
-def _python() -> str:
-    import sys
-
-    return sys.executable
+    subprocess.run([sys.executable, "-c", code], check=True)
