@@ -3,22 +3,25 @@
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Turn
+from eval_pipeline.operations.importing import ImportedSuite, import_suite
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.suites import SuiteSource, read_header, read_suite
+from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed
+from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
 from eval_pipeline.tracks.sdmx.damage import selection_response
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.selection import Pair, Selection, merged
 from eval_pipeline.tracks.sdmx.track import TRACK
+from eval_pipeline_tests.support import SHIPPED, Lab, Puppet
 
-ROOT = Path(__file__).parents[3]
-SAMPLE = ROOT / "data" / "suites" / "sdmx_sample"
+SAMPLE = SHIPPED / "suites" / "sdmx_sample"
 
 INDICATORS = {
     "GDP": "gross domestic product",
@@ -116,10 +119,27 @@ def scores(case: Case, turn: Turn, text: str) -> dict[str, Any]:
     return measured(case, turn, attempt_at(case, turn, text))
 
 
+@cache
 def sample_cases() -> tuple[Case, ...]:
     """The cases of the shipped suite."""
-    return read_suite(sample()).cases
+    with patch("eval_pipeline.suites.cases.rehearse"):
+        return read_suite(read_header(SAMPLE)).cases
 
 
-def sample() -> SuiteSource:
-    return read_header(SAMPLE)
+def sdmx_lab(
+    lab: Lab, asked: Mapping[str, Any], said: Mapping[str, Written], terms: Sequence[ListedTerm] = LISTED, **header: Any
+) -> Lab:
+    """A home with the suite `small`, and a model that selects what `said` says of each turn (`one#0`)."""
+    folder = lab.suite(
+        cases=[{**raw, "id": id, "name": f"case {id}"} for id, raw in asked.items()], track="sdmx", **header
+    )
+    (folder / "structures").mkdir()
+    write_terms(folder / "structures" / "terms.csv", terms)
+    lab.versions({"name": "puppet", "provider": "puppet"})
+    Puppet.answer = staticmethod(lambda call: response(said[f"{call.case_id}#{call.turn_index}"]))
+    return lab
+
+
+def imported(lab: Lab, source: Path, *structures: Path, suite: str = "foreign") -> ImportedSuite:
+    """What an import of StatGPT's cases says of itself."""
+    return import_suite(lab.workspace(), "statgpt", source, suite, None, structures)

@@ -1,6 +1,5 @@
 """What a catalogue makes of versions, constraints, missing parts and lists that extend others."""
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +18,7 @@ from eval_pipeline.tracks.sdmx.catalogue.versions import fits
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.tracks.sdmx.helpers import attempt_at, evidence_of, measured, raw_case, response
-from eval_pipeline_tests.tracks.sdmx.test_sdmx_agencies import message, parts
+from eval_pipeline_tests.tracks.sdmx.test_sdmx_agencies import URN, json_message, message, parts
 
 AREAS = Dimension("COUNTRY", "Country", CodeList("A:AREA(1.0)", (Term("MEX", "Mexico"), Term("ARG", "Argentina"))))
 
@@ -236,33 +235,19 @@ def test_a_list_that_extends_itself_or_a_missing_one_ends(tmp_path: Path) -> Non
 
 
 def test_extensions_and_available_data_are_read_from_json(tmp_path: Path) -> None:
-    urn = "urn:sdmx:org.sdmx.infomodel."
-    unit = {"id": "UNIT", "localRepresentation": {"enumeration": f"{urn}codelist.Codelist=A:CL(1.0)"}}
     chosen = {"memberValues": [{"value": "T", "cascadeValues": True}]}
-    data = {
-        "dataStructures": [
-            {"id": "S", "agencyID": "A", "dataStructureComponents": {"dimensionList": {"dimensions": [unit]}}}
-        ],
-        "codelists": [
-            {
-                "id": "CL",
-                "agencyID": "A",
-                "codelistExtensions": [
-                    {"codelist": f"{urn}codelist.Codelist=A:BASE(1.0)", "prefix": "P", "inclusiveCodeSelection": chosen}
-                ],
-            },
-            {"id": "BASE", "agencyID": "A", "codes": [{"id": "T"}, {"id": "U", "parent": "T"}, {"id": "X"}]},
-        ],
-        "availabilityConstraints": [
-            {
-                "id": "K",
-                "agencyID": "A",
-                "constraintAttachment": {"dataStructures": [f"{urn}datastructure.DataStructure=A:S(1.0)"]},
-                "cubeRegions": [{"keyValues": [{"id": "UNIT", "values": ["PT"]}]}],
-            }
-        ],
+    extension = {"codelist": f"{URN}codelist.Codelist=A:BASE(1.0)", "prefix": "P", "inclusiveCodeSelection": chosen}
+    lists = [
+        {"id": "CL", "agencyID": "A", "codelistExtensions": [extension]},
+        {"id": "BASE", "agencyID": "A", "codes": [{"id": "T"}, {"id": "U", "parent": "T"}, {"id": "X"}]},
+    ]
+    constraint = {
+        "id": "K",
+        "agencyID": "A",
+        "constraintAttachment": {"dataStructures": [f"{URN}datastructure.DataStructure=A:S(1.0)"]},
+        "cubeRegions": [{"keyValues": [{"id": "GEO", "values": ["PT"]}]}],
     }
-    (tmp_path / "m.json").write_text(json.dumps({"data": data}))
-    (data_set,) = read_structures([tmp_path / "m.json"]).data_sets
-    assert [(term.id, term.parent) for term in data_set.dimensions["UNIT"].codes.terms] == [("PT", ""), ("PU", "PT")]
-    assert data_set.available == {"UNIT": {"PT"}}
+    path = json_message(tmp_path / "m.json", codelists=lists, availabilityConstraints=[constraint], dataflows=[])
+    (data_set,) = read_structures([path]).data_sets
+    assert [(term.id, term.parent) for term in data_set.dimensions["GEO"].codes.terms] == [("PT", ""), ("PU", "PT")]
+    assert data_set.available == {"GEO": {"PT"}}

@@ -23,7 +23,7 @@ from eval_pipeline.tracks.sdmx.sheets.statistics import write_statistics
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import DAY, Lab, Puppet
-from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response
+from eval_pipeline_tests.tracks.sdmx.helpers import LISTED, raw_case, response, sdmx_lab
 
 CATALOGUE = Catalogue(with_listed([], [*LISTED, ListedTerm("D:ONE", "COUNTRY", "MEX", "Mexico, states")]))
 GOLDEN = golden("sdmx_given.yaml")
@@ -86,12 +86,8 @@ def test_of_many_data_sets_those_of_the_file_are_shown_in_its_order() -> None:
 @pytest.fixture
 def home(lab: Lab, puppet: type[Puppet]) -> Lab:
     """A suite whose candidates are in a file, two of a dimension being offered; the model selects GDP."""
-    cases = [{**raw, "id": name, "name": f"case {name}"} for name, raw in ASKED.items()]
-    folder = lab.suite(cases=cases, track="sdmx", options={"candidates": 2, "candidates_file": FILE})
-    (folder / "structures").mkdir()
-    write_terms(folder / "structures" / "terms.csv", LISTED)
-    (folder / FILE).write_bytes(lines_text(*GIVEN))
-    lab.versions({"name": "puppet", "provider": "puppet"})
+    sdmx_lab(lab, ASKED, {}, options={"candidates": 2, "candidates_file": FILE})
+    given_file(lab).write_bytes(lines_text(*GIVEN))
     Puppet.answer = staticmethod(lambda call: response({"D:ONE INDICATOR": ["GDP"]}))
     return lab
 

@@ -3,6 +3,7 @@
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,6 +22,24 @@ _DATA_MESSAGE = (
     '<?xml version="1.0"?><m:GenericData xmlns:m="http://www.sdmx.org/resources/sdmxml/schemas/v2_1/message"/>'
 )
 SHIPPED = sorted((SAMPLE / "structures").iterdir())
+
+
+TRADE = SAMPLE / "structures" / "merchandise_trade.json"
+
+
+def trade(agency: str = "GSO.EXT") -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """The shipped message in JSON, of another agency; and its code lists by id."""
+    message = json.loads(TRADE.read_text().replace("GSO.EXT", agency))
+    return message, {found["id"]: found for found in message["data"]["codelists"]}
+
+
+def apart(folder: Path, message: dict[str, Any], old: str, new: str) -> dict[str, DataSet]:
+    """What is read where the code lists are a file of their own, as the IMF has them."""
+    lists = {"meta": message["meta"], "data": {"codelists": message["data"].pop("codelists")}}
+    (folder / "flow.json").write_text(json.dumps(message).replace(old, new))
+    (folder / "lists.json").write_text(json.dumps(lists))
+    paths = [*sorted(folder.iterdir()), SAMPLE / "structures" / "consumer_prices.xml"]
+    return {data_set.id: data_set for data_set in read_data_sets(paths, "x")[0]}
 
 
 def shipped() -> dict[str, DataSet]:
@@ -63,18 +82,16 @@ def test_versions_of_one_code_list_stay_apart() -> None:
 
 
 def test_a_message_may_begin_with_a_byte_order_mark_and_hold_half_of_an_emoji(tmp_path: Path) -> None:
-    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text().replace("GSO.EXT", "OTHER"))
-    (units,) = [found for found in message["data"]["codelists"] if found["id"] == "CL_UNIT"]
-    units["codes"][0] |= {"name": "cut \ud83d", "names": {"en": "cut \ud83d"}}
+    message, lists = trade("OTHER")
+    lists["CL_UNIT"]["codes"][0] |= {"name": "cut \ud83d", "names": {"en": "cut \ud83d"}}
     (tmp_path / "other.json").write_bytes(b"\xef\xbb\xbf" + json.dumps(message).encode())
     found = catalogue_of([*SHIPPED, tmp_path / "other.json"], "x").data_sets
     assert "cut \ufffd" in [term.name for term in found["OTHER:TRADE"].dimensions["UNIT"].codes.terms]
 
 
 def test_lists_of_one_name_of_several_agencies_stay_apart(tmp_path: Path) -> None:
-    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text().replace("GSO.EXT", "OTHER"))
-    (units,) = [found for found in message["data"]["codelists"] if found["id"] == "CL_UNIT"]
-    del units["codes"][2:]
+    message, units = trade("OTHER")
+    del units["CL_UNIT"]["codes"][2:]
     (tmp_path / "other.json").write_text(json.dumps(message))
     found = catalogue_of([*SHIPPED, tmp_path / "other.json"], "x").data_sets
     lists = [found[id].dimensions["UNIT"].codes for id in ("GSO.EXT:TRADE", "OTHER:TRADE")]
@@ -99,29 +116,12 @@ def test_the_newest_version_of_a_dataflow_has_the_short_name(tmp_path: Path) -> 
     }
 
 
-def test_a_wildcard_reference_takes_the_newest_that_fits(tmp_path: Path) -> None:
-    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text())
-    lists = {"meta": message["meta"], "data": {"codelists": message["data"].pop("codelists")}}
-    for version in ("1.2.0", "2.0.0"):
-        flows = next(found for found in lists["data"]["codelists"] if found["id"] == "CL_FLOW")
-        lists["data"]["codelists"].append({**flows, "version": version})
-    (tmp_path / "flow.json").write_text(json.dumps(message).replace("CL_FLOW(1.0.0)", "CL_FLOW(1.0+)"))
-    (tmp_path / "lists.json").write_text(json.dumps(lists))
-    paths = [*sorted(tmp_path.iterdir()), SAMPLE / "structures" / "consumer_prices.xml"]
-    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")[0]}
-    assert found["GSO.EXT:TRADE"].dimensions["FLOW"].codes.id == "GSO.EXT:CL_FLOW(1.2.0)"
-
-
-def test_a_message_of_another_file_gives_the_code_list(tmp_path: Path) -> None:
-    """As the IMF files have them: a file an artefact."""
-    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text())
-    lists = {"meta": message["meta"], "data": {"codelists": message["data"].pop("codelists")}}
-    (tmp_path / "flow.json").write_text(json.dumps(message))
-    (tmp_path / "lists.json").write_text(json.dumps(lists))
-    paths = [*sorted(tmp_path.iterdir()), SAMPLE / "structures" / "consumer_prices.xml"]
-    found = {data_set.id: data_set for data_set in read_data_sets(paths, "x")[0]}
-    assert len(found["GSO.EXT:TRADE"].dimensions["COMMODITY"].codes.terms) == 132
-    assert len(found["GSO.EXT:TRADE"].dimensions["FLOW"].codes.terms) == 5
+def test_a_wildcard_reference_takes_the_newest_that_fits_of_another_file(tmp_path: Path) -> None:
+    message, lists = trade()
+    message["data"]["codelists"] += [{**lists["CL_FLOW"], "version": version} for version in ("1.2.0", "2.0.0")]
+    dimensions = apart(tmp_path, message, "CL_FLOW(1.0.0)", "CL_FLOW(1.0+)")["GSO.EXT:TRADE"].dimensions
+    assert (dimensions["FLOW"].codes.id, len(dimensions["FLOW"].codes.terms)) == ("GSO.EXT:CL_FLOW(1.2.0)", 5)
+    assert len(dimensions["COMMODITY"].codes.terms) == 132
 
 
 @pytest.mark.parametrize(
@@ -145,7 +145,7 @@ def test_a_file_that_is_wrong_is_named(tmp_path: Path, name: str, text: str, exp
 
 
 def test_messages_without_any_data_set_that_can_be_used_name_what_is_missing(tmp_path: Path) -> None:
-    message = json.loads((SAMPLE / "structures" / "merchandise_trade.json").read_text())
+    message, _ = trade()
     del message["data"]["codelists"]
     (tmp_path / "trade.json").write_text(json.dumps(message))
     with pytest.raises(InputError) as caught:
