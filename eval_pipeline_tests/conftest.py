@@ -8,7 +8,9 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 # As the command does, for children too: nothing here needs several threads, which use CPU time while they wait.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -20,11 +22,12 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from eval_pipeline.core import kept
+from eval_pipeline.core import arms_length, kept
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
 from eval_pipeline.store import publish as publishing
-from eval_pipeline_tests import services
+from eval_pipeline_tests import direct, services
+from eval_pipeline_tests.forked import run_at_arms_length
 from eval_pipeline_tests.pictures import sketches
 from eval_pipeline_tests.support import Lab, Puppet
 
@@ -72,6 +75,22 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Has evaluations run without Dagster, unless the test or its module is marked `dagster`."""
+    launching = "eval_pipeline.defs.running.launch"
+    if item.get_closest_marker("dagster") is not None:
+        return (yield)
+    real = sys.modules.get(launching)
+    sys.modules[launching] = direct
+    try:
+        return (yield)
+    finally:
+        del sys.modules[launching]
+        if real is not None:
+            sys.modules[launching] = real
+
+
 @pytest.fixture(autouse=True)
 def signal_handlers() -> Iterator[None]:
     """Fails the test that leaves a handler changed: a server that a later one starts might ignore SIGTERM."""
@@ -87,6 +106,13 @@ def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """What tests keep, an empty store for instance, later runs do not find: a test may have broken its making."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(kept, "_FOLDER", tmp_path_factory.mktemp("kept"))
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_arms_length() -> Iterator[None]:
+    """Foreign files are read in forked children: an interpreter takes ten times as long to start."""
+    with patch.object(arms_length, "subprocess", SimpleNamespace(run=run_at_arms_length)):
         yield
 
 

@@ -1,16 +1,19 @@
 """Children that are forked from a process that has imported what a run needs, which takes longer than most runs.
 
-For tests that kill runs or have several at once. How a process of its own starts and ends, such a child does not show.
+For tests that kill runs, have several at once, or need a process of its own for what it must not leave in that of the
+test. How an interpreter starts and ends, such a child does not show.
 """
 
 import multiprocessing
 import os
 import pkgutil
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.process import BaseProcess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from eval_pipeline_tests.support import ROOT
 
@@ -60,18 +63,62 @@ def forked(place: str, arguments: Sequence[str], environment: Mapping[str, str],
         environment: what it adds to that of this process.
         log: where its output is appended.
     """
+    return _started(place, arguments, {**os.environ, **environment}, (log, log), Path(os.devnull), ROOT)
+
+
+def completed(
+    place: str, arguments: Sequence[str], environment: Mapping[str, str], given: bytes = b""
+) -> "subprocess.CompletedProcess[str]":
+    """Runs a child to its end; `given` is what it reads."""
+    with TemporaryDirectory() as folder:
+        told, out, err = (Path(folder) / name for name in ("in", "out", "err"))
+        told.write_bytes(given)
+        code = _started(place, arguments, {**os.environ, **environment}, (out, err), told, Path.cwd()).wait(120)
+        return subprocess.CompletedProcess([place, *arguments], code, out.read_text(), err.read_text())
+
+
+def run_at_arms_length(
+    command: Sequence[str], *, env: Mapping[str, str], **given: bytes
+) -> "subprocess.CompletedProcess[bytes]":
+    """Stands for the `subprocess.run` that `core.arms_length` calls."""
+    done = completed("eval_pipeline.core.arms_length:main", (), env, given["input"])
+    return subprocess.CompletedProcess(command, done.returncode, done.stdout.encode(), done.stderr.encode())
+
+
+def _started(
+    place: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    outputs: tuple[Path, Path],
+    told: Path,
+    folder: Path,
+) -> Child:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
-    given = (place, tuple(arguments), {**os.environ, **environment}, log)
-    return Child(context.Process(target=_run, args=given), log)
+    given = (place, tuple(arguments), environment, outputs, told, folder)
+    return Child(context.Process(target=_run, args=given), outputs[0])
 
 
-def _run(place: str, arguments: Sequence[str], environment: Mapping[str, str], log: Path) -> None:
-    with log.open("ab") as out:
-        for number in (1, 2):
+def _run(
+    place: str,
+    arguments: Sequence[str],
+    environment: Mapping[str, str],
+    outputs: tuple[Path, Path],
+    told: Path,
+    folder: Path,
+) -> None:
+    from eval_pipeline.cli import terminal
+
+    for number, output in zip((1, 2), outputs, strict=True):
+        with output.open("ab") as out:
             os.dup2(out.fileno(), number)
+    with told.open("rb") as source:
+        os.dup2(source.fileno(), 0)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
-    os.chdir(ROOT)
+    for console in (terminal.console, terminal.errors):
+        console._width = int(environment["COLUMNS"]) if "COLUMNS" in environment else None
+    os.chdir(folder)
     sys.argv = ["eval-pipeline", *arguments]
     pkgutil.resolve_name(place)()

@@ -38,6 +38,7 @@ def state() -> tuple[Any, ...]:
     return umask, settings, os.getcwd(), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
 
+@pytest.mark.dagster
 def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EVAL_HOME", "EVAL_DATA"):
         monkeypatch.delenv(name)
@@ -63,6 +64,7 @@ def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: p
     signal.signal(signal.SIGINT, found_so)
 
 
+@pytest.mark.dagster
 def test_a_run_in_a_notebook_has_an_event_loop_around_it(ready: Lab) -> None:
     async def cell() -> ep.api.running.Run:  # type: ignore[name-defined]
         return ep.run("small", "good", sample_size=2)

@@ -153,6 +153,7 @@ def test_fresh_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
     assert small.one("SELECT count(DISTINCT epoch) FROM runs WHERE epoch <> ''") == 1
 
 
+@pytest.mark.dagster
 def test_the_date_is_today_where_none_is_given(small: Lab) -> None:
     small.evaluate(day=date.today())
     assert small.cli("run", "--no-report").code == 0

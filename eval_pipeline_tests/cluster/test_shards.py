@@ -137,6 +137,7 @@ def test_a_shard_reads_the_answers_of_its_cases(
     assert parsed == [["beta"], ["alpha", "alpha"]]  # the cluster here takes the last shard first
 
 
+@pytest.mark.dagster
 def test_dagsters_events_do_not_depend_on_the_number_of_shards(
     small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
 ) -> None:

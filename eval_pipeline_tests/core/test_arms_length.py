@@ -1,13 +1,21 @@
 """Work in a process of its own: whatever becomes of that one, it is a sentence here."""
 
 import signal
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from eval_pipeline.core import arms_length
 from eval_pipeline.core.arms_length import MEMORY_MB, at_arms_length, why_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
 from eval_pipeline_tests.fakes.foreign_work import chatter, crash, doubled, end, fail, hunger, reserved_by_threads
+
+
+@pytest.fixture(autouse=True)
+def interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here children are what the program starts."""
+    monkeypatch.setattr(arms_length, "subprocess", subprocess)
 
 
 def test_what_it_gives_comes_back(tmp_path: Path) -> None:

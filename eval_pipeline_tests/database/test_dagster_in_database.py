@@ -33,7 +33,7 @@ from eval_pipeline_tests.remote import holding
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import DAY, Lab
 
-pytestmark = pytest.mark.services("postgres")
+pytestmark = [pytest.mark.services("postgres"), pytest.mark.dagster]
 STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
 
 

@@ -16,6 +16,7 @@ from eval_pipeline.store.tables import MODEL_COMPARISONS, MODEL_VERSIONS
 from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command
 
+pytestmark = pytest.mark.dagster
 ALL = ("a", "b", "c")
 
 

@@ -131,6 +131,7 @@ def test_a_second_run_says_the_same_and_asks_nothing(lab: Lab) -> None:
     assert conversations != set(range(len(conversations)))  # drawn, not the first ones
 
 
+@pytest.mark.dagster
 def test_the_command_shows_what_was_answered_dagster_keeps_none_of_it_and_no_canary_goes_on(
     lab: Lab, puppet: type[Puppet]
 ) -> None:

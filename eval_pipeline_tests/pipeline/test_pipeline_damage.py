@@ -53,6 +53,7 @@ def test_a_full_disk_is_told_with_the_file_and_the_next_run_ends_well(simulated:
     assert simulated.one("SELECT count(*) FROM turn_results WHERE correct") == 60
 
 
+@pytest.mark.dagster
 def test_a_full_disk_under_dagster_is_one_sentence_too(simulated: Lab) -> None:
     with limited(20_000):
         said = simulated.cli(*RUN)
@@ -62,6 +63,7 @@ def test_a_full_disk_under_dagster_is_one_sentence_too(simulated: Lab) -> None:
     assert "fault of eval-pipeline" not in said.err
 
 
+@pytest.mark.dagster
 def test_doctor_looks_at_everything_on_a_full_disk_and_has_no_journal_thrown_away(simulated: Lab) -> None:
     assert simulated.cli(*RUN).code == 0
     for path in (simulated.home.journal, simulated.home.dagster / "history" / "runs.db"):

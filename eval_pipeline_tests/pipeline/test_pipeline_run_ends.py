@@ -112,6 +112,7 @@ def test_what_was_handed_in_as_a_batch_is_paid(small: Lab) -> None:
     assert effective_epoch(workspace, PARTITION, "") == "fresh"
 
 
+@pytest.mark.dagster
 def test_a_run_of_single_assets_is_complete_when_they_are(small: Lab, tmp_path: Any) -> None:
     from eval_pipeline.defs.assets.partitions import DIMENSION
     from eval_pipeline.defs.running.instance import open_instance

@@ -27,6 +27,7 @@ def cases_read_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return suites
 
 
+@pytest.mark.dagster
 def test_a_second_identical_run_changes_nothing_but_runs(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,7 +164,7 @@ def _evaluated(
         return materialised(stage, place, inputs, result, found)
     if not _publishes(context, inputs.suite):
         end_run(workspace, partition, run_id, ended_as(inputs))
-    elif evaluation.completes(run_id, inputs.suite, stage.name, _planned(context, inputs.suite)):
+    elif not stage.deliver and evaluation.completes(run_id, inputs.suite, stage.name, _planned(context, inputs.suite)):
         evaluation.publication_of(run_id).close(inputs.anew())
     return materialised(stage, place, inputs, result, found)
 
