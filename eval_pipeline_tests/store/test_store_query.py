@@ -31,17 +31,7 @@ from eval_pipeline.store.tables import (
     VALIDATION,
     all_tables,
 )
-from eval_pipeline_tests.store.samples import (
-    DAY,
-    TRACKS,
-    ask,
-    key_of,
-    put,
-    put_model,
-    put_partition,
-    put_suite,
-    rows,
-)
+from eval_pipeline_tests.store.samples import DAY, TRACKS, ask, key_of, put, put_model, put_partition, put_suite, rows
 
 NEXT = DAY + dt.timedelta(days=1)
 LAST = DAY + dt.timedelta(days=2)
@@ -62,17 +52,15 @@ def results(record: Record, key: RecordKey, correct: list[bool | None], **given)
     put(record, TURN_RESULTS, key, count, **{**columns, "correct": correct, **given})
 
 
-def test_query_gives_rows(record: Record, out: Path) -> None:
-    put_partition(record, key_of())
-    publish(record, out, TRACKS)
-    found = run_query(out, "SELECT suite, eval_date, details, value FROM metrics LIMIT 1")
+def test_query_gives_rows(store: Path) -> None:
+    found = run_query(store, "SELECT suite, eval_date, details, value FROM metrics LIMIT 1")
     assert found.to_pylist() == [{"suite": "finqa", "eval_date": DAY, "details": '{"a": [1, null]}', "value": 1.0}]
     assert found.schema.field("details").type == pa.string()
-    assert run_query(out, "SELECT details->>'$.a[0]' AS first FROM metrics LIMIT 1").to_pylist() == [{"first": "1"}]
-    assert run_query(out, "SELECT 1 WHERE false").num_rows == 0
-    assert run_query(out, "SHOW TABLES").num_rows > len(all_tables(TRACKS))
-    assert run_query(out, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
-    assert run_query(out, "CREATE TEMP TABLE mine (a INTEGER)").num_rows == 0
+    assert run_query(store, "SELECT details->>'$.a[0]' AS first FROM metrics LIMIT 1").to_pylist() == [{"first": "1"}]
+    assert run_query(store, "SELECT 1 WHERE false").num_rows == 0
+    assert run_query(store, "SHOW TABLES").num_rows > len(all_tables(TRACKS))
+    assert run_query(store, "CREATE TEMP TABLE mine AS SELECT 1 AS one; FROM mine").to_pylist() == [{"one": 1}]
+    assert run_query(store, "CREATE TEMP TABLE mine (a INTEGER)").num_rows == 0
 
 
 def test_clear_errors(record: Record, out: Path) -> None:
@@ -166,15 +154,16 @@ def test_latest_is_the_newest_date_of_the_full_scope(record: Record, out: Path) 
         ("finqa", "delta", NEXT, None),
         ("finqa", "gamma", DAY, "full"),
     ]
-    for table in all_tables(TRACKS):
-        if table.key == "partition":
-            found = ask(out, f"SELECT DISTINCT model_version, eval_date FROM latest_{table.name}")
-            assert {("alpha", NEXT), ("beta", NEXT)} <= set(found) <= {
-                ("alpha", NEXT), ("beta", NEXT), ("delta", NEXT), ("gamma", DAY)
-            }  # fmt: skip
-            assert [c[0] for c in ask(out, f"DESCRIBE latest_{table.name}")] == [
-                c.name for c in table.published_columns
-            ]
+    tables = {f"latest_{table.name}": table for table in all_tables(TRACKS) if table.key == "partition"}
+    each = (f"SELECT DISTINCT '{view}', model_version, eval_date FROM {view}" for view in tables)
+    found = ask(out, " UNION ALL ".join(each))
+    described = ask(out, "SELECT table_name, column_name FROM duckdb_columns() ORDER BY table_name, column_index")
+    for view, table in tables.items():
+        evaluations = {(model, day) for name, model, day in found if name == view}
+        assert {("alpha", NEXT), ("beta", NEXT)} <= evaluations <= {
+            ("alpha", NEXT), ("beta", NEXT), ("delta", NEXT), ("gamma", DAY)
+        }  # fmt: skip
+        assert [column for name, column in described if name == view] == [c.name for c in table.published_columns]
 
 
 def put_explained(record: Record, key: RecordKey) -> None:
@@ -219,9 +208,11 @@ def put_question(record: Record) -> None:
         gold=['{"program": "extract"}'], gold_problem=[None])  # fmt: skip
 
 
-def test_explain_turn_tells_all_in_order(record: Record, out: Path) -> None:
+def test_explain_turn_tells_all_in_order_of_one_date(record: Record, out: Path) -> None:
     put_question(record)
-    put_explained(record, key_of())
+    put_explained(record, key_of(day=DAY))
+    put_explained(record, key_of(day=LAST))
+    put(record, RUNS, key_of(day=DAY), scope=["full"])
     put(record, METRICS, key_of("beta"), turn_id=["finqa/c#0"])
     publish(record, out, TRACKS)
     found = ask(out, "FROM explain_turn('finqa/c#0', 'alpha')")
@@ -249,14 +240,6 @@ def test_explain_turn_tells_all_in_order(record: Record, out: Path) -> None:
     assert details[4]["input_tokens"] == 3
     assert details[14]["scorer_version"] == "3"
 
-
-def test_explain_turn_takes_a_date(record: Record, out: Path) -> None:
-    put_question(record)
-    put_explained(record, key_of(day=DAY))
-    put_explained(record, key_of(day=LAST))
-    put(record, RUNS, key_of(day=DAY), scope=["full"])
-    publish(record, out, TRACKS)
-
     def dates(*arguments: str) -> set[str]:
         call = f"FROM explain_turn('finqa/c#0', 'alpha'{''.join(f', {argument}' for argument in arguments)})"
         return {day for (day,) in ask(out, f"SELECT details->>'eval_date' {call} WHERE kind = 'prompt'")}
@@ -265,7 +248,10 @@ def test_explain_turn_takes_a_date(record: Record, out: Path) -> None:
     assert dates(f"on_date := '{DAY}'") == {str(DAY)}
     assert dates(f"DATE '{DAY}'") == {str(DAY)}
     assert dates(f"on_date := '{NEXT}'") == set()
-    everything = ask(out, "SELECT eval_date, count(*), max(step) FROM explain_turn GROUP BY 1 ORDER BY 1")
+    everything = ask(
+        out,
+        "SELECT eval_date, count(*), max(step) FROM explain_turn WHERE model_version = 'alpha' GROUP BY 1 ORDER BY 1",
+    )
     assert everything == [(DAY, 15, 15), (LAST, 15, 15)], "the view has every evaluation, each numbered by itself"
 
 

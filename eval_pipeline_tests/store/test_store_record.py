@@ -1,18 +1,34 @@
 import datetime as dt
 import gc
+import os
+import signal
+import subprocess
+import sys
+import time
 import traceback
 from dataclasses import replace
+from itertools import product
+from math import prod
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from eval_pipeline.store.keys import RecordKey
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.keys import RecordKey, key_from_folders
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.store.tables import (
     EVIDENCE,
     GENERATION_PROMPTS,
     METRICS,
+    MODEL_VERSIONS,
+    PROMPTS,
     RUNS,
+    SUITES,
     arrow_schema,
 )
 from eval_pipeline_tests.store.samples import RECORD_TABLES, key_of, put, rows
@@ -39,7 +55,6 @@ def test_what_is_written_is_read(record: Record, table) -> None:
         {column.name: None for column in table.columns}
     ]
     header = record.header(table, key)
-    assert header is not None
     assert header.made_from == {"suite": "abc", "parser": "2"}
     assert (header.rows, header.schema_version) == (4, table.version)
     assert record.verify(table, key) == header
@@ -148,7 +163,6 @@ def test_content_hash_follows_content(record: Record) -> None:
     def written(key: RecordKey, **given) -> str:
         put(record, METRICS, key, 3, **given)
         header = record.header(METRICS, key)
-        assert header is not None
         return header.content_hash
 
     first = written(key_of())
@@ -168,3 +182,205 @@ def test_is_current(record: Record) -> None:
     assert not record.is_current(replace(METRICS, version=2), key_of(), {"a": "1"})
     wider = replace(METRICS, columns=(*METRICS.columns, Column("new", "DOUBLE", "")))
     assert not record.is_current(wider, key_of(), {"a": "1"}), "a track's columns change without a version"
+
+
+def test_missing_and_damaged_files_are_named(record: Record) -> None:
+    path = record.path(METRICS, key_of())
+    with pytest.raises(StoreError, match=r"part\.parquet does not exist; run the stage"):
+        record.read(METRICS, key_of())
+    path.parent.mkdir(parents=True)
+    for junk in (b"", b"PAR1", b"not parquet at all, but long enough"):
+        path.write_bytes(junk)
+        with pytest.raises(StoreError, match=r"is damaged .* `eval-pipeline doctor --repair` makes it again") as caught:
+            record.header(METRICS, key_of())
+        assert str(path) in str(caught.value)
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(StoreError, match="its footer is not one of eval-pipeline"):
+        record.header(METRICS, key_of())
+
+
+def test_a_flipped_bit_and_a_truncated_file_are_found(record: Record) -> None:
+    put(record, METRICS, key_of(), 100)
+    path = record.path(METRICS, key_of())
+    data = bytearray(path.read_bytes())
+    footer = int.from_bytes(data[-8:-4], "little")
+    for place in range(4, len(data) - 8 - footer, 17):
+        changed = bytearray(data)
+        changed[place] ^= 0x10
+        path.write_bytes(changed)
+        with pytest.raises(StoreError, match="its bytes are not those that were written"):
+            record.verify(METRICS, key_of())
+    path.write_bytes(data[:-20])
+    with pytest.raises(StoreError, match="is damaged"):
+        record.read(METRICS, key_of())
+
+
+def test_leftovers_of_killed_writers_are_swept(record: Record) -> None:
+    folder = record.path(METRICS, key_of()).parent
+    with record.writer(METRICS, key_of(), {}):
+        (mine,) = folder.iterdir()
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    gone = folder / mine.name.replace(f".{os.getpid()}.", f".{dead.pid}.")
+    alive = folder / mine.name.replace(f".{os.getpid()}.", f".{os.getppid()}.")
+    elsewhere = folder / ".part.parquet.0ther0st.1.1.tmp"
+    old = folder / ".part.parquet.0ther0st.2.1.tmp"
+    for path in (gone, alive, elsewhere, old):
+        path.write_bytes(b"half")
+    yesterday = time.time() - 90_000
+    os.utime(old, (yesterday, yesterday))
+    put(record, METRICS, key_of())
+    assert set(folder.iterdir()) == {folder / "part.parquet", alive, elsewhere}
+
+
+KILLED_WRITER = """
+import os, sys
+from pathlib import Path
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.tables import METRICS
+from eval_pipeline_tests.store.samples import key_of, rows
+columns = rows(METRICS, 2000)
+for root in sys.stdin:
+    if child := os.fork():
+        print("pid", child, flush=True)
+        os.waitpid(child, 0)
+        print("gone", flush=True)
+        continue
+    for turn in range(100_000):
+        with Record(Path(root.strip())).writer(METRICS, key_of(), {"turn": str(turn)}) as writer:
+            for _ in range(5):
+                writer.write({**columns, "value": [float(turn)] * 2000})
+        os.write(1, b"%d\\n" % turn)
+"""
+
+
+def test_a_killed_writer_leaves_the_last_whole_file(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", KILLED_WRITER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as nursery:
+        for round_, pause in enumerate((0.013, 0.031, 0.071)):
+            record = Record(tmp_path / str(round_))
+            print(record.root, file=nursery.stdin, flush=True)
+            writer = int(nursery.stdout.readline().removeprefix("pid "))
+            while nursery.stdout.readline() != "1\n":
+                pass
+            time.sleep(pause)
+            os.kill(writer, signal.SIGKILL)
+            said = [1, *(int(line) for line in iter(nursery.stdout.readline, "gone\n"))]
+            turn = int(record.verify(METRICS, key_of()).made_from["turn"])
+            assert turn in {said[-1], said[-1] + 1}, "what was acknowledged is there"
+            assert set(record.read(METRICS, key_of(), ["value"]).column("value").to_pylist()) == {float(turn)}
+            put(record, METRICS, key_of())
+            assert [path.name for path in record.path(METRICS, key_of()).parent.iterdir()] == ["part.parquet"]
+        nursery.stdin.close()
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.tables import GENERATION_PROMPTS
+from eval_pipeline_tests.store.samples import key_of, put
+resource.setrlimit(resource.RLIMIT_FSIZE, (4000, resource.RLIM_INFINITY))
+try:
+    put(Record(Path(sys.argv[1])), GENERATION_PROMPTS, key_of(), 3000, text=[str(n) * 1000 for n in range(3000)])
+except StoreError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_changes_nothing(record: Record) -> None:
+    put(record, GENERATION_PROMPTS, key_of())
+    before = record.verify(GENERATION_PROMPTS, key_of())
+    command = [sys.executable, "-c", FULL_DISK, str(record.root)]
+    said = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert said.stdout.startswith("no room on the disk to write ")
+    assert "part.parquet; free some and run again, nothing recorded so far is lost" in said.stdout
+    assert said.stderr == ""
+    assert record.verify(GENERATION_PROMPTS, key_of()) == before
+    assert len(list(record.path(GENERATION_PROMPTS, key_of()).parent.iterdir())) == 1
+
+
+names = st.text(st.characters(codec="utf-8"), max_size=300)
+
+
+@given(suite=names, model=names, day=st.dates())
+def test_any_name_is_one_folder_and_comes_back(suite: str, model: str, day: dt.date) -> None:
+    key = RecordKey(suite, model, day)
+    folders = key.folders(METRICS)
+    assert len(folders) == 3
+    for folder in folders:
+        assert folder.isascii()
+        assert len(folder) <= 255
+        assert folder not in {".", ".."}
+        assert not set(folder) & set('/\\\0:*?"<>| []')
+    again = key_from_folders(folders)
+    assert again == key or (again is None and "~" in "".join(folders))
+
+
+@given(one=names, other=names)
+def test_different_names_have_different_folders(one: str, other: str) -> None:
+    same = RecordKey.of_suite(one).folders(SUITES) == RecordKey.of_suite(other).folders(SUITES)
+    assert same == (one == other)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/../b", "ü" * 200, "~", "model=x", "", "gpt-4o@2026 #1"])
+def test_odd_names_are_listed_and_removed(record: Record, name: str) -> None:
+    key = key_of(name, suite=name)
+    put(record, METRICS, key)
+    put(record, METRICS, key_of())
+    assert record.path(METRICS, key).resolve().is_relative_to(record.root.resolve())
+    assert set(record.partitions(METRICS)) == {key, key_of()}
+    assert record.read(METRICS, key, ["suite"]).to_pydict() == {"suite": [name]}
+    assert record.remove(METRICS, key)
+    assert not record.remove(METRICS, key)
+    assert record.partitions(METRICS) == [key_of()]
+    assert len(list((record.root / "metrics").iterdir())) == 1
+
+
+def test_keys_and_tables_must_fit(record: Record) -> None:
+    for table, key in [(METRICS, RecordKey.of_suite("a")), (SUITES, key_of()), (MODEL_VERSIONS, RecordKey())]:
+        with pytest.raises(ValueError, match="has a file for each"):
+            record.path(table, key)
+    with pytest.raises(ValueError, match="prompts has a file for each source"):
+        record.path(PROMPTS, key_of())
+
+
+def test_partitions_are_sorted_and_foreign_files_ignored(record: Record) -> None:
+    assert record.partitions(METRICS) == []
+    keys = [key_of("b"), key_of("a", dt.date(2026, 1, 6)), key_of("a"), key_of("a", suite="zz")]
+    for key in keys:
+        put(record, METRICS, key)
+    (record.root / "metrics" / "notes.txt").write_text("mine")
+    (record.root / "metrics" / "suite=x" / "a" / "b").mkdir(parents=True)
+    (record.root / "metrics" / "suite=x" / "a" / "b" / "part.parquet").write_text("mine")
+    assert record.partitions(METRICS) == [keys[2], keys[1], keys[0], keys[3]]
+
+
+@pytest.mark.parametrize("name", ["a", "..", "ü" * 200, "gpt-4o@2026 #1"])
+def test_partitions_within_a_key_are_those_with_its_parts(
+    record: Record, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    days = dt.date(2026, 1, 5), dt.date(2026, 1, 6)
+    keys = [key_of(model, day, suite) for model, day, suite in product((name, "other"), days, (name, "another"))]
+    for key in keys:
+        put(record, METRICS, key)
+    walked: list[str] = []
+    listdir = os.listdir
+    monkeypatch.setattr(os, "listdir", lambda folder: walked.append(str(folder)) or listdir(folder))
+    for parts in product([False, True], repeat=3):
+        within = RecordKey(
+            *(value if given else None for value, given in zip((name, name, days[0]), parts, strict=True))
+        )
+        expected = [
+            key
+            for key in keys
+            if within.suite in (None, key.suite)
+            and within.model_version in (None, key.model_version)
+            and within.eval_date in (None, key.eval_date)
+        ]
+        walked.clear()
+        assert record.partitions(METRICS, within) == sorted(expected, key=RecordKey.order)
+        # Given parts are not looked for: one listing for each open part of the folders above it.
+        folders = [1 if given else 2 for given in parts]
+        assert len(walked) == sum(prod(folders[:depth]) for depth, given in enumerate(parts) if not given), parts
