@@ -1,9 +1,7 @@
 """Two hosts with homes of their own and one database: they take turns, one outlives the other, nobody pays twice."""
 
-import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,9 +14,10 @@ import pytest
 from eval_pipeline.database.leases import LEASE_S
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
+from eval_pipeline_tests.forked import Child, forked
 from eval_pipeline_tests.remote import VERSION, answers, charged, holding, prepare
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
-from eval_pipeline_tests.support import ROOT, Lab
+from eval_pipeline_tests.support import Lab
 
 pytestmark = pytest.mark.services("postgres")
 CONCURRENCY = 4
@@ -36,16 +35,13 @@ def settings(monkeypatch: pytest.MonkeyPatch) -> None:
 class Host:
     """A run on a host of its own."""
 
-    MODULE = "eval_pipeline_tests.database.host"
+    PROGRAM = "attempts"
+    process: "Child | subprocess.Popen[bytes]"
 
     def __init__(self, name: str, lab: Lab) -> None:
         self.log = lab.home.root.parent / f"{name}.log"
-        with self.log.open("ab") as log:
-            place = (str(lab.home.root), str(lab.home.data))
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", self.MODULE, name, *place],
-                cwd=ROOT, env=os.environ | lab.environment, stdout=log, stderr=log,
-            )  # fmt: skip
+        place = (name, str(lab.home.root), str(lab.home.data))
+        self.process = forked(f"eval_pipeline_tests.database.host:{self.PROGRAM}", place, lab.environment, self.log)
 
     def send(self, number: int) -> None:
         self.process.send_signal(number)
@@ -64,11 +60,22 @@ def until(happened: Callable[[], bool], *hosts: Host) -> None:
         time.sleep(0.005)
 
 
+def reached(server: AnthropicServer, moment: int, host: Host) -> None:
+    """Waits for so many requests, or the end of the run."""
+    until(lambda: len(server.log) >= moment or host.process.poll() is not None, host)
+
+
 @contextmanager
 def two_homes(folder: Path, **settings: bool) -> Iterator[tuple[AnthropicServer, Lab, Lab]]:
     with AnthropicServer(answers, latency_s=0.05) as server:
         labs = [prepare(Lab.at(folder / name), server, concurrency=CONCURRENCY, **settings) for name in ("a", "b")]
         yield server, labs[0], labs[1]
+
+
+def all_were_paid_for(server: AnthropicServer, twice: int = 0) -> None:
+    """Each question once, but for those that were in flight when somebody was killed or stopped."""
+    assert len(charged(server)) == QUESTIONS
+    assert charged(server).total() - QUESTIONS <= twice
 
 
 def responses(lab: Lab) -> list[tuple[object, ...]]:
@@ -83,8 +90,7 @@ def test_two_hosts_wait_for_each_other_and_share_what_was_paid(database_url: str
         until(lambda: len(server.log) >= 5, first)
         second = Host("host-b", b)
         assert (first.wait(), second.wait()) == (0, 0), first.said() + second.said()
-        assert charged(server) == dict.fromkeys(charged(server), 1)
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server)
     assert responses(a) == responses(b)
     assert holding(tmp_path, STATE_PASSWORD) == []
 
@@ -103,8 +109,7 @@ def test_a_host_that_sleeps_is_outlived_and_pays_nothing_when_it_wakes(database_
         assert first.wait() == 1
         assert "another run has taken over" in first.said()
         assert second.wait() == 0, second.said()
-        assert charged(server).total() - len(charged(server)) <= CONCURRENCY  # in flight when it was stopped
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server, CONCURRENCY)
     assert a.inputs("small", VERSION).header(GENERATIONS) is None
 
 
@@ -114,13 +119,12 @@ def kill_hosts(folder: Path, kills: int, seed: int) -> None:
         for kill in range(kills):
             host = Host(f"host-{kill}", (a, b)[kill % 2])
             moment = len(server.log) + rng.randint(1, max(2, 80 // kills))
-            until(lambda moment=moment, host=host: len(server.log) >= moment or host.process.poll() is not None, host)
+            reached(server, moment, host)
             host.send(signal.SIGKILL)
             host.wait()
         last = Host("host-last", b)
         assert last.wait() == 0, last.said()
-        assert charged(server).total() - len(charged(server)) <= kills * CONCURRENCY * 4
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server, kills * CONCURRENCY * 4)
 
 
 def kill_postgres(folder: Path, server_of_state: StatePostgres, kills: int, seed: int) -> None:
@@ -130,15 +134,14 @@ def kill_postgres(folder: Path, server_of_state: StatePostgres, kills: int, seed
         host = Host("host-a", a)
         for _ in range(kills):
             moment = len(server.log) + rng.randint(3, max(4, 60 // (kills + 1)))
-            until(lambda moment=moment: len(server.log) >= moment or host.process.poll() is not None, host)
+            reached(server, moment, host)
             if host.process.poll() is not None:
                 break
             server_of_state.kill()
             time.sleep(rng.random())
             server_of_state.start()
         assert host.wait() == 0, host.said()
-        assert charged(server) == dict.fromkeys(charged(server), 1)
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server)
         assert "postgresql://keeper@127.0.0.1" not in host.said() or STATE_PASSWORD not in host.said()
 
 
@@ -166,7 +169,7 @@ def test_the_database_is_killed_twenty_times(database_url: str, state_server: St
 class CommandLine(Host):
     """`eval-pipeline run` on a host of its own, with Dagster."""
 
-    MODULE = "eval_pipeline_tests.database.command_line"
+    PROGRAM = "command_line"
 
 
 @pytest.mark.soak
@@ -177,13 +180,12 @@ def test_the_command_line_outlives_restarts_of_the_database(
     with two_homes(tmp_path) as (server, a, _):
         host = CommandLine("host-a", a)
         for moment in (8, 30, 55, QUESTIONS):
-            until(lambda moment=moment: len(server.log) >= moment or host.process.poll() is not None, host)
+            reached(server, moment, host)
             state_server.kill()
             time.sleep(2 * rng.random())
             state_server.start()
         assert host.wait() == 0, host.said()
-        assert charged(server) == dict.fromkeys(charged(server), 1)
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server)
         assert STATE_PASSWORD not in host.said()
 
 
@@ -197,8 +199,7 @@ def test_a_run_of_a_host_that_was_killed_is_marked_as_failed_by_another(database
         time.sleep(1.5 * LEASE)
         second = CommandLine("host-b", b)
         assert second.wait() == 0, second.said()
-        assert charged(server).total() - len(charged(server)) <= CONCURRENCY * 4
-        assert len(charged(server)) == QUESTIONS
+        all_were_paid_for(server, CONCURRENCY * 4)
     with psycopg.connect(database_url) as connection:
         found = connection.execute("SELECT status, count(*) FROM runs GROUP BY 1 ORDER BY 1").fetchall()
     assert found == [("FAILURE", 1), ("SUCCESS", 1)]

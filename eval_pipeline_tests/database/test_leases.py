@@ -70,10 +70,17 @@ def when_free(leases: Leases, name: str) -> module.Lease:
     return lease
 
 
+def break_connections(url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+
+
 def test_one_holds_it_at_a_time(host: Host) -> None:
     one, other = host(), host()
     lease = one.take("a")
-    assert lease is not None
     assert other.take("a") is None and one.take("a") is None
     assert other.take("b") is not None
     assert sorted(one.held("")) == ["a", "b"]
@@ -87,7 +94,6 @@ def test_a_holder_that_is_alive_keeps_it_for_longer_than_its_time(host: Host, mo
     monkeypatch.setattr(module, "_RENEWALS", 5)
     one, other = host(), host()
     lease = one.take("a")
-    assert lease is not None
     give_up = time.monotonic() + 2.5 * LIFE_S
     while time.monotonic() < give_up:
         assert other.take("a") is None
@@ -98,7 +104,6 @@ def test_a_holder_that_is_alive_keeps_it_for_longer_than_its_time(host: Host, mo
 def test_who_was_outlived_can_neither_pay_nor_free_it(host: Host) -> None:
     one, other = host(), host()
     stale = one.take("a")
-    assert stale is not None
     lease = when_free(other, "a")
     with pytest.raises(LostLeaseError, match="another run has taken over 'a'"):
         stale.reserve(1, 100, 0.5)
@@ -111,7 +116,6 @@ def test_who_was_outlived_can_neither_pay_nor_free_it(host: Host) -> None:
 def test_who_comes_late_before_anybody_else_keeps_it(host: Host) -> None:
     one, other = host(), host()
     lease = one.take("a")
-    assert lease is not None
     time.sleep(1.2 * LIFE_S)
     assert not other.is_held("a")
     lease.reserve(2, 100, 0.5)
@@ -120,7 +124,6 @@ def test_who_comes_late_before_anybody_else_keeps_it(host: Host) -> None:
 
 def test_what_is_reserved_is_written_down_with_the_fence(host: Host, database_url: str) -> None:
     lease = host().take("a")
-    assert lease is not None
     lease.reserve(2, 100, 0.5)
     lease.reserve(1, 20, 0.25)
     with psycopg.connect(database_url) as connection:
@@ -141,7 +144,6 @@ def test_a_host_with_the_name_of_another_is_another(host: Host, monkeypatch: pyt
     monkeypatch.setattr(module, "_RENEWALS", 5)
     one, other = host(), host()
     first, lease = one.process(), one.take("a")
-    assert lease is not None
     monkeypatch.setattr(processes, "machine", lambda: "elsewhere")
     monkeypatch.setattr(module, "is_alive", lambda pid, since: False)  # numbers of processes mean nothing there
     assert other.process().name != first.name
@@ -157,7 +159,6 @@ def test_hosts_that_cannot_be_told_apart_free_nothing_of_each_other(
     monkeypatch.setattr(processes, "machine", lambda: processes.UNKNOWN)
     one, other = host(), host()
     lease = one.take("a")
-    assert lease is not None
     monkeypatch.setattr(module, "is_alive", lambda pid, since: False)  # it runs on the other one
     assert other.take("a") is None
     lease.check()
@@ -198,13 +199,8 @@ def test_threads_that_open_leases_at_the_same_time_have_the_same(
 def test_a_lease_is_freed_although_the_connection_broke(host: Host, database_url: str) -> None:
     one = host()
     lease = one.take("a")
-    assert lease is not None
     one._renew({lease.fence: lease})
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+    break_connections(database_url)
     one.release(lease)
     with psycopg.connect(database_url) as connection:
         assert connection.execute("SELECT count(*) FROM eval_pipeline.leases").fetchone() == (0,)
@@ -227,7 +223,6 @@ def test_while_the_database_has_just_started_nobody_has_expired(
 def test_a_call_is_not_made_by_one_whose_lease_another_has(host: Host) -> None:
     one, other = host(), host()
     stale = one.take("a")
-    assert stale is not None
     provider = ScriptedProvider()
 
     async def ask(turn: int) -> object:
@@ -247,11 +242,9 @@ def test_a_call_is_not_made_by_one_whose_lease_another_has(host: Host) -> None:
 def test_a_batch_is_neither_claimed_nor_submitted_by_one_whose_lease_another_has(host: Host) -> None:
     one, other = host(), host()
     stale = one.take("a")
-    assert stale is not None
     with open_journal(NOWHERE, stale) as journal:
         intents = BatchIntents(journal.batches, VERSION)
         intent = intents.claim(["k1"])
-        assert intent is not None
         intents.require_mine(intent)
         when_free(other, "a")
         for refused in (lambda: intents.claim(["k2"]), lambda: intents.require_mine(intent)):
@@ -331,11 +324,7 @@ def test_who_was_cut_off_from_the_database_lets_others_renew_first(database_url:
     lease = holder.take("place")
     assert lease is not None and other.take("place") is None
     time.sleep(LIFE_S + 0.2)
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute(
-            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
-            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
+    break_connections(database_url)
     began = time.monotonic()
     assert other.take("place") is None
     assert other.is_held("place") and list(other.held("pla")) == ["place"] and not other.end_expired("place")
