@@ -14,18 +14,18 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eval_pipeline.asking.answers import Answered, Counters
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.batches.intents import BatchIntents, Intent, State
-from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import CallErrorKind, Response
 from eval_pipeline.providers.base import CallError
+from eval_pipeline_tests.asking.callers import batched, batching, in_batches, texts
 from eval_pipeline_tests.asking.journals import Journals, batch_states, change_batches, journal_at
 from eval_pipeline_tests.fakes.scripted import make_call
-from eval_pipeline_tests.fakes.scripted_batches import QUICK, BatchedProvider, Endpoint, make_version
+from eval_pipeline_tests.fakes.scripted_batches import BatchedProvider, Endpoint, make_version
 
 GONE = "a-host-that-is-not-this-one 1 1.00"
 AGO = timedelta(hours=2)
@@ -33,17 +33,8 @@ AGO = timedelta(hours=2)
 
 
 def run(endpoint: Endpoint, journal: Journal, turns: Iterable[int]) -> tuple[Counters, list[str]]:
-    """Asks about the turns at once."""
-
-    async def ask() -> tuple[Counters, list[str]]:
-        provider, version = BatchedProvider(endpoint), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK)
-        caller = Caller(provider, journal, version, batches=queue)
-        answers = await asyncio.gather(*(caller.ask(make_call(turn)) for turn in turns))
-        await queue.close()
-        return caller.counters, [a.response.text if isinstance(a, Answered) else a.kind.value for a in answers]
-
-    return asyncio.run(asyncio.wait_for(ask(), 20))
+    caller, answers = in_batches(BatchedProvider(endpoint), journal, turns)
+    return caller.counters, texts(answers)
 
 
 def killed(endpoint: Endpoint, journal: Journal, turns: Iterable[int], *, taken: bool, known: bool) -> Intent:
@@ -52,7 +43,6 @@ def killed(endpoint: Endpoint, journal: Journal, turns: Iterable[int], *, taken:
     caller = Caller(BatchedProvider(endpoint), journal, make_version())
     calls = {caller.key(make_call(turn)): make_call(turn) for turn in turns}
     intent = intents.claim(calls)
-    assert intent is not None
     orphan(journal, intent)
     if taken:
         batch = endpoint.take(calls, AGO)
@@ -67,15 +57,11 @@ def orphan(journal: Journal, intent: Intent, owner: str = GONE, age: timedelta =
     change_batches(journal, lambda row: {"owner": owner, "created_at": at} if row["intent_id"] == intent.id else {})
 
 
-def texts(*turns: int) -> list[str]:
-    return [f"batched suite/case#{turn}" for turn in turns]
-
-
 def test_a_batch_whose_id_is_known_is_waited_for(journal: Journal) -> None:
     endpoint = Endpoint(looks=3)
     killed(endpoint, journal, range(4), taken=True, known=True)
     counters, told = run(endpoint, journal, range(4))
-    assert told == texts(0, 1, 2, 3)
+    assert told == batched(0, 1, 2, 3)
     assert endpoint.sizes() == [4]
     assert counters == Counters(journal_hits=4)
     assert batch_states(journal) == ["collected"]
@@ -88,7 +74,7 @@ def test_a_batch_that_was_taken_before_its_id_was_known_is_found_by_its_requests
     killed(endpoint, journal, range(4), taken=True, known=False)
     endpoint.take({f"another{number}": make_call() for number in range(4)}, AGO)
     counters, told = run(endpoint, journal, range(4))
-    assert told == texts(0, 1, 2, 3)
+    assert told == batched(0, 1, 2, 3)
     assert endpoint.sizes() == [4, 4, 4]
     assert counters == Counters(journal_hits=4)
     assert batch_states(journal) == ["collected"]
@@ -98,7 +84,7 @@ def test_a_batch_that_was_never_taken_is_handed_in(journal: Journal) -> None:
     endpoint = Endpoint()
     killed(endpoint, journal, range(4), taken=False, known=False)
     counters, told = run(endpoint, journal, range(4))
-    assert told == texts(0, 1, 2, 3)
+    assert told == batched(0, 1, 2, 3)
     assert endpoint.sizes() == [4]
     assert counters == Counters(calls=4, answered=4, responses=4, tokens=48)
     assert sorted(batch_states(journal)) == ["collected", "lost"]
@@ -108,7 +94,7 @@ def test_a_batch_that_is_known_to_another_intent_is_not_taken_for_this_one(journ
     endpoint = Endpoint()
     killed(endpoint, journal, range(4), taken=True, known=True)
     killed(endpoint, journal, range(4, 8), taken=False, known=False)
-    assert run(endpoint, journal, range(8))[1] == texts(*range(8))
+    assert run(endpoint, journal, range(8))[1] == batched(*range(8))
     assert endpoint.sizes() == [4, 4]
 
 
@@ -116,30 +102,25 @@ def test_calls_that_no_batch_has_are_handed_in_beside(journal: Journal) -> None:
     endpoint = Endpoint(looks=2)
     killed(endpoint, journal, range(4), taken=True, known=True)
     counters, told = run(endpoint, journal, range(2, 7))
-    assert told == texts(2, 3, 4, 5, 6)
+    assert told == batched(2, 3, 4, 5, 6)
     assert sorted(endpoint.sizes()) == [3, 4]
     assert counters == Counters(calls=3, answered=3, responses=3, journal_hits=2, tokens=36)
 
 
-def test_who_asks_without_batches_waits_for_one_that_has_the_call_and_asks_the_others_at_once(
-    journal: Journal,
-) -> None:
+def test_who_asks_without_batches_waits_for_one_that_has_the_call_and_asks_the_others_at_once(journal: Journal) -> None:
     endpoint = Endpoint(looks=2)
     killed(endpoint, journal, range(2), taken=True, known=True)
 
     async def ask() -> tuple[list[bool], list[str], Counters]:
-        provider, version = BatchedProvider(endpoint), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK)
-        caller = Caller(provider, journal, version, batches=queue)
         calls = [make_call(turn) for turn in range(4)]
-        known = caller.known(calls)
-        answers = await asyncio.gather(*(caller.without_batches().ask(call) for call in calls))
-        await queue.close()
-        return known, [a.response.text if isinstance(a, Answered) else a.kind.value for a in answers], caller.counters
+        async with batching(BatchedProvider(endpoint), journal) as caller:
+            known = caller.known(calls)
+            answers = await asyncio.gather(*(caller.without_batches().ask(call) for call in calls))
+        return known, texts(answers), caller.counters
 
     known, told, counters = asyncio.run(asyncio.wait_for(ask(), 20))
     assert known == [True, True, False, False]
-    assert told[:2] == texts(0, 1)
+    assert told[:2] == batched(0, 1)
     assert not any(text.startswith("batched") for text in told[2:])
     assert endpoint.sizes() == [2]
     assert (counters.journal_hits, counters.answered, counters.calls) == (2, 2, 2)
@@ -167,21 +148,18 @@ def test_a_run_that_ends_while_it_waits_leaves_the_batch_to_the_next_one(journal
     endpoint = Endpoint(looks=10**9)
 
     async def ask() -> None:
-        provider, version = BatchedProvider(endpoint), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK)
-        caller = Caller(provider, journal, version, batches=queue)
-        asking = [asyncio.create_task(caller.ask(make_call(turn))) for turn in range(4)]
-        while not endpoint.looked:
-            await asyncio.sleep(0.001)
-        for task in asking:
-            task.cancel()
-        await asyncio.gather(*asking, return_exceptions=True)
-        await queue.close()
+        async with batching(BatchedProvider(endpoint), journal) as caller:
+            asking = [asyncio.create_task(caller.ask(make_call(turn))) for turn in range(4)]
+            while not endpoint.looked:
+                await asyncio.sleep(0.001)
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
 
     asyncio.run(ask())
     assert batch_states(journal) == ["open"]
     endpoint.held[0].looks_left = 0
-    assert run(endpoint, journal, range(4)) == (Counters(journal_hits=4), texts(0, 1, 2, 3))
+    assert run(endpoint, journal, range(4)) == (Counters(journal_hits=4), batched(0, 1, 2, 3))
     assert endpoint.sizes() == [4]
 
 
@@ -224,8 +202,8 @@ def _claim(place: tuple[str, int]) -> list[str]:
 
 
 def test_claims_of_several_processes_never_overlap(journals: Journals) -> None:
-    with multiprocessing.get_context("spawn").Pool(3) as pool:
-        claimed = pool.map(_claim, [(journals.where, start) for start in (0, 5, 10)])
+    with multiprocessing.get_context("spawn").Pool(2) as pool:
+        claimed = pool.map(_claim, [(journals.where, start) for start in (5, 10)])
     everything = [key for keys in claimed for key in keys]
     assert len(everything) == len(set(everything)) == 30
 
@@ -253,7 +231,6 @@ def test_an_intent_is_taken_over_from_a_process_that_is_gone_and_from_no_other(j
 def test_a_process_that_was_killed_is_gone_though_its_parent_has_not_looked(journal: Journal) -> None:
     intents = BatchIntents(journal.batches, make_version())
     mine = intents.claim(["a"])
-    assert mine is not None
     with subprocess.Popen(["sleep", "60"]) as child:
         process = psutil.Process(child.pid)
         orphan(journal, mine, f"{socket.gethostname()} {child.pid} {process.create_time():.2f}", timedelta(0))

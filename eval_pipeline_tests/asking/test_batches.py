@@ -12,9 +12,9 @@ from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.codec import encode_response
 from eval_pipeline.asking.journal.port import Journal
-from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline_tests.asking.callers import batched, batching, in_batches, open_intents, texts
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
 from eval_pipeline_tests.fakes.scripted_batches import QUICK, BatchedProvider, Endpoint, make_version, turns
 
@@ -22,34 +22,11 @@ BROKEN = CallError(CallErrorKind.CONNECTION, "the connection broke", retryable=T
 LATER = CallError(CallErrorKind.RATE_LIMITED, "later", retryable=True)
 
 
-async def ask_all(provider: BatchedProvider, journal: Journal, count: int, pace: Pace = QUICK, **settings: Any) -> Any:
-    """Asks about that many turns at once: the caller, and the answers in order."""
-    version = make_version(**settings)
-    queue = BatchQueue(provider, journal, version, pace=pace)
-    caller = Caller(provider, journal, version, batches=queue, retries=RetryPolicy(first_pause_s=0.001))
-    try:
-        answers = await asyncio.gather(*(caller.ask(make_call(turn)) for turn in range(count)))
-    finally:
-        await queue.close()
-    return caller, answers
+EXPECTED = batched(*range(5))
 
 
 def run(endpoint: Endpoint, journal: Journal, count: int = 5, **more: Any) -> tuple[Caller, list[Answer]]:
-    found: tuple[Caller, list[Answer]] = asyncio.run(
-        asyncio.wait_for(ask_all(BatchedProvider(endpoint), journal, count, **more), 20)
-    )
-    return found
-
-
-def texts(answers: list[Answer]) -> list[str]:
-    return [answer.response.text if isinstance(answer, Answered) else answer.kind.value for answer in answers]
-
-
-EXPECTED = [f"batched suite/case#{turn}" for turn in range(5)]
-
-
-def open_intents(journal: Journal) -> int:
-    return len(BatchIntents(journal.batches, make_version()).open())
+    return in_batches(BatchedProvider(endpoint), journal, range(count), **more)
 
 
 def test_calls_made_at_once_are_one_batch_and_journalled(journal: Journal) -> None:
@@ -72,19 +49,13 @@ def test_custom_ids_are_the_journals_keys(journal: Journal) -> None:
     assert list(endpoint.held[0].calls) == [caller.key(make_call(turn)) for turn in range(5)]
 
 
+@pytest.mark.parametrize("limit", [("max_batch_requests", 2), ("max_batch_bytes", 2 * 300)])
 def test_a_full_batch_is_handed_in_at_once_and_the_rest_in_another(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch
+    journal: Journal, monkeypatch: pytest.MonkeyPatch, limit: tuple[str, int]
 ) -> None:
-    monkeypatch.setattr(BatchedProvider, "max_batch_requests", 2)
+    monkeypatch.setattr(BatchedProvider, *limit)  # a request has 128 and some hundred bytes
     endpoint = Endpoint()
     assert texts(run(endpoint, journal)[1]) == EXPECTED
-    assert sorted(endpoint.sizes()) == [1, 2, 2]
-
-
-def test_a_batch_holds_no_more_bytes_than_it_may(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(BatchedProvider, "max_batch_bytes", 2 * 300)
-    endpoint = Endpoint()
-    assert texts(run(endpoint, journal)[1]) == EXPECTED  # 128 and some hundred bytes a request
     assert sorted(endpoint.sizes()) == [1, 2, 2]
 
 
@@ -93,17 +64,13 @@ def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, 
     # 300 results come in two groups, further apart than is waited for new calls.
     endpoint = Endpoint(result_pause_s=pause)
 
+    async def conversation(caller: Caller, name: str) -> None:
+        for turn in range(3):
+            await caller.ask(make_call(turn, case=name))
+
     async def conversations() -> None:
-        provider, version = BatchedProvider(endpoint), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK)
-        caller = Caller(provider, journal, version, batches=queue)
-
-        async def conversation(name: str) -> None:
-            for turn in range(3):
-                await caller.ask(make_call(turn, case=name))
-
-        await asyncio.gather(*(conversation(f"c{number}") for number in range(count)))
-        await queue.close()
+        async with batching(BatchedProvider(endpoint), journal) as caller:
+            await asyncio.gather(*(conversation(caller, f"c{number}") for number in range(count)))
 
     asyncio.run(conversations())
     assert endpoint.sizes() == [count] * 3
@@ -115,7 +82,7 @@ def test_entries_that_expired_or_failed_are_asked_again_singly(journal: Journal,
         return CallError(kind, "expired") if call.turn_index in {1, 3} else Response("fine")
 
     provider = BatchedProvider(Endpoint(entry=entry))
-    _, answers = asyncio.run(ask_all(provider, journal, 5))
+    _, answers = in_batches(provider, journal, range(5))
     assert texts(answers) == ["fine", "answer", "fine", "answer", "fine"]
     assert turns(provider.asked) == [1, 3]
     assert [answer.response.batch for answer in answers] == [True, False, True, False, True]
@@ -123,7 +90,7 @@ def test_entries_that_expired_or_failed_are_asked_again_singly(journal: Journal,
 
 def test_an_entry_without_a_result_is_asked_singly(journal: Journal) -> None:
     provider = BatchedProvider(Endpoint(entry=lambda call: Response("fine") if call.turn_index else None))
-    _, answers = asyncio.run(ask_all(provider, journal, 2))
+    _, answers = in_batches(provider, journal, range(2))
     assert texts(answers) == ["answer", "fine"]
 
 
@@ -157,14 +124,6 @@ def test_a_fatal_error_ends_the_run(journal: Journal) -> None:
     assert open_intents(journal) == 0
 
 
-def test_a_batch_that_was_taken_though_the_reply_was_lost_is_found_and_not_handed_in_again(
-    journal: Journal,
-) -> None:
-    endpoint = Endpoint(lose_reply=[BROKEN])
-    assert texts(run(endpoint, journal)[1]) == EXPECTED
-    assert endpoint.sizes() == [5]
-
-
 def test_results_that_break_off_are_read_again(journal: Journal) -> None:
     endpoint = Endpoint(break_results=[3, 1])
     caller, answers = run(endpoint, journal)
@@ -189,7 +148,6 @@ def test_a_batch_that_the_endpoint_has_forgotten_is_handed_in_anew(journal: Jour
     intents = BatchIntents(journal.batches, make_version())
     caller = Caller(ScriptedProvider(), journal, make_version())
     intent = intents.claim([caller.key(make_call(turn)) for turn in range(5)])
-    assert intent is not None
     gone = endpoint.take({key: make_call() for key in intent.keys})
     gone.known = False
     intents.handed_in(intent.id, gone.id)
@@ -198,8 +156,11 @@ def test_a_batch_that_the_endpoint_has_forgotten_is_handed_in_anew(journal: Jour
     assert open_intents(journal) == 0
 
 
-def test_the_clock_of_the_endpoint_may_be_slow(journal: Journal) -> None:
-    endpoint = Endpoint(lose_reply=[BROKEN], skew=timedelta(minutes=-50))
+@pytest.mark.parametrize("slow", [timedelta(0), timedelta(minutes=50)])
+def test_a_batch_that_was_taken_though_the_reply_was_lost_is_not_handed_in_again(
+    journal: Journal, slow: timedelta
+) -> None:
+    endpoint = Endpoint(lose_reply=[BROKEN], skew=-slow)
     assert texts(run(endpoint, journal)[1]) == EXPECTED
     assert endpoint.sizes() == [5]
 
@@ -207,15 +168,8 @@ def test_the_clock_of_the_endpoint_may_be_slow(journal: Journal) -> None:
 def test_equal_calls_share_one_request(journal: Journal) -> None:
     endpoint = Endpoint()
 
-    async def ask() -> list[Answer]:
-        provider, version = BatchedProvider(endpoint), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK)
-        caller = Caller(provider, journal, version, batches=queue)
-        answers = await asyncio.gather(*(caller.ask(make_call()) for _ in range(4)))
-        await queue.close()
-        return list(answers)
-
-    assert len(set(texts(asyncio.run(ask())))) == 1
+    _, answers = in_batches(BatchedProvider(endpoint), journal, [0] * 4)
+    assert len(set(texts(answers))) == 1
     assert endpoint.sizes() == [1]
 
 
@@ -243,13 +197,7 @@ def test_what_is_waited_for_is_told(journal: Journal, lost: bool) -> None:
         def over(self, what: str) -> None:
             told.append(("over", re.sub("[0-9a-f]{8}", "…", what)))
 
-    async def ask() -> None:
-        provider, version = BatchedProvider(Endpoint(lose_reply=[BROKEN] * lost)), make_version()
-        queue = BatchQueue(provider, journal, version, pace=QUICK, watch=Watch())
-        await Caller(provider, journal, version, batches=queue).ask(make_call())
-        await queue.close()
-
-    asyncio.run(ask())
+    run(Endpoint(lose_reply=[BROKEN] * lost), journal, 1, watch=Watch())
     looking = "looking whether the endpoint has batch … (1 requests)"
     waiting = "waiting for batch batch-0 (1 requests)"
     shown = [looking] * lost + [waiting]

@@ -69,7 +69,6 @@ def test_without_limits_nothing_is_reserved_and_spending_is_counted() -> None:
 def test_what_may_have_been_charged_counts_with_the_most(outcome: Response | CallFailure | None, spent: int) -> None:
     budget = make_budget(max_tokens_total=10_000)
     reserved = asyncio.run(budget.reserve(make_call()))
-    assert reserved is not None
     budget.settle(reserved, outcome)
     assert budget.tokens == spent * reserved.tokens
     assert (budget.usd or 0.0) == spent * (reserved.usd or 0.0)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.asking.answers import Answer, Answered, Counters
@@ -70,6 +70,7 @@ def bodies(journal: SqliteJournal, caller: Caller, turns: Sequence[int]) -> list
     return [journal.get(caller.key(make_call(turn))) for turn in turns]
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=30),
     st.sets(st.integers(0, 9)),

@@ -276,7 +276,7 @@ asyncio.run(main(journal_at(sys.argv[1]), sys.argv[2]))
 
 def test_a_killed_process_loses_nothing_acknowledged(journals: Journals, tmp_path: Path) -> None:
     acknowledged: set[str] = set()
-    for kill in range(5):
+    for kill in range(3):
         log = tmp_path / f"log{kill}"
         with log.open("wb") as out:
             child = subprocess.Popen([sys.executable, "-c", CHILD, journals.where, str(kill)], stdout=out)
@@ -302,10 +302,10 @@ def test_processes_may_open_it_in_the_same_moment(journals: Journals, request: p
         "import asyncio, sys; from eval_pipeline_tests.asking.journals import journal_at\n"
         "journal = journal_at(sys.argv[1]); asyncio.run(journal.append(sys.argv[2], b'x')); journal.close()"
     )
-    children = [subprocess.Popen([sys.executable, "-c", code, journals.where, f"k{number}"]) for number in range(6)]
-    assert [child.wait(30) for child in children] == [0] * 6
+    children = [subprocess.Popen([sys.executable, "-c", code, journals.where, f"k{number}"]) for number in range(4)]
+    assert [child.wait(30) for child in children] == [0] * 4
     with journals.open() as journal:
-        assert len(journal.contains_many([f"k{number}" for number in range(6)])) == 6
+        assert len(journal.contains_many([f"k{number}" for number in range(4)])) == 4
 
 
 def test_everything_that_decides_is_in_the_key() -> None:

@@ -80,7 +80,7 @@ def test_a_flipped_bit_gives_no_other_response(tmp_path: Path) -> None:
     data = path.read_bytes()
     rng = random.Random(7)
     told = 0
-    for _ in range(300):
+    for _ in range(120):
         place = rng.randrange(len(data))
         path.write_bytes(data[:place] + bytes([data[place] ^ 1 << rng.randrange(8)]) + data[place + 1 :])
         assert {row.key: row.body for row in whole_rows(path)}.items() <= rows.items()
@@ -89,17 +89,14 @@ def test_a_flipped_bit_gives_no_other_response(tmp_path: Path) -> None:
         told += said is not None
         for name in ("j.sqlite-wal", "j.sqlite-shm"):
             (tmp_path / name).unlink(missing_ok=True)
-    assert told > 200
+    assert told > 80
 
 
 def test_a_row_of_another_key_is_not_taken_for_the_answer(journals: Journals) -> None:
     with journals.open() as journal:
         asyncio.run(journal.append_many([("a", b"one"), ("b", b"two")]))
     journals.execute("UPDATE responses SET body = (SELECT body FROM responses WHERE key = 'b') WHERE key = 'a'")
-    with (
-        journals.open() as journal,
-        pytest.raises(StoreError, match="the response under a is not as it was written"),
-    ):
+    with journals.open() as journal, pytest.raises(StoreError, match="the response under a is not as it was written"):
         journal.get("a")
 
 

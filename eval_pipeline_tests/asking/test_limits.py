@@ -1,12 +1,18 @@
 import asyncio
 import logging
+from collections.abc import Coroutine
+from random import Random
+from typing import Any
 
 import pytest
 
 from eval_pipeline.asking import limits
+from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit, shared_limit
+from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError
 
 BUSY, LIMITED = CallErrorKind.OVERLOADED, CallErrorKind.RATE_LIMITED
 
@@ -188,3 +194,124 @@ def test_a_step_with_another_most_keeps_what_was_learned_below_it() -> None:
     assert (limit.limit, limit.lowest) == (4, 4)
     limit.start(2)
     assert (limit.limit, limit.lowest) == (2, 2)
+
+
+REFUSED = CallError(CallErrorKind.OVERLOADED, "busy", retryable=True)
+
+
+def asked_to_wait(seconds: float) -> CallError:
+    return CallError(CallErrorKind.RATE_LIMITED, "slow down", retryable=True, retry_after=seconds)
+
+
+def test_pauses_double_up_to_the_longest() -> None:
+    policy = RetryPolicy(max_retries=8, jitter=0.0)
+    assert [policy.pause(REFUSED, made, Random(0)) for made in range(9)] == [1, 2, 4, 8, 16, 30, 30, 30, None]
+
+
+def test_what_cannot_be_helped_is_not_retried() -> None:
+    assert RetryPolicy().pause(CallError(CallErrorKind.BAD_REQUEST, "no"), 0, Random(0)) is None
+    assert RetryPolicy(max_retries=0).pause(REFUSED, 0, Random(0)) is None
+
+
+@pytest.mark.parametrize(("told", "least"), [(7.0, 7.0), (0.0, 0.0), (-3.0, 0.0), (3600.0, 60.0)])
+def test_the_servers_own_wish_goes_first_up_to_a_cap(told: float, least: float) -> None:
+    policy = RetryPolicy()
+    for seed in range(50):
+        pause = policy.pause(asked_to_wait(told), 3, Random(seed))
+        assert pause is not None
+        assert least <= pause <= least * 1.25
+
+
+def test_jitter_spreads_the_callers() -> None:
+    pauses = [RetryPolicy().pause(REFUSED, 2, Random(seed)) for seed in range(50)]
+    assert len(set(pauses)) == 50
+    assert all(pause is not None and 3.0 <= pause <= 4.0 for pause in pauses)
+
+
+def run_within(seconds: float, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    async def run() -> Any:
+        return await within(asyncio.get_running_loop().time() + seconds, coroutine)
+
+    return asyncio.run(run())
+
+
+async def several_waits() -> str:
+    said = []
+    for number in range(3):
+        await asyncio.sleep(0.001 * number)
+        said.append(await asyncio.to_thread(str, number))
+    return "".join(said)
+
+
+async def at_once(result: Any) -> Any:
+    if isinstance(result, Exception):
+        raise result
+    return result
+
+
+async def later(result: Any) -> Any:
+    await asyncio.sleep(0)
+    return await at_once(result)
+
+
+@pytest.mark.parametrize("coroutine", [at_once("012"), later("012"), several_waits()])
+def test_what_is_done_in_time_is_returned(coroutine: Coroutine[Any, Any, Any]) -> None:
+    assert run_within(5, coroutine) == "012"
+
+
+@pytest.mark.parametrize("answer", [at_once, later])
+@pytest.mark.parametrize("error", [ValueError("own"), TimeoutError("own")])
+def test_the_coroutines_own_errors_come_through(answer: Any, error: Exception) -> None:
+    with pytest.raises(type(error), match=str(error)):
+        run_within(5, answer(error))
+
+
+def test_the_deadline_cancels_what_still_waits() -> None:
+    ended = []
+
+    async def endless() -> None:
+        try:
+            await asyncio.sleep(0.001)
+            await asyncio.sleep(30)
+        finally:
+            ended.append("cleaned up")
+
+    with pytest.raises(DeadlineError):
+        run_within(0.02, endless())
+    assert ended == ["cleaned up"]
+
+
+def test_what_needs_no_waiting_is_done_even_after_the_deadline() -> None:
+    assert run_within(-1, at_once("done")) == "done"
+    with pytest.raises(DeadlineError):
+        run_within(-1, asyncio.sleep(30))
+
+
+def test_a_coroutine_may_catch_a_cancellation_at_its_first_wait() -> None:
+    async def stubborn() -> str:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0)
+            return "saved"
+        return "slept"
+
+    async def cancel() -> Any:
+        task = asyncio.create_task(within(asyncio.get_running_loop().time() + 20, stubborn()))
+        await asyncio.sleep(0)
+        task.cancel()
+        return await task
+
+    assert asyncio.run(cancel()) == "saved"
+
+
+def test_timeouts_inside_work_as_ever() -> None:
+    async def own_timeout() -> str:
+        try:
+            async with asyncio.timeout(0.005):
+                await asyncio.sleep(30)
+        except TimeoutError:
+            return "gave up by itself"
+        return "slept"
+
+    assert run_within(5, own_timeout()) == "gave up by itself"
