@@ -112,8 +112,6 @@ def test_more_than_a_limit_in_flight_is_refused() -> None:
 def test_it_runs_as_a_process_that_ends_with_its_input() -> None:
     command = [sys.executable, "-m", "eval_pipeline_tests.fakes.anthropic_process", "--answer=42", "--fail=529:1.0"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None
-        assert process.stdout is not None
         url = json.loads(process.stdout.readline())["url"]
         assert post(f"{url}/v1/messages", MESSAGE)[0] == 529
         process.stdin.close()

@@ -68,6 +68,17 @@ def ask(provider: ApplicationProvider, *calls: Call) -> list[Response]:
     return asyncio.run(asyncio.wait_for(run(), 30))
 
 
+def journalled(folder: Path, version: ModelVersion) -> Answered | CallFailure:
+    """The answer of a version that is asked with a journal."""
+
+    async def run() -> Answered | CallFailure:
+        async with ApplicationProvider(version, Environment()) as provider:
+            with SqliteJournal(folder / "j.sqlite") as journal:
+                return await Caller(provider, journal, version).ask(make_call())
+
+    return asyncio.run(run())
+
+
 def failure(step: Step, options: dict[str, Any] | None = None, **fields: Any) -> CallError | FatalCallError:
     """How a call fails that is answered so; there is nothing of the token in it."""
     with ApplicationServer(script=[step]) as server, pytest.raises((CallError, FatalCallError)) as raised:
@@ -132,11 +143,11 @@ def test_without_paths_the_answer_is_taken_as_it_is() -> None:
         (Raw(b'{"r": 1}'), CallErrorKind.BAD_RESPONSE, False, "the answer has nothing at $.result.calculation: "),
         (Raw(b"\xff\xfe"), CallErrorKind.BAD_RESPONSE, False, "the application's answer is not UTF-8"),
         (Raw(b"xx", {"content-encoding": "gzip"}), CallErrorKind.BAD_RESPONSE, True, "cannot be decompressed"),
+        (Hang(), CallErrorKind.TIMEOUT, True, ""),
     ],
 )
 def test_failures(step: Step, kind: CallErrorKind, retryable: bool, told: str) -> None:
-    error = failure(step)
-    assert isinstance(error, CallError)
+    error = failure(step, deadline_s=0.2 if isinstance(step, Hang) else 10)
     assert (error.kind, error.retryable) == (kind, retryable)
     assert told in error.message
     assert error.retry_after == (7.0 if isinstance(step, Status) and step.headers else None)
@@ -159,12 +170,6 @@ def test_failures_that_end_the_run(step: Step, told: str) -> None:
     assert told in str(error)
 
 
-def test_a_hang_is_a_timeout() -> None:
-    error = failure(Hang(), deadline_s=0.2)
-    assert isinstance(error, CallError)
-    assert (error.kind, error.retryable) == (CallErrorKind.TIMEOUT, True)
-
-
 def test_nobody_listening_is_a_connection_that_failed() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound, but not listening
@@ -177,38 +182,26 @@ def test_nobody_listening_is_a_connection_that_failed() -> None:
 def test_an_answer_without_end_is_given_up(packed: bool) -> None:
     bomb = Raw(gzip.compress(b"x" * (http_application.LARGEST_ANSWER + 1)), {"content-encoding": "gzip"})
     error = failure(bomb if packed else Flood(), {})
-    assert isinstance(error, CallError)
     assert (error.kind, error.retryable) == (CallErrorKind.BAD_RESPONSE, False)
     assert error.message == "the application's answer is larger than 10 MiB"
 
 
 def test_an_answer_that_drips_is_ended_by_the_deadline_of_the_question(tmp_path: Path) -> None:
-    async def run(version: ModelVersion) -> Any:
-        async with ApplicationProvider(version, Environment()) as provider:
-            with SqliteJournal(tmp_path / "j.sqlite") as journal:
-                return await Caller(provider, journal, version).ask(make_call())
-
     with ApplicationServer(script=[Drip()]) as server:
-        answer = asyncio.run(run(make_version(server.url, deadline_s=0.5)))
+        answer = journalled(tmp_path, make_version(server.url, deadline_s=0.5))
     assert isinstance(answer, CallFailure)
     assert answer.kind == CallErrorKind.TIMEOUT
 
 
 def test_the_journal_answers_without_token_and_application(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def run(version: ModelVersion) -> Any:
-        async with ApplicationProvider(version, Environment()) as provider:
-            with SqliteJournal(tmp_path / "j.sqlite") as journal:
-                return await Caller(provider, journal, version).ask(make_call())
-
     # An application that repeats in its answer what it was authorised with.
     echo = Status(200, '{"result": {"calculation": "1"}, "usage": {}, "headers": "{token}"}')
     with ApplicationServer(script=[echo]) as server:
         version = make_version(server.url, {})
-        first = asyncio.run(run(version))
-    assert isinstance(first, Answered)
+        first = journalled(tmp_path, version)
     assert json.loads(first.response.text)["headers"] == "[redacted]"
     monkeypatch.delenv("APPLICATION_TOKEN")
-    assert asyncio.run(run(version)) == Answered(first.response, from_journal=True)
+    assert journalled(tmp_path, version) == Answered(first.response, from_journal=True)
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert b"calculation" in kept
     assert TOKEN.split()[1].encode() not in kept
@@ -220,7 +213,6 @@ def test_an_answer_read_in_another_way_or_under_another_name_is_asked_for_anew(t
     async def text(version: ModelVersion) -> str:
         async with ApplicationProvider(version, Environment()) as provider:
             answer = await Caller(provider, journal, version).ask(make_call())
-        assert isinstance(answer, Answered)
         return answer.response.text
 
     with ApplicationServer() as server, SqliteJournal(tmp_path / "j.sqlite") as journal:

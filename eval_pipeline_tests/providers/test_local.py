@@ -15,17 +15,31 @@ from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import MissingExtraError
-from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.model import CallErrorKind, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import CallError, Environment, FatalCallError
+from eval_pipeline.providers.anthropic.provider import AnthropicProvider
+from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
 from eval_pipeline.providers.local import process as local_process
 from eval_pipeline.providers.local import provider as local
-from eval_pipeline.providers.local.provider import LocalProvider, local_available
+from eval_pipeline.providers.local.process import LocalServer
+from eval_pipeline.providers.local.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
+from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
+from eval_pipeline.stages.attempts.ask import history_texts
+from eval_pipeline.suites import read_cases
+from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
+from eval_pipeline_tests.fakes.anthropic_server import KEY
 from eval_pipeline_tests.fakes.scripted import make_call
+from eval_pipeline_tests.support import SHIPPED, Lab
 
 WHY_NOT = local_available()
-needs_model = pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))
+
+
+def needs_model(test: Any) -> Any:
+    return pytest.mark.services("model")(pytest.mark.skipif(WHY_NOT is not None, reason=str(WHY_NOT))(test))
+
+
 SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "integer"}, "unit": {"type": "string", "enum": ["raw", "percent"]}},
@@ -47,7 +61,6 @@ def servers() -> list[psutil.Process]:
     return [child for child in psutil.Process().children() if "local.server" in " ".join(child.cmdline())]
 
 
-@pytest.mark.services("model")
 @needs_model
 def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> None:
     async def ask(journal: SqliteJournal) -> list[Answered]:
@@ -90,7 +103,6 @@ def test_it_answers_under_a_schema_and_is_not_asked_twice(tmp_path: Path) -> Non
     assert "model" not in response.metadata  # a path on this machine
 
 
-@pytest.mark.services("model")
 @needs_model
 def test_errors_limits_and_a_server_that_died() -> None:
     async def ask() -> None:
@@ -139,13 +151,11 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.services("model")
 @needs_model
 @pytest.mark.parametrize("way", ["plain", "fork"])
 def test_the_server_does_not_outlive_a_killed_parent(way: str) -> None:
     """Not even where a fork of the parent still holds the other end of its standard input."""
     parent = subprocess.Popen([sys.executable, "-c", PARENT, way], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     server = psutil.Process(int(parent.stdout.readline()))
     forks = [child for child in psutil.Process(parent.pid).children() if child.pid != server.pid]
     assert len(forks) == (1 if way == "fork" else 0)
@@ -161,7 +171,6 @@ def test_the_server_does_not_outlive_a_killed_parent(way: str) -> None:
             os.kill(fork.pid, signal.SIGKILL)
 
 
-@pytest.mark.services("model")
 @needs_model
 def test_a_cancelled_start_leaves_no_server() -> None:
     async def ask() -> None:
@@ -176,7 +185,6 @@ def test_a_cancelled_start_leaves_no_server() -> None:
     asyncio.run(ask())
 
 
-@pytest.mark.services("model")
 @needs_model
 def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "broken.gguf"
@@ -195,12 +203,10 @@ def test_a_server_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pyte
 def test_the_request_is_what_is_sent() -> None:
     provider = make_provider(sampling={"temperature": 0.7, "seed": 5, "top_k": 40})
     request = provider.request(make_call(sample=2, schema=SCHEMA))
-    assert isinstance(request, dict)
     assert request["model"] == "SmolLM2-135M-Instruct.Q4_1.gguf"
     assert (request["temperature"], request["seed"], request["top_k"], request["max_tokens"]) == (0.7, 7, 40, 40)
     assert request["response_format"]["json_schema"]["schema"] == SCHEMA
     default = make_provider().request(make_call())
-    assert isinstance(default, dict)
     assert (default["temperature"], default["seed"]) == (0.0, 0)
     assert "response_format" not in default
 
@@ -236,3 +242,97 @@ def test_lost_weights_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_server_gets_no_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "secret")
     assert "secret" not in local_process.child_environment().values()
+
+
+@needs_model
+def test_a_real_server_answers_under_a_schema() -> None:
+    """It is reached as any endpoint is."""
+    unit = {**SCHEMA, "properties": {"unit": {"enum": ["raw", "percent"]}}, "required": ["unit"]}
+
+    async def asked(provider: OpenAIProvider) -> None:
+        response = await provider.generate(make_call(schema=unit))
+        assert response.text.replace(" ", "").replace("\n", "") in {'{"unit":"raw"}', '{"unit":"percent"}'}
+        assert (response.stop_reason, response.call_error) == ("stop", None)
+        assert await provider.count_tokens(make_call(schema=unit)) == response.usage.input_tokens
+        with pytest.raises(CallError, match="exceeds the available context size"):
+            await provider.generate(make_call(text="hello world " * 3000))
+
+    async def main() -> None:
+        server = await LocalServer.start(weights(), LocalSettings().model_dump())
+        told = {"base_url": f"{server.address}/v1", "api_key_env": None, "count_tokens": "llama.cpp"}
+        sampling = {"temperature": 0.0, "seed": 1, "top_k": 40, "repeat_penalty": 1.0}
+        fields = {"model": WEIGHTS, "concurrency": 1, "sampling": sampling, "max_tokens": 40}
+        try:
+            for stream in (True, False):
+                version = ModelVersion(name="v", provider="openai", options=told | {"stream": stream}, **fields)
+                async with OpenAIProvider(version, Environment()) as provider:
+                    await asked(provider)
+        finally:
+            await server.stop()
+
+    asyncio.run(asyncio.wait_for(main(), 120))
+
+
+def prompts(lab: Lab) -> list[Prompt]:
+    """All turns of a conversation of the shipped suite, about its shortest page: reading takes the time."""
+    (lab.home.data / "suites" / "finqa_sample").symlink_to(SHIPPED / "suites" / "finqa_sample")
+    workspace = Workspace(lab.home)
+    track = workspace.track("finqa_sample")
+    case = min(read_cases(workspace.suite("finqa_sample")), key=lambda case: len(case.context.text))
+    return [track.prompt(case, turn, history_texts(track, case, turn, None), "calculation-1") for turn in case.turns]
+
+
+@needs_model
+def test_tokens_counted_beforehand_are_those_that_are_used(lab: Lab) -> None:
+    async def both(asked: list[Prompt]) -> list[tuple[int, int | None]]:
+        version = ModelVersion(name="v", provider="local", concurrency=1, max_tokens=1)
+        async with LocalProvider(version, Environment()) as provider:
+            pairs = []
+            for prompt in asked:
+                call = made(prompt)
+                counted = await provider.count_tokens(call)
+                pairs.append((counted, (await provider.generate(call)).usage.input_tokens))
+            return pairs
+
+    pairs = asyncio.run(asyncio.wait_for(both(prompts(lab)), 300))
+    assert len(pairs) >= 3
+    assert [counted for counted, _ in pairs] == [used for _, used in pairs]
+    assert min(counted for counted, _ in pairs) > 300
+
+
+def made(prompt: Prompt) -> Call:
+    return Call("suite", "case", "suite/case#0", 0, 0, 0, prompt, make_call().gold, make_call().task)
+
+
+@needs_model
+def test_answers_whole_and_streamed_with_schema_cache_and_counted_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    call = case_call("What is the capital of France?", document="Answer in one sentence.", uses=2, schema=SCHEMA)
+
+    async def ask() -> tuple[list[Response], int]:
+        server = await LocalServer.start(weights(), LocalSettings().model_dump())
+        responses = []
+        try:
+            for max_tokens, stream in ((40, False), (40, True), (2, False)):
+                options = {"base_url": server.address, "stream": stream}
+                version = version_for(None, max_tokens=max_tokens, deadline_s=120.0, options=options)
+                async with AnthropicProvider(version, Environment()) as provider:
+                    responses.append(await provider.generate(call))
+                    tokens = await provider.count_tokens(call)
+        finally:
+            await server.stop()
+        return responses, tokens
+
+    (whole, streamed, cut), tokens = asyncio.run(ask())
+    for response in (whole, streamed):
+        assert response.text
+        assert response.call_error in {None, CallErrorKind.MAX_TOKENS}
+        assert 1 <= (response.usage.output_tokens or 0) <= 40
+        assert response.usage.input_tokens is not None
+        assert 20 < response.usage.input_tokens < 60
+        assert abs(response.usage.input_tokens - tokens) <= 0.02 * tokens
+        assert str(response.metadata["message_id"]).strip()
+    assert streamed.first_byte_ms is not None
+    assert streamed.latency_ms is not None
+    assert streamed.first_byte_ms <= streamed.latency_ms
+    assert (cut.call_error, cut.usage.output_tokens) == (CallErrorKind.MAX_TOKENS, 2)

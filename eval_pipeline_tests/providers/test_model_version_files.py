@@ -114,7 +114,6 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
 def test_nights_on_a_part(tmp_path: Path) -> None:
     head = "model_versions:\n  - name: a\n    provider: oracle\n"
     found = load(tmp_path, head + "    nightly: {part: 30%, full: monday}\n")["a"]
-    assert found.nightly is not None
     assert (found.nightly.share, found.nightly.asks_part(date(2026, 3, 1))) == (0.3, True)
     assert not found.nightly.asks_part(date(2026, 3, 2)), "a Monday"
     plain = load(tmp_path, head)["a"]

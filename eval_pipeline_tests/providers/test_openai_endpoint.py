@@ -81,16 +81,12 @@ def test_what_is_sent_is_what_the_journal_knows_the_call_by() -> None:
     assert KEY not in json.dumps(requests)
 
 
-def test_openai_itself_gets_the_limit_by_its_new_name_and_nothing_that_is_not_set() -> None:
-    provider = OpenAIProvider(ModelVersion(name="v", provider="openai", model="gpt-5"), Environment())
-    request: Any = provider.request(make_call())
+def test_openai_itself_gets_the_limit_by_its_new_name_nothing_that_is_not_set_and_no_bounds_on_texts() -> None:
+    openai = OpenAIProvider(ModelVersion(name="v", provider="openai", model="gpt-5"), Environment())
+    request: Any = openai.request(make_call())
     assert request["endpoint"] == "https://api.openai.com/v1"
     assert request["body"].keys() == {"model", "messages", "max_completion_tokens"}
-
-
-def test_openai_itself_is_not_sent_bounds_on_texts_which_it_refuses() -> None:
     schema = {"type": "object", "properties": {"answer": {"type": "string", "maxLength": 9}}}
-    openai = OpenAIProvider(ModelVersion(name="v", provider="openai", model="gpt-5"), Environment())
     for provider, kept in ((openai, False), (make_provider(), True)):
         asked: Any = provider.request(make_call(schema=schema))
         sent = asked["body"]["response_format"]["json_schema"]["schema"]
@@ -125,11 +121,11 @@ def test_what_is_paid_for_and_no_answer_is_kept(stream: bool, step: Says, text: 
         (Reset(), CallErrorKind.CONNECTION, True),
         (ErrorInAnswer({"code": 502, "message": "upstream"}), CallErrorKind.OVERLOADED, True),
         (ErrorInAnswer({"type": "rate_limit_error", "message": "slow"}), CallErrorKind.RATE_LIMITED, True),
+        (Hang(), CallErrorKind.TIMEOUT, True),
     ],
 )
 def test_failures(stream: bool, step: Step, kind: CallErrorKind, retryable: bool) -> None:
-    error = failure(step, stream)
-    assert isinstance(error, CallError)
+    error = failure(step, stream, deadline_s=0.2 if isinstance(step, Hang) else 10)
     assert (error.kind, error.retryable) == (kind, retryable)
     assert error.retry_after == (7.0 if isinstance(step, Status) and step.headers else None)
 
@@ -152,70 +148,46 @@ def test_failures_that_end_the_run(stream: bool, step: Step, told: str) -> None:
 WHOLE_ANSWER = b'{"id": "c1", "choices": [{"message": {"content": "42"}, "finish_reason": "stop"}]}'
 
 
-@pytest.mark.parametrize("label", ["application/json", "application/json; charset=utf-8", "text/html"])
-def test_an_endpoint_that_answers_at_once_where_a_stream_was_asked_for_is_understood(label: str) -> None:
+@pytest.mark.parametrize(
+    ("label", "stream"),
+    [
+        ("application/json", STREAMED),
+        ("application/json; charset=utf-8", STREAMED),
+        ("text/html", STREAMED),
+        ("text/plain", WHOLE),
+    ],
+)
+def test_an_endpoint_that_answers_at_once_is_understood_whatever_the_label(label: str, stream: bool) -> None:
     with OpenAIServer([Raw(WHOLE_ANSWER, label)]) as server:
-        [response] = ask(make_provider(server.url, {"stream": True}))
-    assert server.bodies[0]["stream"] is True
+        [response] = ask(make_provider(server.url, {"stream": stream}))
+    assert server.bodies[0].get("stream", False) is stream
     assert (response.text, response.stop_reason, response.first_byte_ms) == ("42", "stop", None)
 
 
-def test_json_of_another_label_is_understood_where_no_stream_was_asked_for() -> None:
-    with OpenAIServer([Raw(WHOLE_ANSWER, "text/plain")]) as server:
-        [response] = ask(make_provider(server.url, {"stream": False}))
-    assert response.text == "42"
-
-
 @pytest.mark.parametrize(
-    ("body", "label", "said"),
+    ("step", "stream", "kind", "retryable", "said"),
     [
-        (WHOLE_ANSWER, "text/plain", "where it cannot stream, say options: {stream: false}"),
-        (b"", "text/event-stream", "where it cannot stream, say options: {stream: false}"),
-        (b"", "application/json", "sent an empty body where an answer in JSON was expected"),
-        (b"<!DOCTYPE html><title>Sign in</title>", "text/html", "sent a web page ('Sign in')"),
+        (Raw(b'{"choices": [{"mess'), WHOLE, CallErrorKind.BAD_RESPONSE, True, ""),
+        (Raw(b"data: {broken\n\n", "text/event-stream"), STREAMED, CallErrorKind.BAD_RESPONSE, True, ""),
+        (Raw(b"<html>welcome</html>", "text/html"), WHOLE, CallErrorKind.BAD_RESPONSE, False, ""),
+        (Raw(b'{"object": "nothing"}'), WHOLE, CallErrorKind.BAD_RESPONSE, False, ""),
+        (Raw(b"[]"), WHOLE, CallErrorKind.BAD_RESPONSE, False, ""),
+        (Raw(b"nonsense", encoding="gzip"), WHOLE, CallErrorKind.BAD_RESPONSE, None, "cannot be decompressed"),
+        (Raw(WHOLE_ANSWER, "text/plain"), STREAMED, CallErrorKind.BAD_RESPONSE, None, "options: {stream: false}"),
+        (Raw(b"", "text/event-stream"), STREAMED, CallErrorKind.BAD_RESPONSE, None, "options: {stream: false}"),
+        (Raw(b"", "application/json"), STREAMED, CallErrorKind.BAD_RESPONSE, None, "an empty body"),
+        (Raw(b"<!DOCTYPE html><title>Sign in</title>", "text/html"), STREAMED, CallErrorKind.BAD_RESPONSE, None,
+         "a web page ('Sign in')"),
+        (Says("half an", finish=None), STREAMED, CallErrorKind.CONNECTION, True, ""),  # ends without saying why
     ],
-)
-def test_what_is_no_stream_is_told_and_is_no_failing_connection(body: bytes, label: str, said: str) -> None:
-    error = failure(Raw(body, label), STREAMED)
-    assert isinstance(error, CallError)
-    assert error.kind is CallErrorKind.BAD_RESPONSE
-    assert said in error.message
-
-
-def test_what_cannot_be_decompressed_is_told() -> None:
-    error = failure(Raw(b"nonsense", encoding="gzip"), WHOLE)
-    assert isinstance(error, CallError)
-    assert error.kind is CallErrorKind.BAD_RESPONSE
-    assert "cannot be decompressed" in error.message
-
-
-@pytest.mark.parametrize(
-    ("step", "stream", "retryable"),
-    [
-        (Raw(b'{"choices": [{"mess'), WHOLE, True),
-        (Raw(b"data: {broken\n\n", "text/event-stream"), STREAMED, True),
-        (Raw(b"<html>welcome</html>", "text/html"), WHOLE, False),
-        (Raw(b'{"object": "nothing"}'), WHOLE, False),
-        (Raw(b"[]"), WHOLE, False),
-    ],
-)
-def test_what_is_no_completion_is_a_bad_response(step: Step, stream: bool, retryable: bool) -> None:
+)  # fmt: skip
+def test_what_is_no_completion_is_told(
+    step: Step, stream: bool, kind: CallErrorKind, retryable: bool | None, said: str
+) -> None:
     error = failure(step, stream)
-    assert isinstance(error, CallError)
-    assert (error.kind, error.retryable) == (CallErrorKind.BAD_RESPONSE, retryable)
-
-
-def test_a_stream_that_ends_without_saying_why_was_cut_off() -> None:
-    error = failure(Says("half an", finish=None), STREAMED)
-    assert isinstance(error, CallError)
-    assert (error.kind, error.retryable) == (CallErrorKind.CONNECTION, True)
-
-
-@pytest.mark.parametrize("stream", [WHOLE, STREAMED])
-def test_a_hang_is_a_timeout(stream: bool) -> None:
-    error = failure(Hang(), stream, deadline_s=0.2)
-    assert isinstance(error, CallError)
-    assert (error.kind, error.retryable) == (CallErrorKind.TIMEOUT, True)
+    assert error.kind is kind
+    assert retryable in (None, error.retryable)
+    assert said in error.message
 
 
 def test_nobody_listening_is_a_connection_that_failed() -> None:
@@ -235,7 +207,6 @@ def test_a_journalled_answer_needs_no_key_and_no_endpoint(tmp_path: Path, monkey
     with OpenAIServer([Status(500), Says("42")]) as server, SqliteJournal(tmp_path / "j.sqlite") as journal:
         version = make_version(server.url)
         first = asyncio.run(answer(OpenAIProvider(version, Environment()), version, journal))
-        assert isinstance(first, Answered)
         assert (first.response.text, first.response.retries, first.from_journal) == ("42", 1, False)
         monkeypatch.delenv("OPENAI_API_KEY")
         server.stop()
@@ -257,7 +228,6 @@ def test_a_proxy_of_the_environment_is_not_for_this_machine(monkeypatch: pytest.
 def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
     async def count(provider: OpenAIProvider) -> int:
         async with provider:
-            assert isinstance(provider, TokenCounter)
             return await provider.count_tokens(make_call())
 
     with OpenAIServer(tokens=123) as server:
@@ -277,10 +247,7 @@ def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
             "options.base_uri: unknown field; allowed: base_url, api_key_env, headers_env",
         ),
         ({"options": {"api_key_env": "sk-abc"}}, "options.api_key_env: expected the name of an environment variable"),
-        (
-            {"options": {"structured_output": "yes"}},
-            "options.structured_output: expected 'json_schema', 'json_o",
-        ),
+        ({"options": {"structured_output": "yes"}}, "options.structured_output: expected 'json_schema', 'json_o"),
         ({"options": {"body": {"n": 2}}}, "options.body.n: is set by the model version's own fields and the prompt"),
         ({"options": {"body": {"temperature": 2}}}, "options.body.temperature: is set by the model version's own"),
         ({"options": {"headers_env": {"a b": "X"}}}, "options.headers_env.a b.* expected the name of an HTTP header"),
@@ -292,3 +259,53 @@ def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
 def test_wrong_settings_are_refused(fields: dict[str, Any], told: str) -> None:
     with pytest.raises(SettingsError, match=f"model version 'v': {told}"):
         OpenAIProvider(ModelVersion(name="v", provider="openai", **{"model": "m", **fields}), Environment())
+
+
+@pytest.mark.parametrize("stream", [WHOLE, STREAMED])
+def test_a_redirect_is_not_followed_which_would_hand_the_keys_on(stream: bool) -> None:
+    with OpenAIServer() as other:
+        elsewhere = f"{other.url}/v1/chat/completions"
+        error = failure(Status(307, headers={"location": f"{elsewhere}?token=abc"}), stream)
+    assert isinstance(error, FatalCallError)
+    assert str(error) == f"the endpoint redirects to {elsewhere} (HTTP 307); write that as its address"
+    assert other.asked == []
+
+
+def test_without_a_key_the_run_ends_with_the_name_of_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(FatalCallError, match="'v': the environment variable OPENAI_API_KEY is not set"):
+        ask(make_provider())
+
+
+def test_an_endpoint_without_a_key_is_not_sent_the_one_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATEWAY_TOKEN", "gateway-0123456789")
+    options = {"api_key_env": None, "headers_env": {"X-Gateway-Key": "GATEWAY_TOKEN"}}
+    with OpenAIServer() as server:
+        ask(make_provider(server.url, options))
+        ask(make_provider(server.url, {**options, "stream": False}))
+    for asked in server.asked:
+        assert "authorization" not in asked.headers
+        assert asked.headers["x-gateway-key"] == "gateway-0123456789"
+
+
+def test_headers_of_the_environment_that_the_sdk_would_add_stay_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer of-another-endpoint\nX-Other: secret-0123456789")
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-of-another")
+    monkeypatch.setenv("OPENAI_PROJECT_ID", "project-of-another")
+    with OpenAIServer() as server:
+        ask(make_provider(server.url))
+        ask(make_provider(server.url, {"api_key_env": None, "stream": False}))
+    assert [asked.headers.get("authorization") for asked in server.asked] == [f"Bearer {KEY}", None]
+    for asked in server.asked:
+        assert not {"x-other", "openai-organization", "openai-project"} & asked.headers.keys()
+
+
+@pytest.mark.parametrize("api_key_env", [None, "OPENAI_API_KEY"])
+def test_an_endpoint_may_be_asked_with_a_header_of_ones_own(
+    api_key_env: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GATEWAY_TOKEN", "Basic gateway-0123456789")
+    options = {"api_key_env": api_key_env, "headers_env": {"authorization": "GATEWAY_TOKEN"}}
+    with OpenAIServer() as server:
+        ask(make_provider(server.url, options))
+    assert server.asked[0].headers["authorization"] == "Basic gateway-0123456789"

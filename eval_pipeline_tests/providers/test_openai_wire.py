@@ -82,10 +82,7 @@ def test_openai_takes_the_answer_forms_of_all_tracks(form: str) -> None:
     assert refusals(strict_schema(FORMS[form], text_lengths=False)) == []
 
 
-@pytest.mark.parametrize(
-    ("structured", "response_format"),
-    [("json_object", {"type": "json_object"}), ("none", None)],
-)
+@pytest.mark.parametrize(("structured", "response_format"), [("json_object", {"type": "json_object"}), ("none", None)])
 def test_the_schema_is_asked_for_as_the_endpoint_can(structured: Any, response_format: Json) -> None:
     prompt = Prompt(PROMPT.messages, answer_schema={"type": "object"})
     asked = chat_request("m", prompt, 100, {}, RequestForm(structured))
