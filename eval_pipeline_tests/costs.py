@@ -131,8 +131,8 @@ def pytest_runtest_makereport(
     report = yield
     if call.when == "teardown":
         given = item.callspec.params if hasattr(item, "callspec") else {}
-        fixtures = item._request._arg2fixturedefs.values()  # type: ignore[attr-defined]
-        names = {_name_of(found[-1], given.get(found[-1].argname)) for found in fixtures}
+        fixtures = [found[-1] for found in item._request._arg2fixturedefs.values()]  # type: ignore[attr-defined]
+        names = {_name_of(one, given.get(one.argname)) for one in fixtures if one.scope != "function"}
         used = {name: METER.shared[name] for name in (names | METER.used) & METER.shared.keys()}
         report.user_properties.append(("cpu", [METER.end(), used, METER.slowness]))
     return report

@@ -1,6 +1,6 @@
 """Plants targets, runs every attack of `attacks.py` in one tier and says what was reached.
 
-Run as `python -m eval_pipeline_tests.sandbox.campaign TITLE FOLDER` it prints that as JSON: for other users.
+Run as `python -m eval_pipeline_tests.sandbox.campaign FOLDER EXTENT` it prints that by tier as JSON: for other users.
 """
 
 import asyncio
@@ -15,18 +15,35 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.sandbox import Limits, Outcome, PythonSandbox, SnippetFailed, SnippetRan
+import pytest
+
+from eval_pipeline.sandbox import Limits, NoSandboxError, Outcome, PythonSandbox, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
 from eval_pipeline_tests.sandbox.attacks import ENDING, FOUND, HARNESS, LEAVING, REACHING
 
-LIMITS = Limits(wall_s=2.0, memory_bytes=512 << 20, result_bytes=1 << 20, scratch_bytes=32 << 20, scratch_files=2_000)
+PLANTED = "PLANTED_KEY"
+"""A variable with a secret, which has to be set before a sandbox is opened."""
+LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20, result_bytes=1 << 20, scratch_bytes=32 << 20, scratch_files=2_000)
+TITLES = [tier.title for tier in TIERS]
+JAILS = list({tier.name: tier.title for tier in reversed(TIERS)}.values())
+"""One tier of each name: both bubblewraps make the same jail."""
+_ENDS_AFTER_S = 2.0
 _CONTENTS = "planted in a file"
 
 
 def tier_of(title: str) -> Tier:
     (found,) = [tier for tier in (*TIERS, UNSAFE_TIER) if tier.title == title]
     return found
+
+
+def usable() -> Tier:
+    """The best tier here, or a skip."""
+    reasons = {tier.title: tier.why_not() for tier in TIERS}
+    for tier in TIERS:
+        if reasons[tier.title] is None:
+            return tier
+    pytest.skip(str(reasons))
 
 
 @contextmanager
@@ -38,19 +55,11 @@ def planted(folder: Path) -> Iterator[dict[str, Any]]:
     before = os.stat(secret)
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(0)
-        yield {
-            "secret": str(secret),
-            "outside": str(outside),
-            "pid": os.getpid(),
-            "port": server.getsockname()[1],
-        }
+        yield {"secret": str(secret), "outside": str(outside), "pid": os.getpid(), "port": server.getsockname()[1]}
         after = os.stat(secret)
         assert secret.read_text() == _CONTENTS
-        assert (after.st_mode, after.st_mtime_ns, after.st_nlink) == (
-            before.st_mode,
-            before.st_mtime_ns,
-            before.st_nlink,
-        )
+        for name in ("st_mode", "st_mtime_ns", "st_nlink"):
+            assert getattr(after, name) == getattr(before, name)
         assert not os.listxattr(secret)
         assert not os.listdir(outside)
         try:
@@ -74,7 +83,7 @@ async def fooled(box: PythonSandbox) -> dict[str, str]:
     """Code that must fail and did not, or not as it should, or harmed the next snippet."""
     wrong = {}
     for name, (code, error_class) in ENDING.items():
-        outcome, after = await box.run(code), await box.run("result = 6 * 7")
+        outcome, after = await box.run(code, wall_s=_ENDS_AFTER_S), await box.run("result = 6 * 7")
         if not isinstance(outcome, SnippetFailed) or outcome.error_class is not (error_class or outcome.error_class):
             wrong[name] = repr(outcome)[:300]
         elif not isinstance(after, SnippetRan) or after.result["value"] != 42:
@@ -98,14 +107,27 @@ async def left(box: PythonSandbox, targets: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value != clean[name]}
 
 
-async def run_campaign(tier: Tier, folder: Path, *, in_full: bool = True) -> dict[str, Any]:
+async def campaign(box: PythonSandbox, folder: Path, *, in_full: bool = True) -> dict[str, Any]:
     """Everything that is not as it should be; nothing where the tier holds. In full: with code that is stopped."""
-    os.environ["PLANTED_KEY"] = "planted in the environment"
     with planted(folder) as targets:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
-            wrong = {**await left(box, targets), **await reached(box, targets)}
-            return wrong | (await fooled(box) if in_full else {})
+        wrong = {**await left(box, targets), **await reached(box, targets)}
+        return wrong | (await fooled(box) if in_full else {})
+
+
+async def main(folder: Path, *, in_full: bool) -> dict[str, Any]:
+    """What is wrong with each tier that can be used; of the others, why they cannot."""
+    os.environ[PLANTED] = "planted in the environment"
+    wrong: dict[str, Any] = {}
+    for tier in TIERS:
+        place = folder / tier.title
+        place.mkdir()
+        try:
+            async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
+                wrong[tier.title] = await campaign(box, place, in_full=in_full)
+        except NoSandboxError as error:
+            wrong[tier.title] = str(error)
+    return wrong
 
 
 if __name__ == "__main__":
-    print(json.dumps(asyncio.run(run_campaign(tier_of(sys.argv[1]), Path(sys.argv[2]), in_full=sys.argv[3] == "full"))))
+    print(json.dumps(asyncio.run(main(Path(sys.argv[1]), in_full=sys.argv[2] == "full"))))

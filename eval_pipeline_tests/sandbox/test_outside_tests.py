@@ -1,55 +1,33 @@
 """Tests run in a process that never ran the model's code: what they can use of it, and that nobody forges a pass."""
 
-import asyncio
 import json
-from collections.abc import Iterator, Mapping
 
 import pandas as pd
 import pytest
 
-from eval_pipeline.sandbox import Assertions, BlockingSandbox, Limits, Outcome, PythonSandbox, SnippetFailed, SnippetRan
-from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox import Assertions, SnippetFailed, SnippetRan
 from eval_pipeline_tests.outside import PANDAS, given
+from eval_pipeline_tests.sandbox.campaign import JAILS
+from eval_pipeline_tests.sandbox.conftest import Boxes
 from eval_pipeline_tests.sandbox.forging_attacks import FORGING, HONEST, REFERENCE, TESTS
 
-LIMITS = Limits(wall_s=4.0, memory_bytes=512 << 20)
 TABLES = {"df": pd.DataFrame({"k": ["a", "b", "a"], "v": [1, 2, 5]})}
 
 
-async def judged(tier: Tier, codes: Mapping[str, str], limits: Limits = LIMITS) -> dict[str, Outcome]:
-    async with PythonSandbox(limits, zygotes=2, tiers=[tier]) as box:
-        ran = [box.run(code, TABLES, tests=Assertions(TESTS, REFERENCE)) for code in codes.values()]
-        return dict(zip(codes, await asyncio.gather(*ran), strict=True))
-
-
-@pytest.mark.parametrize("title", list({tier.name: tier.title for tier in reversed(TIERS)}.values()))
-def test_no_code_forges_a_pass_and_right_code_passes(title: str) -> None:
-    (tier,) = [tier for tier in TIERS if tier.title == title]
-    if why_not := tier.why_not():
-        pytest.skip(why_not)
-    outcomes = asyncio.run(judged(tier, {**FORGING, **HONEST}))
+@pytest.mark.parametrize("title", JAILS)
+def test_no_code_forges_a_pass_and_right_code_passes(title: str, boxes: Boxes) -> None:
+    codes = {**FORGING, **HONEST}
+    outcomes = boxes.run(*codes.values(), title=title, tables=TABLES, tests=Assertions(TESTS, REFERENCE))
     assert len(FORGING) >= 25
-    assert {
-        name: outcome for name, outcome in outcomes.items() if isinstance(outcome, SnippetRan)
-    }.keys() == HONEST.keys()
+    assert [name for name, one in zip(codes, outcomes, strict=True) if isinstance(one, SnippetRan)] == [*HONEST]
 
 
-def test_the_same_code_forges_where_tests_follow_it_in_one_process() -> None:
+def test_the_same_code_forges_where_tests_follow_it_in_one_process(boxes: Boxes) -> None:
     """So the attacks are real."""
     names = ("result written to the pipe", "equal to everything", "a frame that is equal to everything")
-
-    async def one_process() -> list[Outcome]:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[UNSAFE_TIER]) as box:
-            tests = "assert total(df).equals(pd.DataFrame())\nresult = True"
-            return [await box.run(f"{FORGING[name]}\n{tests}", TABLES) for name in names]
-
-    assert all(isinstance(outcome, SnippetRan) for outcome in asyncio.run(one_process()))
-
-
-@pytest.fixture(scope="module")
-def box() -> Iterator[BlockingSandbox]:
-    with BlockingSandbox(LIMITS, zygotes=1) as found:
-        yield found
+    tests = "assert total(df).equals(pd.DataFrame())\nresult = True"
+    outcomes = boxes.run(*(f"{FORGING[name]}\n{tests}" for name in names), title="unsafe", tables=TABLES)
+    assert all(isinstance(outcome, SnippetRan) for outcome in outcomes)
 
 
 FRAME = "pd.DataFrame({'c': pd.Categorical(['u', 'v']), 't': pd.to_datetime(['2020', None])}, index=['x', 'y'])"
@@ -104,36 +82,50 @@ USES = {
 
 
 @pytest.mark.parametrize("name", USES)
-def test_tests_can_use(name: str, box: BlockingSandbox) -> None:
+def test_tests_can_use(name: str, boxes: Boxes) -> None:
     code, tests, reference = USES[name]
-    outcome = box.run(code, TABLES, tests=Assertions(tests, reference))
+    (outcome,) = boxes.run(code, tables=TABLES, tests=Assertions(tests, reference))
     assert isinstance(outcome, SnippetRan), outcome
     assert outcome.result == {"kind": "value", "value": True}
 
 
-def test_what_went_wrong_is_told_with_the_line_of_the_tests(box: BlockingSandbox) -> None:
-    failed = box.run("def f(x): return x", tests=Assertions("assert f(1) == 1\nassert f(2) == 3, 'f(2) is not 3'", ""))
+@pytest.mark.parametrize(
+    ("code", "tests", "told"),
+    [
+        (
+            "def f(x): return x",
+            "assert f(1) == 1\nassert f(2) == 3, 'f(2) is not 3'",
+            ("AssertionError", "f(2) is not 3", 2),
+        ),
+        ("def f(x): return x\n1 / 0", "assert f(1) == 1", ("ZeroDivisionError", "division by zero", 2)),
+        ("g = 1", "assert f(1) == 1", ("NameError", "name 'f' is not defined", 1)),
+    ],
+)
+def test_what_went_wrong_is_told_with_the_line_of_the_tests(
+    code: str, tests: str, told: tuple[str, str, int], boxes: Boxes
+) -> None:
+    (failed,) = boxes.run(code, tests=Assertions(tests, ""))
     assert isinstance(failed, SnippetFailed)
-    assert (failed.exception, failed.message, failed.line) == ("AssertionError", "f(2) is not 3", 2)
-    broken = box.run("def f(x): return x\n1 / 0", tests=Assertions("assert f(1) == 1", ""))
-    assert isinstance(broken, SnippetFailed)
-    assert (broken.exception, broken.line) == ("ZeroDivisionError", 2)
-    lacking = box.run("g = 1", tests=Assertions("assert f(1) == 1", ""))
-    assert isinstance(lacking, SnippetFailed)
-    assert lacking.exception == "NameError"
-    odd = box.run("f = lambda: object()", tests=Assertions("assert f()", ""))
+    assert (failed.exception, failed.message, failed.line) == told
+
+
+def test_a_value_without_a_plain_form_cannot_be_looked_at(boxes: Boxes) -> None:
+    (odd,) = boxes.run("f = lambda: object()", tests=Assertions("assert f()", ""))
     assert isinstance(odd, SnippetFailed)
-    assert odd.message == "a value of type object has no plain form, so that tests cannot look at it"
+    assert "type object has no plain form" in odd.message
 
 
 @pytest.mark.soak
-def test_solutions_of_pandaseval_are_judged_as_in_one_process(box: BlockingSandbox) -> None:
+def test_solutions_of_pandaseval_are_judged_as_in_one_process(boxes: Boxes) -> None:
     file = given(PANDAS / "pandaseval" / "PandasEval_sample.jsonl")
     differing = {}
     for task in map(json.loads, file.read_text().splitlines()):
         called = "" if task["entry_point"] == "none" else task["entry_point"]
         code, tests = task["prompt"] + task["canonical_solution"][0], f"{task['test']}\ncheck({called})"
-        outside, inside = box.run(code, tests=Assertions(tests, code)), box.run(f"{code}\n{tests}\nresult = True")
+        (outside,), (inside,) = (
+            boxes.run(code, tests=Assertions(tests, code)),
+            boxes.run(f"{code}\n{tests}\nresult = 1"),
+        )
         if type(outside) is not type(inside):
             differing[task["task_id"]] = (outside, inside)
     assert differing == {}

@@ -2,11 +2,8 @@
 
 import asyncio
 import inspect
-import os
-import signal
 import threading
 import time
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,31 +24,16 @@ from eval_pipeline.sandbox import (
     SnippetRan,
 )
 from eval_pipeline.sandbox.results import as_pandas
-from eval_pipeline.sandbox.tiers import ENVIRONMENT, TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteProcess
 from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.sandbox.campaign import JAILS, TITLES, tier_of, usable
+from eval_pipeline_tests.sandbox.conftest import Boxes
 
 LIMITS = Limits(wall_s=5.0, memory_bytes=512 << 20)
-TITLES = [tier.title for tier in TIERS]
-
-
-def first_that_holds() -> Tier:
-    """The best tier here, or a skip."""
-    reasons = {tier.title: tier.why_not() for tier in TIERS}
-    usable = [tier for tier in TIERS if reasons[tier.title] is None]
-    if not usable:
-        pytest.skip(str(reasons))
-    return usable[0]
-
-
-def run(*codes: str, tables: Mapping[str, Any] | None = None, tier: Tier | None = None) -> list[Outcome]:
-    """Runs snippets one after the other in one sandbox."""
-
-    async def together() -> list[Outcome]:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier or first_that_holds()]) as box:
-            return [await box.run(code, tables) for code in codes]
-
-    return asyncio.run(together())
+TIERS_AND_NONE = [*TITLES, UNSAFE_TIER.title]
+EXCEPTIONS = golden("sandbox_exceptions.yaml")
 
 
 def value(outcome: Outcome) -> Any:
@@ -59,26 +41,25 @@ def value(outcome: Outcome) -> Any:
     return as_pandas(outcome.result)
 
 
-@pytest.mark.parametrize("title", [*TITLES, "unsafe"])
-def test_a_snippet_sees_its_tables_and_leaves_its_result_on_every_tier(title: str, tmp_path: Path) -> None:
-    (tier,) = [tier for tier in (*TIERS, UNSAFE_TIER) if tier.title == title]
-    if (why_not := tier.why_not()) is not None:
-        pytest.skip(why_not)
+@pytest.mark.parametrize("title", TIERS_AND_NONE)
+def test_a_snippet_sees_its_tables_and_leaves_its_result_on_every_tier(
+    title: str, tmp_path: Path, boxes: Boxes
+) -> None:
     sales, regions = tmp_path / "sales.csv", tmp_path / "regions.parquet"
     sales.write_text("region,amount\nnorth,1\nsouth,2\nnorth,4\n")
     pd.DataFrame({"region": ["north", "south"], "head": ["ann", "bo"]}).to_parquet(regions)
     notes = pd.DataFrame({"text": ["x", None]})
     code = "print('hello')\nresult = sales.merge(regions).groupby('head').amount.sum() + len(notes)"
-    (outcome,) = run(code, tables={"sales": sales, "regions": regions, "notes": notes}, tier=tier)
-    assert isinstance(outcome, SnippetRan), outcome
-    assert (outcome.stdout, outcome.tier) == ("hello\n", tier.name)
+    (outcome,) = boxes.run(code, title=title, tables={"sales": sales, "regions": regions, "notes": notes})
+    assert (outcome.stdout, outcome.tier) == ("hello\n", tier_of(title).name)
     pd.testing.assert_series_equal(
-        as_pandas(outcome.result), pd.Series([7, 4], name="amount", index=pd.Index(["ann", "bo"], name="head"))
+        value(outcome), pd.Series([7, 4], name="amount", index=pd.Index(["ann", "bo"], name="head"))
     )
 
 
-def test_the_only_table_is_df_too() -> None:
-    assert value(run("result = int(df.a.sum() + sales.a.sum())", tables={"sales": pd.DataFrame({"a": [1, 2]})})[0]) == 6
+def test_the_only_table_is_df_too(boxes: Boxes) -> None:
+    (outcome,) = boxes.run("result = int(df.a.sum() + t.a.sum())", tables={"t": pd.DataFrame({"a": [1, 2]})})
+    assert value(outcome) == 6
 
 
 FAILURES = [
@@ -103,71 +84,73 @@ FAILURES = [
 ]
 
 
-def test_failures_have_their_class_and_line() -> None:
-    outcomes = run(*(code for code, _, _ in FAILURES))
+def test_failures_have_their_class_and_line(boxes: Boxes) -> None:
+    outcomes = boxes.run(*(code for code, _, _ in FAILURES))
     found = [(outcome.error_class, outcome.line) for outcome in outcomes if isinstance(outcome, SnippetFailed)]
     assert found == [(error_class, line) for _, error_class, line in FAILURES]
-    (unclosed,) = run("x = 1\nresult = (")
+    (unclosed,) = boxes.run("x = 1\nresult = (")
     assert isinstance(unclosed, SnippetFailed)
     assert (unclosed.message, unclosed.line) == ("'(' was never closed", 2)
 
 
-def test_threads_reserve_little_of_the_memory_that_code_may_have() -> None:
+def test_exceptions_of_pandas_numpy_and_duckdb_have_their_class(boxes: Boxes) -> None:
+    frame = pd.DataFrame({"n": [1, 2], "s": ["a", "b"]})
+    outcomes = boxes.run(*(row["code"] for row in EXCEPTIONS), tables={"df": frame})
+    for row, outcome in zip(EXCEPTIONS, outcomes, strict=True):
+        assert isinstance(outcome, SnippetFailed), row
+        assert (outcome.exception, outcome.error_class) == (row.get("type", outcome.exception), row["error_class"])
+    assert {row["error_class"] for row in EXCEPTIONS} == {str(name) for name in ErrorClass}
+
+
+def test_threads_reserve_little_of_the_memory_that_code_may_have(boxes: Boxes) -> None:
     """A crash of DuckDB's, which starts a few threads as it opens, where their heaps had used up the limit."""
-    (outcome,) = run(f"{inspect.getsource(reserved_by_threads)}\nresult = reserved_by_threads()")
+    (outcome,) = boxes.run(f"{inspect.getsource(reserved_by_threads)}\nresult = reserved_by_threads()")
     assert value(outcome) < 256 << 20  # of which 64 MiB are stacks
 
 
-def test_an_endless_loop_ends_at_the_limit_of_its_time() -> None:
-    limits = Limits(wall_s=0.5)
-
-    async def loop() -> Outcome:
-        async with PythonSandbox(limits, zygotes=1, tiers=[first_that_holds()]) as box:
-            return await box.run("while True: pass")
-
-    outcome = asyncio.run(loop())
+def test_an_endless_loop_ends_at_the_limit_of_its_time(boxes: Boxes) -> None:
+    (outcome,) = boxes.run("while True: pass", wall_s=0.5)
     assert isinstance(outcome, SnippetFailed)
     assert (outcome.error_class, outcome.message) == (ErrorClass.TIMEOUT, "no result within 0.5 s")
 
 
-def test_the_same_code_has_the_same_result_in_every_zygote() -> None:
+def test_the_same_code_has_the_same_result_in_every_zygote(boxes: Boxes) -> None:
     code = "result = [df.sample(3).index.tolist(), list({'a', 'b', 'c', 'd'}), float(np.random.rand())]"
     frame = pd.DataFrame({"a": range(100)})
-    assert value(run(code, tables={"t": frame})[0]) == value(
-        run("import os; os._exit(0)", code, tables={"t": frame})[1]
-    )
+    one, other = (boxes.run(code, title=title, tables={"t": frame})[0] for title in ("", UNSAFE_TIER.title))
+    assert value(one) == value(other)
 
 
-def test_a_table_that_cannot_be_read_is_an_error_of_the_caller(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_is_an_error_of_the_caller(tmp_path: Path, boxes: Boxes) -> None:
     broken = tmp_path / "sales.parquet"
     broken.write_bytes(b"no parquet")
-
-    async def both() -> Outcome:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
-            with pytest.raises(ValueError, match="table 'sales' cannot be read as parquet"):
-                await box.run("result = 1", {"sales": broken})
-            with pytest.raises(ValueError, match="identifier"):
-                await box.run("result = 1", {"my sales": broken})
-            return await box.run("result = 1")
-
-    assert value(asyncio.run(both())) == 1
+    for name, told in {"sales": "table 'sales' cannot be read as parquet", "my sales": "identifier"}.items():
+        with pytest.raises(ValueError, match=told):
+            boxes.run("result = 1", tables={name: broken})
+    assert value(boxes.run("result = 1")[0]) == 1
 
 
 def processes() -> set[int]:
     return {process.pid for process in psutil.Process().children(recursive=True)}
 
 
-@pytest.mark.parametrize("title", [*TITLES, "unsafe"])
+async def busy(box: PythonSandbox, code: str) -> "asyncio.Task[Outcome]":
+    """A snippet that a zygote has begun with."""
+    task = asyncio.create_task(box.run(code))
+    while not (box._pool and any(zygote.snippets > 1 for zygote in box._pool._busy)):
+        await asyncio.sleep(0.01)
+    return task
+
+
+@pytest.mark.parametrize("title", [*JAILS, UNSAFE_TIER.title])
 def test_a_cancelled_run_leaves_no_process_and_the_next_one_its_own_result(title: str) -> None:
-    (tier,) = [tier for tier in (*TIERS, UNSAFE_TIER) if tier.title == title]
-    if (why_not := tier.why_not()) is not None:
+    if (why_not := tier_of(title).why_not()) is not None:
         pytest.skip(why_not)
     before = processes()
 
     async def cancelled() -> Outcome:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
-            task = asyncio.create_task(box.run("import time; time.sleep(4); result = 'late'"))
-            await asyncio.sleep(0.3)
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier_of(title)]) as box:
+            task = await busy(box, "import time; time.sleep(4); result = 'late'")
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
@@ -177,109 +160,82 @@ def test_a_cancelled_run_leaves_no_process_and_the_next_one_its_own_result(title
     assert processes() <= before
 
 
-def test_an_idle_zygote_that_is_killed_leaves_no_zombie() -> None:
-    """Nobody calls meanwhile, so that neither the pool nor its event loop can look after it."""
+def test_a_zygote_that_dies_leaves_no_zombie_and_is_replaced_whether_it_is_idle_or_at_work() -> None:
     before = processes()
-    with BlockingSandbox(LIMITS, zygotes=1) as box:
-        box.run("result = 1")
+
+    def kill() -> list[psutil.Process]:
         found = [psutil.Process(pid) for pid in processes() - before]
         assert found
         for one in found:
             with suppress(psutil.NoSuchProcess):
                 one.kill()
-        deadline = time.monotonic() + 5
-        while any(one.is_running() for one in found) and time.monotonic() < deadline:  # a zombie counts as running
-            time.sleep(0.01)
-        assert not [one for one in found if one.is_running()]
+        return found
 
-
-def test_a_zygote_that_dies_is_replaced_whether_it_is_idle_or_at_work() -> None:
-    before = processes()
-
-    async def kill() -> list[Outcome]:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
+    async def killed() -> list[Outcome]:
+        async with PythonSandbox(LIMITS, zygotes=1, tiers=[usable()]) as box:
             outcomes = [await box.run("result = 1")]
-            for pid in processes() - before:
-                os.kill(pid, signal.SIGKILL)
+            found, deadline = kill(), time.monotonic() + 60
+            # The event loop stands still meanwhile, and cannot look after the process; a zombie counts as running.
+            while any(one.is_running() for one in found) and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert not [one for one in found if one.is_running()]
             outcomes.append(await box.run("result = 2"))
-            task = asyncio.create_task(box.run("import time; time.sleep(1); result = 3"))
-            await asyncio.sleep(0.3)
-            for pid in processes() - before:
-                os.kill(pid, signal.SIGKILL)
+            task = await busy(box, "import time; time.sleep(0.2); result = 3")
+            kill()
             outcomes.append(await task)
+            await box._close()
+            with pytest.raises(RuntimeError, match="not open"):
+                await box.run("result = 1")
             return outcomes
 
-    assert [value(outcome) for outcome in asyncio.run(kill())] == [1, 2, 3]
+    assert [value(outcome) for outcome in asyncio.run(killed())] == [1, 2, 3]
 
 
 def test_zygotes_are_replaced_while_the_next_snippet_is_served(monkeypatch: pytest.MonkeyPatch) -> None:
-    started, start = [], ZygoteProcess.start
+    start = ZygoteProcess.start
 
-    async def counted(*arguments: Any) -> ZygoteProcess:
-        zygote = await start(*arguments)
-        started.append(zygote)
-        return zygote
+    async def asked_for(tier: Tier, *codes: str) -> list[int]:
+        """How many zygotes were asked for after each snippet, where the second starts after all of them only."""
+        asked, started, ran = [], [], asyncio.Event()
 
-    monkeypatch.setattr(ZygoteProcess, "start", counted)
+        async def counted(*arguments: Any) -> ZygoteProcess:
+            asked.append(arguments)
+            if len(asked) > 1:
+                await ran.wait()
+            started.append(await start(*arguments))
+            return started[-1]
 
-    async def starts(tier: Tier, *codes: str, patient: bool = False) -> int:
-        """How many were started when the codes had run, the first one included."""
-        started.clear()
-        limits = Limits(wall_s=5.0, snippets_per_zygote=3)
+        monkeypatch.setattr(ZygoteProcess, "start", counted)
+        limits, found = Limits(wall_s=5.0, snippets_per_zygote=4), []
         async with PythonSandbox(limits, zygotes=1, tiers=[tier]) as box:  # its probe is a snippet too
             for code in codes:
-                assert len(started) == 1 or patient
                 await box.run(code)
-                while patient and code != "result = 1" and len(started) == 1:
-                    await asyncio.sleep(0.05)
-            return len(started)
+                await asyncio.sleep(0)  # lets a start begin
+                found.append(len(asked))
+            ran.set()
+            while len(started) < 2:
+                await asyncio.sleep(0.01)
+            assert value(await box.run("result = 5")) == 5
+            assert [one.alive for one in started] == [False, True]
+        return found
 
-    held, unheld = first_that_holds(), UNSAFE_TIER
-    # Nobody waits for the new one.
-    assert asyncio.run(starts(held, "result = 1", "result = 2", "result = 3")) == 1
-    assert asyncio.run(starts(held, "result = 1", "result = 2", "result = 1", patient=True)) == 2
-    assert asyncio.run(starts(unheld, "result = 1 / 0", "import os; os._exit(0)", "result = 1")) == 1
-    assert asyncio.run(starts(unheld, "import os; os._exit(0)", "result = 1", patient=True)) == 2
-
-
-def test_a_violation_costs_nothing_where_snippets_have_namespaces_of_their_own() -> None:
-    tier = first_that_holds()
-    if not tier.separate:
-        pytest.skip("no namespaces here")
-
-    async def zygotes() -> set[int]:
-        pids = set()
-        before = {process.pid for process in psutil.Process().children()}
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[tier]) as box:
-            for code in ("result = 1", "import os; os._exit(0)", "result = 2"):
-                await box.run(code)
-                pids |= {process.pid for process in psutil.Process().children()}
-        return pids - before
-
-    assert len(asyncio.run(zygotes())) == 1
+    ending, held = "import os; os._exit(0)", usable()
+    # A violation costs nothing where snippets have namespaces of their own.
+    expected = [1, 1, 2, 2] if held.separate else [2, 2, 2, 2]
+    assert asyncio.run(asked_for(held, ending, "result = 2", "result = 3", "result = 4")) == expected
+    codes = ("result = 1 / 0", ending, "result = 3", "result = 4")
+    assert asyncio.run(asked_for(UNSAFE_TIER, *codes)) == [1, 2, 2, 2]
 
 
-def test_a_sandbox_belongs_to_the_event_loop_it_was_opened_in() -> None:
-    async def main() -> str:
-        box = PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()])
-        with pytest.raises(RuntimeError, match="not open"):
-            await box.run("result = 1")
-        async with box:
-            said = await asyncio.to_thread(lambda: asyncio.run(elsewhere(box)))
-        with pytest.raises(RuntimeError, match="not open"):
-            await box.run("result = 1")
-        return said
-
-    async def elsewhere(box: PythonSandbox) -> str:
-        with pytest.raises(RuntimeError) as error:
-            await box.run("result = 1")
-        return str(error.value)
-
-    assert "belongs to another event loop" in asyncio.run(main())
+def test_a_sandbox_belongs_to_the_event_loop_it_was_opened_in(boxes: Boxes) -> None:
+    box = boxes.of()
+    for other, told in ((PythonSandbox(LIMITS), "not open"), (box, "belongs to another event loop")):
+        with pytest.raises(RuntimeError, match=told):
+            asyncio.run(other.run("result = 1"))
 
 
 def test_threads_share_a_blocking_sandbox() -> None:
-    tier, found = first_that_holds(), {}
+    tier, found = usable(), {}
     with BlockingSandbox(LIMITS, zygotes=2) as box:
         threads = [
             threading.Thread(target=lambda n=n: found.update({n: value(box.run(f"result = {n}"))})) for n in range(8)
@@ -292,27 +248,16 @@ def test_threads_share_a_blocking_sandbox() -> None:
     assert found == {n: n for n in range(8)}
 
 
-def test_measuring_tells_costly_code_from_cheap_and_what_failed() -> None:
-    frame = pd.DataFrame({"a": range(1000)})
-    codes = [
-        "result = sum(i * i for i in range(3_000_000))",
-        "result = np.ones(8 << 20).sum()",
-        "result = df.b",
-        "result = 1",
-    ]
-
-    async def measured() -> list[list[Measurement | SnippetFailed]]:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
-            all_runs = await box.measure(codes, {"t": frame}, repeats=3)
-            return [all_runs, await box.measure(codes[-1:], repeats=3, negligible=Measurement(1.0, 1 << 30, 1))]
-
-    (slow, large, failed, cheap), (spared,) = asyncio.run(measured())
+def test_measuring_tells_costly_code_from_cheap_and_what_failed(boxes: Boxes) -> None:
+    frame, box = pd.DataFrame({"a": range(1000)}), boxes.of()
+    codes = ["result = sum(i * i for i in range(1_000_000))", "result = np.ones(8 << 20).sum()", "result = df.b"]
+    found = boxes.wait(box.measure([*codes, "result = 1"], {"t": frame}, repeats=3))
+    (spared,) = boxes.wait(box.measure(["result = 1"], repeats=3, negligible=Measurement(1.0, 1 << 30, 1)))
+    slow, large, failed, cheap = found
     assert isinstance(failed, SnippetFailed)
     assert failed.error_class is ErrorClass.ATTRIBUTE
-    assert isinstance(slow, Measurement)
-    assert isinstance(large, Measurement)
-    assert isinstance(cheap, Measurement)
-    assert isinstance(spared, Measurement)
+    assert isinstance(slow, Measurement) and isinstance(large, Measurement)
+    assert isinstance(cheap, Measurement) and isinstance(spared, Measurement)
     assert slow.seconds > 5 * cheap.seconds
     assert 60 << 20 < large.peak_bytes < 80 << 20
     assert cheap.peak_bytes < 8 << 20
@@ -325,21 +270,15 @@ frame = sys._getframe()
 seen = []
 while frame := frame.f_back:
     seen += [name for name, held in frame.f_locals.items() if held is False]
-result = 1 if seen else sum(i * i for i in range(3_000_000))
+result = 1 if seen else sum(i * i for i in range(1_000_000))
 """
 
 
-def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_then() -> None:
-    async def measured() -> list[Measurement | SnippetFailed]:
-        async with PythonSandbox(LIMITS, zygotes=1, tiers=[first_that_holds()]) as box:
-            whole = await box.run(LOOKS_AROUND)
-            assert isinstance(whole, SnippetRan)
-            assert whole.result["value"] > 1
-            return await box.measure([LOOKS_AROUND, "import time; result = time.time_ns()", "result = 1"], repeats=2)
-
-    looking, fickle, idle = asyncio.run(measured())
-    assert isinstance(looking, Measurement)
-    assert isinstance(idle, Measurement)
+def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_then(boxes: Boxes) -> None:
+    assert value(boxes.run(LOOKS_AROUND)[0]) > 1
+    codes = [LOOKS_AROUND, "import time; result = time.time_ns()", "result = 1"]
+    looking, fickle, idle = boxes.wait(boxes.of().measure(codes, repeats=2))
+    assert isinstance(looking, Measurement) and isinstance(idle, Measurement)
     assert looking.seconds > 5 * idle.seconds
     assert isinstance(fickle, SnippetFailed)
     assert fickle.message == "its result is not the same each time it runs"

@@ -12,7 +12,7 @@ import pytest
 
 from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan
 from eval_pipeline_tests.sandbox.attacks import ENDING
-from eval_pipeline_tests.sandbox.test_python_sandbox import first_that_holds
+from eval_pipeline_tests.sandbox.campaign import usable
 
 LIMITS = Limits(wall_s=2.0, memory_bytes=512 << 20, result_bytes=1 << 20, scratch_files=2_000)
 HOSTILE_SHARE = 0.1
@@ -34,7 +34,7 @@ async def campaign(count: int) -> tuple[Counter[str], int, int]:
     """Runs them; how they ended, and the bytes of memory and open files that this process has gained meanwhile."""
     ended: Counter[str] = Counter()
     process = psutil.Process()
-    async with PythonSandbox(LIMITS, zygotes=2, tiers=[first_that_holds()]) as box:
+    async with PythonSandbox(LIMITS, zygotes=2, tiers=[usable()]) as box:
         await asyncio.gather(*(box.run("result = 1") for _ in range(4)))
 
         async def one(number: int, code: str, is_hostile: bool) -> None:
@@ -54,8 +54,11 @@ async def campaign(count: int) -> tuple[Counter[str], int, int]:
         return ended, process.memory_info().rss - memory, process.num_fds() - files
 
 
-def check(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_snippets_leave_nothing_behind_and_all_have_their_result(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     before = set(psutil.Process().children(recursive=True))
     ended, memory, files = asyncio.run(campaign(count))
     print(f"\n{count} snippets: {dict(ended)}; gained {memory / 1e6:.1f} MB and {files} open files")
@@ -63,17 +66,4 @@ def check(count: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert files <= 8
     assert memory < 64 << 20
     assert set(psutil.Process().children(recursive=True)) <= before
-    assert not list(folder.iterdir())
-
-
-@pytest.mark.soak
-def test_5000_snippets_leave_nothing_behind_and_all_have_their_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check(5_000, tmp_path, monkeypatch)
-
-
-def test_many_snippets_leave_nothing_behind_and_all_have_their_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    check(60, tmp_path, monkeypatch)
+    assert not list(tmp_path.iterdir())

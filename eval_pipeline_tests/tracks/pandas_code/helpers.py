@@ -1,17 +1,22 @@
 """A small stall with two tables, cases about it, and what the metrics say of responses to them."""
 
 import asyncio
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from eval_pipeline.core.model import Attempt, Case, Response
+from eval_pipeline.sandbox import Measurement
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.pandas_code.artefact import fenced
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.execute import PandasExecutor
+from eval_pipeline.tracks.pandas_code.performance import Measured
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.support import Lab
 
@@ -102,12 +107,35 @@ def attempt(case: Case, text: str, turn: int = 0, *, number: int = 0, recorded: 
     return Attempt(case.turns[turn].id, 0, number, "", Response(text), None, artefact, outcome)
 
 
-def scores(case: Case, *texts: str, turn: int = 0, recorded: bool = False) -> dict[str, Any]:
+def unmeasured() -> AbstractContextManager[object]:
+    """What code costs is not measured, which takes longer than all else: every answer costs what the reference does."""
+    cost = Measurement(0.001, 1, 1)
+    return patch("eval_pipeline.tracks.pandas_code.evidence.measure", return_value=Measured(cost, cost))
+
+
+def scores(case: Case, *texts: str, turn: int = 0, recorded: bool = False, measured: bool = False) -> dict[str, Any]:
     """The plain values of every metric on a response, or on a generation and the recovery attempts after it."""
-    tried = [attempt(case, text, turn, number=number, recorded=recorded) for number, text in enumerate(texts)]
-    asked = case.turns[turn]
-    values = TRACK.values(case, asked, tried, TRACK.gather(case, asked, tried[-1]))
-    return {name: found[0] for name, found in MetricRunner(TRACK.metrics).run([values]).plain.items()}
+    (found,) = scores_of([(case, turn, texts)], recorded=recorded, measured=measured)
+    return found
+
+
+def scores_of(
+    said: Iterable[tuple[Case, int, Iterable[str]]], *, recorded: bool = False, measured: bool = False
+) -> list[dict[str, Any]]:
+    """The values for many turns, of which the linter looks at all together."""
+    tried = [
+        (
+            case,
+            case.turns[turn],
+            [attempt(case, text, turn, number=n, recorded=recorded) for n, text in enumerate(texts)],
+        )
+        for case, turn, texts in said
+    ]
+    with nullcontext() if measured else unmeasured():
+        gathered = TRACK.gather_all([(case, asked, attempts[-1]) for case, asked, attempts in tried])
+    values = [TRACK.values(*of_turn, found) for of_turn, found in zip(tried, gathered, strict=True)]
+    plain = MetricRunner(TRACK.metrics).run(values).plain
+    return [{name: found[place] for name, found in plain.items()} for place in range(len(tried))]
 
 
 def answer(code: str) -> str:

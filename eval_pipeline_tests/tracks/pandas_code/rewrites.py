@@ -2,34 +2,67 @@
 
 import ast
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from random import Random
+from typing import Any
 
 from eval_pipeline_tests.tracks.pandas_code.restating import restated
 
-_METHODS: Mapping[type[ast.cmpop], str] = {
-    ast.Gt: "gt",
-    ast.GtE: "ge",
-    ast.Lt: "lt",
-    ast.LtE: "le",
-    ast.Eq: "eq",
-    ast.NotEq: "ne",
-}
-_ARITHMETIC: Mapping[type[ast.operator], str] = {ast.Mult: "mul", ast.Sub: "sub", ast.Div: "div"}
-_SYNONYMS = {"isna": "isnull", "isnull": "isna", "notna": "notnull", "notnull": "notna"}
+_COMPARED = {">": "gt", ">=": "ge", "<": "lt", "<=": "le", "==": "eq", "!=": "ne"}
 _TAKEN = frozenset({"size", "count", "rank", "name", "first", "last", "range", "rename"})
+_KINDS: dict[str, Callable[[ast.AST], bool]] = {
+    "_frame": lambda node: isinstance(node, ast.Name),
+    "_text": lambda node: isinstance(node, ast.Constant) and isinstance(node.value, str),
+    "_constant": lambda node: isinstance(node, ast.Constant),
+    "_mask": lambda node: isinstance(node, ast.Compare) or isinstance(getattr(node, "op", None), ast.BitAnd),
+}
+"""What some names in patterns stand for; others that begin with `_` for any expression, `**_words` for any words."""
 
 Rule = Callable[[ast.AST], ast.AST | None]
 """What a node becomes; None where the rule does not apply."""
 
 
-def _method(owner: ast.expr, name: str, *arguments: ast.expr, **named: ast.expr) -> ast.Call:
-    words = [ast.keyword(key, value) for key, value in named.items()]
-    return ast.Call(ast.Attribute(owner, name, ast.Load()), list(arguments), words)
+def _rule(*ways: tuple[str, str]) -> Rule:
+    """The rule that what looks like one expression is written as the other."""
+    parsed = [tuple(ast.parse(text, mode="eval").body for text in way) for way in ways]
+
+    def rule(node: ast.AST) -> ast.AST | None:
+        for pattern, other in parsed:
+            found: dict[str, Any] = {}
+            if _fits(pattern, node, found):
+                return _Filled(found).visit(copy.deepcopy(other))
+        return None
+
+    return rule
 
 
-def _numpy(name: str, *arguments: ast.expr) -> ast.Call:
-    return _method(ast.Name("np", ast.Load()), name, *arguments)
+def _fits(pattern: Any, node: Any, found: dict[str, Any]) -> bool:
+    match pattern:
+        case ast.Name(id=name) if name.startswith("_"):
+            found[name] = node
+            return _KINDS.get(name, lambda _: True)(node)
+        case [ast.keyword(arg=None, value=ast.Name(id=name))]:
+            found[name] = node
+            return True
+        case list():
+            return len(pattern) == len(node) and all(_fits(*pair, found) for pair in zip(pattern, node, strict=True))
+        case ast.AST():
+            fields = pattern._fields
+            return type(pattern) is type(node) and all(
+                _fits(getattr(pattern, name), getattr(node, name), found) for name in fields
+            )
+    return bool(pattern == node)
+
+
+class _Filled(ast.NodeTransformer):
+    def __init__(self, found: dict[str, Any]) -> None:
+        self._found = found
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return copy.deepcopy(self._found.get(node.id, node))
+
+    def visit_keyword(self, node: ast.keyword) -> Any:
+        return copy.deepcopy(self._found["_words"]) if node.arg is None else self.generic_visit(node)
 
 
 def attribute(node: ast.AST) -> ast.AST | None:
@@ -37,40 +70,6 @@ def attribute(node: ast.AST) -> ast.AST | None:
     match node:
         case ast.Subscript(ctx=ast.Load(), value=ast.Name() as owner, slice=ast.Constant(value=str() as column)):
             return ast.Attribute(owner, column, ast.Load()) if column.isidentifier() and column not in _TAKEN else None
-    return None
-
-
-def located(node: ast.AST) -> ast.AST | None:
-    """`df["a"]` is `df.loc[:, "a"]`."""
-    match node:
-        case ast.Subscript(ctx=ast.Load(), value=ast.Name() as owner, slice=ast.Constant(value=str()) as column):
-            place = ast.Tuple([ast.Slice(), column], ast.Load())
-            return ast.Subscript(ast.Attribute(owner, "loc", ast.Load()), place, ast.Load())
-    return None
-
-
-def comparison(node: ast.AST) -> ast.AST | None:
-    """`x > 3` is `x.gt(3)`."""
-    match node:
-        case ast.Compare(left=left, ops=[op], comparators=[right]) if type(op) in _METHODS:
-            return _method(left, _METHODS[type(op)], right)
-    return None
-
-
-def negated(node: ast.AST) -> ast.AST | None:
-    """`a & b` is `~(~a | ~b)`."""
-    match node:
-        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            either = ast.BinOp(ast.UnaryOp(ast.Invert(), left), ast.BitOr(), ast.UnaryOp(ast.Invert(), right))
-            return ast.UnaryOp(ast.Invert(), either)
-    return None
-
-
-def turned(node: ast.AST) -> ast.AST | None:
-    """`a & b` is `b & a`."""
-    match node:
-        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
-            return ast.BinOp(right, ast.BitAnd(), left)
     return None
 
 
@@ -85,130 +84,7 @@ def queried(node: ast.AST) -> ast.AST | None:
             ) as test,
         ) if owner == same:
             text = ast.unparse(test).replace(f"{owner}['{column}']", f"`{column}`")
-            return _method(frame, "query", ast.Constant(text))
-    return None
-
-
-def masked(node: ast.AST) -> ast.AST | None:
-    """`df[mask]` is `df.loc[mask]`."""
-    match node:
-        case ast.Subscript(ctx=ast.Load(), value=ast.Name() as frame, slice=ast.Compare() | ast.BinOp() as mask):
-            return ast.Subscript(ast.Attribute(frame, "loc", ast.Load()), mask, ast.Load())
-    return None
-
-
-def counted(node: ast.AST) -> ast.AST | None:
-    """`int(mask.sum())` is `int(np.count_nonzero(mask))` where the mask is a comparison."""
-    match node:
-        case ast.Call(
-            func=ast.Attribute(value=ast.Compare() | ast.BinOp(op=ast.BitAnd()) as mask, attr="sum"), args=[]
-        ):
-            return _numpy("count_nonzero", mask)
-        case ast.Call(func=ast.Name(id="len"), args=[rows]):
-            return ast.Subscript(ast.Attribute(rows, "shape", ast.Load()), ast.Constant(0), ast.Load())
-    return None
-
-
-def missing(node: ast.AST) -> ast.AST | None:
-    """`x.notna()` is `~x.isna()`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="notna"), args=[]):
-            return ast.UnaryOp(ast.Invert(), _method(inner, "isna"))
-    return None
-
-
-def spelled(node: ast.AST) -> ast.AST | None:
-    """`x.isin([a, b])` is `(x == a) | (x == b)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="isin"), args=[ast.List(elts=[one, other])]):
-            first, second = (ast.Compare(inner, [ast.Eq()], [value]) for value in (one, other))
-            return ast.BinOp(first, ast.BitOr(), second)
-    return None
-
-
-def aggregated(node: ast.AST) -> ast.AST | None:
-    """`x.sum()` is `x.agg("sum")`."""
-    match node:
-        case ast.Call(
-            func=ast.Attribute(value=inner, attr="sum" | "mean" | "max" | "min" as name), args=[], keywords=[]
-        ):
-            return _method(inner, "agg", ast.Constant(name))
-    return None
-
-
-def halved(node: ast.AST) -> ast.AST | None:
-    """`x.median()` is `x.quantile(0.5)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=inner, attr="median"), args=[]):
-            return _method(inner, "quantile", ast.Constant(0.5))
-    return None
-
-
-def pivoted(node: ast.AST) -> ast.AST | None:
-    """`df.groupby("k")["v"].sum()` is a pivot table's column."""
-    match node:
-        case ast.Call(
-            func=ast.Attribute(
-                value=ast.Subscript(
-                    value=ast.Call(
-                        func=ast.Attribute(value=frame, attr="groupby"), args=[ast.Constant() as key], keywords=[]
-                    ),
-                    slice=ast.Constant(value=str()) as column,
-                ),
-                attr="sum",
-            ),
-            args=[],
-        ):
-            table = _method(frame, "pivot_table", index=key, values=column, aggfunc=ast.Constant("sum"))
-            return ast.Subscript(table, column, ast.Load())
-    return None
-
-
-def sorted_first(node: ast.AST) -> ast.AST | None:
-    """`df.nlargest(3, "a")` is the head of the sorted rows."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=frame, attr="nlargest" | "nsmallest" as name), args=[count, key]):
-            rows = _method(frame, "sort_values", key, ascending=ast.Constant(name == "nsmallest"))
-            return _method(rows, "head", count)
-    return None
-
-
-def arithmetic(node: ast.AST) -> ast.AST | None:
-    """`a * b` is `a.mul(b)` of columns."""
-    match node:
-        case ast.BinOp(left=ast.Subscript() as left, op=op, right=ast.Subscript() as right) if type(op) in _ARITHMETIC:
-            return _method(left, _ARITHMETIC[type(op)], right)
-    return None
-
-
-def merged(node: ast.AST) -> ast.AST | None:
-    """`a.merge(b)` is `pd.merge(a, b)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=left, attr="merge"), args=[right], keywords=words) if not (
-            isinstance(left, ast.Name) and left.id == "pd"
-        ):
-            return ast.Call(ast.Attribute(ast.Name("pd", ast.Load()), "merge", ast.Load()), [left, right], words)
-    return None
-
-
-def swapped(node: ast.AST) -> ast.AST | None:
-    """`a.merge(b, on="k")` is `b.merge(a, on="k")`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=left, attr="merge"), args=[right], keywords=[ast.keyword(arg="on")]):
-            return ast.Call(ast.Attribute(right, "merge", ast.Load()), [left], node.keywords)
-    return None
-
-
-def yearly(node: ast.AST) -> ast.AST | None:
-    """`x.dt.year` is the number in the text of the date."""
-    match node:
-        case ast.Compare(
-            left=ast.Attribute(value=ast.Attribute(value=dates, attr="dt"), attr="year"),
-            ops=[ast.Eq()] as ops,
-            comparators=[ast.Constant(value=int() as year)],
-        ):
-            text = _method(ast.Attribute(dates, "dt", ast.Load()), "strftime", ast.Constant("%Y"))
-            return ast.Compare(text, ops, [ast.Constant(str(year))])
+            return ast.Call(ast.Attribute(frame, "query", ast.Load()), [ast.Constant(text)], [])
     return None
 
 
@@ -241,53 +117,6 @@ def unpacked(node: ast.AST) -> ast.AST | None:
     return None
 
 
-def synonym(node: ast.AST) -> ast.AST | None:
-    """`x.isna()` is `x.isnull()`, and the like; `x.values` is `x.to_numpy()`."""
-    match node:
-        case ast.Call(func=ast.Attribute(attr=name) as function) if name in _SYNONYMS:
-            function.attr = _SYNONYMS[name]
-            return node
-        case ast.Attribute(value=owner, attr="values", ctx=ast.Load()):
-            return _method(owner, "to_numpy")
-    return None
-
-
-def sliced(node: ast.AST) -> ast.AST | None:
-    """`x.head(n)` is `x.iloc[:n]`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=rows, attr="head"), args=[count], keywords=[]):
-            return ast.Subscript(ast.Attribute(rows, "iloc", ast.Load()), ast.Slice(None, count), ast.Load())
-    return None
-
-
-def dropped(node: ast.AST) -> ast.AST | None:
-    """`x.drop(names, axis=1)` is `x.drop(columns=names)`."""
-    match node:
-        case ast.Call(
-            func=ast.Attribute(attr="drop") as function,
-            args=[names],
-            keywords=[ast.keyword(arg="axis", value=ast.Constant(value=1))],
-        ):
-            return ast.Call(function, [], [ast.keyword("columns", names)])
-    return None
-
-
-def joined(node: ast.AST) -> ast.AST | None:
-    """`pd.merge(a, b)` is `a.merge(b)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Name(id="pd"), attr="merge"), args=[left, right], keywords=words):
-            return ast.Call(ast.Attribute(left, "merge", ast.Load()), [right], words)
-    return None
-
-
-def listed(node: ast.AST) -> ast.AST | None:
-    """`x.columns.tolist()` is `list(x.columns)`."""
-    match node:
-        case ast.Call(func=ast.Attribute(value=ast.Attribute(attr="columns") as labels, attr="tolist"), args=[]):
-            return ast.Call(ast.Name("list", ast.Load()), [labels], [])
-    return None
-
-
 def literal(node: ast.AST) -> ast.AST | None:
     """`[a, b]` is `list((a, b))`, and `{"a": b}` is `dict((("a", b),))`."""
     match node:
@@ -299,13 +128,51 @@ def literal(node: ast.AST) -> ast.AST | None:
     return None
 
 
-RULES: tuple[Rule, ...] = (
-    *(attribute, located, comparison, negated, turned, queried, masked, counted, missing, spelled, aggregated),
-    *(halved, pivoted, sorted_first, arithmetic, merged, swapped, yearly),
+_OF_FRAMES = (
+    _rule(("_frame[_text]", "_frame.loc[:, _text]")),
+    _rule(
+        *(
+            (f"_a[_b] {op} _c[_d]", f"_a[_b].{name}(_c[_d])")
+            for op, name in {"*": "mul", "-": "sub", "/": "div"}.items()
+        )
+    ),
 )
-_OF_FRAMES = (located, arithmetic)
 """Rules that would fail for a row, or for single values."""
-_ANY_CODE: tuple[Rule, ...] = (fetched, spread, unpacked, synonym, sliced, dropped, joined, listed, literal)
+_OF_PROGRAMS = (
+    attribute,
+    _rule(*((f"_a {op} _b", f"_a.{name}(_b)") for op, name in _COMPARED.items())),
+    _rule(("_a & _b", "~(~_a | ~_b)")),
+    _rule(("_a & _b", "_b & _a")),
+    queried,
+    _rule(("_frame[_mask]", "_frame.loc[_mask]")),
+    _rule(("_mask.sum()", "np.count_nonzero(_mask)"), ("len(_a)", "_a.shape[0]")),
+    _rule(("_a.notna()", "~_a.isna()")),
+    _rule(("_a.isin([_b, _c])", "(_a == _b) | (_a == _c)")),
+    _rule(*((f"_a.{name}()", f"_a.agg({name!r})") for name in ("sum", "mean", "max", "min"))),
+    _rule(("_a.median()", "_a.quantile(0.5)")),
+    _rule(
+        ("_a.groupby(_constant)[_text].sum()", "_a.pivot_table(index=_constant, values=_text, aggfunc='sum')[_text]")
+    ),
+    _rule(
+        ("_a.nlargest(_b, _c)", "_a.sort_values(_c, ascending=False).head(_b)"),
+        ("_a.nsmallest(_b, _c)", "_a.sort_values(_c, ascending=True).head(_b)"),
+    ),
+    _rule(("_a.merge(_b, **_words)", "pd.merge(_a, _b, **_words)")),
+    _rule(("_a.merge(_b, on=_c)", "_b.merge(_a, on=_c)")),
+    _rule(("_a.dt.year == _constant", "_a.dt.strftime('%Y') == str(_constant)")),
+)
+_ANY_CODE = (
+    *(fetched, spread, unpacked, literal),
+    _rule(
+        *((f"_a.{one}()", f"_a.{other}()") for one, other in (("isna", "isnull"), ("notna", "notnull"))),
+        *((f"_a.{one}()", f"_a.{other}()") for one, other in (("isnull", "isna"), ("notnull", "notna"))),
+        ("_a.values", "_a.to_numpy()"),
+    ),
+    _rule(("_a.head(_b)", "_a.iloc[:_b]")),
+    _rule(("_a.drop(_b, axis=1)", "_a.drop(columns=_b)")),
+    _rule(("pd.merge(_a, _b, **_words)", "_a.merge(_b, **_words)")),
+    _rule(("_a.columns.tolist()", "list(_a.columns)")),
+)
 _IN_A_FUNCTION = 0.25
 
 
@@ -324,12 +191,12 @@ def rewrites(code: str, tables: tuple[str, ...], count: int, seed: int) -> list[
             text = f"def answer({given}):\n    {inner}\n    return result\nresult = answer({given})"
         return text
 
-    return _texts(code, count, seed, surrounded, RULES)
+    return _texts(code, count, seed, surrounded, [*_OF_FRAMES, *_OF_PROGRAMS])
 
 
 def program_rewrites(code: str, count: int, seed: int) -> list[str]:
     """Returns up to so many other texts of a program whose names are all kept, such as functions that tests call."""
-    return _texts(code, count, seed, lambda text, rng: text, [rule for rule in RULES if rule not in _OF_FRAMES])
+    return _texts(code, count, seed, lambda text, rng: text, _OF_PROGRAMS)
 
 
 def _texts(

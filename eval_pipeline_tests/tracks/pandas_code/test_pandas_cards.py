@@ -1,6 +1,5 @@
 """Cards: result beside expected result, code beside the reference, the line that fails."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -15,18 +14,10 @@ from eval_pipeline.tracks.pandas_code.evidence import QUALITY, RESULT
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
-from eval_pipeline_tests.tracks.pandas_code.helpers import CASES, answer, attempt, needs_sandbox, read, shared
+from eval_pipeline_tests.tracks.pandas_code.helpers import CASES, answer, attempt, needs_sandbox, read, unmeasured
 
 GOLDEN = {case["name"]: case for case in golden("pandas_cards.yaml")}
 RAW = {raw["id"]: raw for raw in CASES}
-
-
-@pytest.fixture(scope="module")
-def stall(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PandasShared]:
-    folder = tmp_path_factory.mktemp("stall")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("EVAL_HOME", str(folder / "home"))
-        yield shared(folder)
 
 
 def case_of(name: str, gold: dict[str, Any] | None, found: PandasShared) -> Case:
@@ -39,7 +30,8 @@ def seen_turn(case: Case, text: str) -> Seen:
     """The turn with what the metrics say, as the workbench hands it to the track."""
     turn = case.turns[0]
     tried = attempt(case, text)
-    evidence = TRACK.gather(case, turn, tried)
+    with unmeasured():
+        evidence = TRACK.gather(case, turn, tried)
     scored = MetricRunner(TRACK.metrics).run([TRACK.values(case, turn, [tried], evidence)])
     return Seen(case, turn, [tried], evidence, metrics={name: found[0] for name, found in scored.plain.items()})
 
@@ -49,9 +41,7 @@ def seen_turn(case: Case, text: str) -> Seen:
 def test_cards_of_a_turn(name: str, stall: PandasShared) -> None:
     told = GOLDEN[name]
     case = case_of(told["case"], told.get("gold"), stall)
-    expected.expected_result(
-        case.turns[0].gold
-    )  # as validating a suite leaves it; the test may be the first of its worker
+    expected.expected_result(case.turns[0].gold)  # as validating a suite leaves it
     found = card_lines(TRACK.cards(seen_turn(case, answer(told["code"]))))
     assert {title: found.get(title) for title in told["cards"]} == told["cards"]
     if "facts" in told:

@@ -1,6 +1,5 @@
 """What went wrong is told by evidence: the result, the reference code, variants, or what would mend the answer."""
 
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -8,12 +7,13 @@ import pytest
 
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.results import read_told
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES, OF_ASPECT, OF_KIND
 from eval_pipeline.tracks.pandas_code.failures.of_code import failure_beside_reference
 from eval_pipeline.tracks.pandas_code.failures.of_results import failure_of_answers, failure_of_result
 from eval_pipeline.variants.mutants import Kind
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, read, scores, shared
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, read, scores
 
 GOLDEN = golden("pandas_failures.yaml")
 
@@ -72,32 +72,27 @@ def test_one_altered_line_of_the_reference_is_the_mistake(code: str, mode: str |
     assert (found and found.mode) == mode
 
 
-class TestOfTurns:
-    """With the sandbox."""
-
-    pytestmark = needs_sandbox
-
-    def test_other_words_for_a_mutant_are_known_by_what_they_give(self, tmp_path: Path) -> None:
-        turn = {"question": "Amount by city of sales over 4?", "code": REFERENCE.replace("> 3", "> 4")}
-        case = read({"id": "x", "tables": "sold", "turns": [turn]}, shared(tmp_path))
-        other = """
+OTHER = """
 big = sold.query("amount >= 4")
 keys = big["city"]
 result = big["amount"].groupby(keys).agg("sum")
 """
-        assert scores(case, answer(other))["failure_mode"] == "wrong_boundary"
 
-    def test_without_reference_code_what_would_mend_the_answer_is_the_mistake(self, tmp_path: Path) -> None:
-        turn = {"question": "How many sales have an amount of 4 or more?", "expected": 5}
-        case = read({"id": "x", "tables": "sold", "turns": [turn]}, shared(tmp_path))
-        assert scores(case, answer('result = int((df["amount"] >= 4).sum())'))["failure_mode"] is None
-        wrong = scores(case, answer('result = int((df["amount"] > 4).sum())'))
-        assert (wrong["result_match"], wrong["failure_mode"]) == (False, "wrong_boundary")
-        assert scores(case, answer("result = 17 * 3"))["failure_mode"] is None
-        assert scores(case, answer("result = 500"))["failure_mode"] == "wrong_unit"
 
-    def test_nobody_could_recover_a_recorded_answer(self, tmp_path: Path) -> None:
-        turn = {"question": "How many?", "code": "result = len(df)"}
-        case = read({"id": "x", "tables": "sold", "turns": [turn]}, shared(tmp_path))
-        found = scores(case, answer("result = df.nothing"))
-        assert (found["failure_mode"], found["recovery_score"]) == ("execution_error", None)
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("gold", "code", "mode"),
+    [
+        ({"code": REFERENCE.replace("> 3", "> 4")}, OTHER, "wrong_boundary"),  # known by what it gives
+        ({"expected": 5}, 'result = int((df["amount"] >= 4).sum())', None),
+        ({"expected": 5}, 'result = int((df["amount"] > 4).sum())', "wrong_boundary"),  # known by what would mend it
+        ({"expected": 5}, "result = 17 * 3", None),
+        ({"expected": 5}, "result = 500", "wrong_unit"),
+        ({"code": "result = len(df)"}, "result = df.nothing", "execution_error"),
+    ],
+)
+def test_what_went_wrong_in_a_turn(gold: dict[str, Any], code: str, mode: str | None, stall: PandasShared) -> None:
+    turn = {"question": "How many sales have an amount of 4 or more?", **gold}
+    found = scores(read({"id": "x", "tables": "sold", "turns": [turn]}, stall), answer(code))
+    assert (found["failure_mode"], found["recovery_score"]) == (mode, None)
+    assert found["result_match"] is (mode is None and ">= 4" in code)

@@ -15,7 +15,7 @@ from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text, 
 from eval_pipeline.tracks.pandas_code.importers.dabench import read_dabench, table_names
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.support import Lab, built_once, surroundings
-from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores
+from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores_of
 
 DABENCH, PANDASEVAL = outside.PANDAS / "dabench", outside.PANDAS / "pandaseval" / "PandasEval_sample.jsonl"
 needs_data = outside.needs(outside.PANDAS)
@@ -31,7 +31,7 @@ LABEL = {"id": 1, "common_answers": [["mean", "2.00"]]}
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """A home with both samples imported."""
     lab = Lab.at(built_once(tmp_path_factory, "pandas-imports", _imported))
     with surroundings(lab):
@@ -46,101 +46,67 @@ def _imported(folder: Path) -> None:
         (folder / "left_out.json").write_text(json.dumps(made.wrong_gold))
 
 
-def _cases(home: Lab, suite: str) -> tuple[Case, ...]:
-    return read_suite(home.workspace().suite(suite)).cases
+@pytest.fixture(scope="module")
+def dabench(imported: Lab) -> tuple[Case, ...]:
+    return _cases(imported, "dabench")
 
 
-def _perturbed(labels: Mapping[str, str], question: str) -> dict[str, str]:
-    """Each number off by one unit in the last place that counts, each word another."""
+def _cases(imported: Lab, suite: str) -> tuple[Case, ...]:
+    return read_suite(imported.workspace().suite(suite)).cases
+
+
+def _moved(labels: Mapping[str, str], question: str, step: str) -> dict[str, str]:
+    """Each number off by part of a unit in the last place that counts."""
     asked = asked_decimals(question)
 
     def other(label: str) -> str:
         try:
             number = Decimal(label)
         except ArithmeticError:
-            return f"{label} not"
+            return label if step < "1" else f"{label} not"
         exponent = number.as_tuple().exponent
         assert isinstance(exponent, int)
         decimals = min((count for count in asked if count >= -exponent), default=max(0, -exponent))
-        return str(number + Decimal(1).scaleb(-decimals))
+        return str(number + Decimal(step).scaleb(-decimals)) if decimals or step >= "1" else label
 
     return {name: other(label) for name, label in labels.items()}
 
 
-def _unrounded(labels: Mapping[str, str], question: str) -> dict[str, str]:
-    """Each number that is asked for with decimals, a third of a unit off in the last place."""
-    asked = asked_decimals(question)
-
-    def longer(label: str) -> str:
-        try:
-            number = Decimal(label)
-        except ArithmeticError:
-            return label
-        exponent = number.as_tuple().exponent
-        assert isinstance(exponent, int)
-        decimals = min((count for count in asked if count >= -exponent), default=max(0, -exponent))
-        return str(number + Decimal("0.3").scaleb(-decimals)) if decimals else label
-
-    return {name: longer(label) for name, label in labels.items()}
-
-
-def _swapped(labels: Mapping[str, str], _: str) -> dict[str, str]:
-    return dict(zip(labels, [*list(labels.values())[1:], next(iter(labels.values()))], strict=True))
-
-
-def _misnamed(labels: Mapping[str, str], _: str) -> dict[str, str]:
-    return {f"{name}_": label for name, label in labels.items()}
-
-
-def _missing(labels: Mapping[str, str], _: str) -> dict[str, str]:
-    return dict(list(labels.items())[1:])
-
-
-WAYS: tuple[tuple[Callable[[Mapping[str, str], str], dict[str, str]], float], ...] = (
-    (lambda labels, _: dict(labels), 1.0),
-    (_unrounded, 1.0),
-    (_perturbed, 0.0),
-    (_misnamed, 0.0),
-    (_missing, 0.0),
-)
+WAYS: Mapping[str, tuple[Callable[[Mapping[str, str], str], Mapping[str, str]], float]] = {
+    "listed": (lambda labels, _: labels, 1.0),
+    "unrounded": (lambda labels, question: _moved(labels, question, "0.3"), 1.0),
+    "perturbed": (lambda labels, question: _moved(labels, question, "1"), 0.0),
+    "misnamed": (lambda labels, _: {f"{name}_": label for name, label in labels.items()}, 0.0),
+    "missing": (lambda labels, _: dict(list(labels.items())[1:]), 0.0),
+    "swapped": (
+        lambda labels, _: dict(zip(labels, [*list(labels.values())[1:], next(iter(labels.values()))], strict=True)),
+        0.0,
+    ),
+}
 
 
 @needs_data
 @needs_sandbox
-@pytest.mark.parametrize(("change", "expected"), WAYS, ids=["listed", "unrounded", "perturbed", "misnamed", "missing"])
-def test_reference_answers_of_dabench_as_predictions(
-    home: Lab, change: Callable[[Mapping[str, str], str], dict[str, str]], expected: float
-) -> None:
-    cases = _cases(home, "dabench")
+@pytest.mark.parametrize("way", WAYS)
+def test_reference_answers_of_dabench_as_predictions(dabench: tuple[Case, ...], way: str) -> None:
+    cases, (change, expected) = dabench, WAYS[way]
     assert len(cases) == 71
-    for case in cases:
-        gold = case.turns[0].gold
-        text = answers_text(change(gold.answers, gold.question)) or "I cannot say: @nothing[]"
-        found = scores(case, text, recorded=True)
-        assert found["correctness_score"] == expected, (case.id, text)
-        assert found["quality_score"] is None
-        assert found["performance_score"] is None
-        assert found["result_match"] is (expected == 1.0)
+    if way == "swapped":
+        cases = tuple(case for case in cases if len(set(case.turns[0].gold.answers.values())) > 1)
+        assert len(cases) > 20
+    golds = [case.turns[0].gold for case in cases]
+    texts = [answers_text(change(gold.answers, gold.question)) or "I cannot say: @nothing[]" for gold in golds]
+    said = [(case, 0, [text]) for case, text in zip(cases, texts, strict=True)]
+    names = ("correctness_score", "quality_score", "performance_score", "result_match")
+    for text, found in zip(texts, scores_of(said, recorded=True), strict=True):
+        assert [found[name] for name in names] == [expected, None, None, expected == 1.0], text
 
 
 @needs_data
 @needs_sandbox
-def test_swapped_answers_of_dabench_are_wrong_unless_they_are_the_same(home: Lab) -> None:
-    tried = 0
-    for case in _cases(home, "dabench"):
-        gold = case.turns[0].gold
-        swapped = _swapped(gold.answers, gold.question)
-        if len(set(gold.answers.values())) > 1:
-            tried += 1
-            assert scores(case, answers_text(swapped), recorded=True)["correctness_score"] == 0.0, case.id
-    assert tried > 20
-
-
-@needs_data
-@needs_sandbox
-def test_solutions_of_pandaseval_that_fail_today_are_listed_and_left_out(home: Lab) -> None:
-    left_out = json.loads((home.home.root.parent / "left_out.json").read_text())
-    cases = _cases(home, "pandaseval")
+def test_solutions_of_pandaseval_that_fail_today_are_listed_and_left_out(imported: Lab) -> None:
+    left_out = json.loads((imported.home.root.parent / "left_out.json").read_text())
+    cases = _cases(imported, "pandaseval")
     assert len(cases) + len(left_out) == 51
     assert len(left_out) >= 5
     assert any("has no attribute 'append'" in sentence for sentence in left_out)
@@ -150,12 +116,11 @@ def test_solutions_of_pandaseval_that_fail_today_are_listed_and_left_out(home: L
 
 @needs_data
 @needs_sandbox
-def test_a_program_of_pandaseval_is_right_where_its_tests_pass(home: Lab) -> None:
-    case = next(case for case in _cases(home, "pandaseval") if case.id == "pandaseval_40")
+def test_a_program_of_pandaseval_is_right_where_its_tests_pass(imported: Lab) -> None:
+    case = next(case for case in _cases(imported, "pandaseval") if case.id == "pandaseval_40")
     right = "def get_mean_in_column(df, col_name):\n    return df[col_name].sum() / len(df)"
-    assert scores(case, right)["correctness_score"] == 1.0
-    assert scores(case, right.replace("sum", "max"))["correctness_score"] == 0.0
-    assert scores(case, "get_mean_in_column = None")["correctness_score"] == 0.0
+    texts = (right, right.replace("sum", "max"), "get_mean_in_column = None")
+    assert [one["correctness_score"] for one in scores_of((case, 0, [text]) for text in texts)] == [1.0, 0.0, 0.0]
 
 
 def _written(folder: Path, question: object = QUESTION, label: object = LABEL) -> tuple[Path, list[Path], Path]:

@@ -1,6 +1,5 @@
 """Performance and overall by golden cases, the failure modes, and the metrics of whole turns."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.sandbox import Measurement
 from eval_pipeline.tracks.pandas_code import performance
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
 from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words
@@ -17,16 +17,7 @@ from eval_pipeline.tracks.pandas_code.metrics.performance import part, performan
 from eval_pipeline.tracks.pandas_code.performance import Measured, measure, without_telling
 from eval_pipeline.tracks.pandas_code.results.structure import differences
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.tracks.pandas_code.helpers import (
-    LARGEST,
-    TALK,
-    TOTALS,
-    answer,
-    needs_sandbox,
-    read,
-    scores,
-    shared,
-)
+from eval_pipeline_tests.tracks.pandas_code.helpers import LARGEST, TALK, TOTALS, answer, needs_sandbox, read, scores
 
 GOLDEN = golden("pandas_scores.yaml")
 COSTS = ("generated_ms", "reference_ms", "generated_mib", "reference_mib")
@@ -107,107 +98,107 @@ def test_aspects_in_which_code_differs(generated: str, reference: str, aspects: 
     assert differences(generated, reference) == aspects
 
 
+PER_FRUIT = 'df.groupby("fruit")["amount"].sum()'
+STORED = {"question": "Which fruits?", "expected": {"fruit": ["apple", "pear", "plum", "fig"]}}
+LARGE = {"question": "Texts?", "code": "result = pd.Series(['x' * 60_000, 'y' * 60_000])"}
+
+
 @needs_sandbox
-class TestTurns:
-    """Responses to the stall's questions."""
-
-    @pytest.fixture(autouse=True)
-    def _stall(self, tmp_path: Path) -> None:
-        self.shared = shared(tmp_path)
-
-    def test_other_words_for_the_same_result_are_right(self) -> None:
-        found = scores(
-            read(TOTALS, self.shared),
+@pytest.mark.parametrize(
+    ("raw", "said", "expected"),
+    [
+        (
+            TOTALS,
             answer(
                 'result = df.pivot_table(index="fruit", values="amount", aggfunc="sum").sort_values("amount")[::-1]'
             ),
-        )
-        assert found["result_match"] is True
-        assert found["understanding_score"] == pytest.approx(1.0)
+            {"result_match": True, "understanding_score": 1.0},
+        ),
+        (  # fruits right, amounts wrong: 4 of 8 cells on both sides
+            TOTALS,
+            answer(f'result = {PER_FRUIT}.mul(1000).reset_index().sort_values("amount")'),
+            {"correctness_score": 0.5},
+        ),
+        (
+            TOTALS,
+            answer(f"result = {PER_FRUIT}.reset_index()"),
+            {"correctness_score": 0.99, "failure_mode": "missing_sort"},
+        ),
+        (
+            TOTALS,
+            answer('result = df["nothing"].sum()'),
+            {"correctness_score": 0, "performance_score": 0, "failure_mode": "unknown_column", "recovery_score": None},
+        ),
+        (
+            TOTALS,
+            answer("result = df.sum("),
+            {"quality_score": 0, "understanding_score": 0, "coverage_score": 0, "failure_mode": "syntax_error"},
+        ),
+        (TALK, "There were three.", {"failure_mode": "malformed_answer"}),
+        (TALK, " ", {"failure_mode": "no_answer"}),
+        (
+            {"id": "stored", "tables": "sold", "turns": [STORED]},
+            answer('result = df[["fruit"]].drop_duplicates()'),
+            {"correctness_score": 1, "performance_score": None, "overall_score": 1},
+        ),
+        (  # the result is too large for the record, and made again
+            {"id": "large", "tables": "sold", "turns": [LARGE]},
+            answer("result = pd.Series([one * 60_000 for one in 'xy'])"),
+            {"correctness_score": 1},
+        ),
+    ],
+    ids=["right", "half", "unordered", "fails", "does not parse", "prose", "silence", "stored", "large"],
+)
+def test_responses_are_scored(raw: dict[str, Any], said: str, expected: dict[str, Any], stall: PandasShared) -> None:
+    found = scores(read(raw, stall), said)
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
 
-    def test_part_of_the_cells_is_part_of_the_score(self) -> None:
-        """Fruits right, amounts wrong: 4 of 8 cells on both sides."""
-        wrong = answer('result = df.groupby("fruit")["amount"].sum().mul(1000).reset_index().sort_values("amount")')
-        found = scores(read(TOTALS, self.shared), wrong)
-        assert found["correctness_score"] == pytest.approx(0.5)
-        assert found["correctness_score"] < 1
 
-    def test_an_order_that_is_asked_for_counts(self) -> None:
-        code = 'result = df.groupby("fruit")["amount"].sum().reset_index()'
-        found = scores(read(TOTALS, self.shared), answer(code))
-        assert found["correctness_score"] == pytest.approx(0.99)
-        assert found["failure_mode"] == "missing_sort"
+@pytest.mark.parametrize(
+    ("size", "expected_ms"), [(1000, 100.0), (500, 120.0), (4000, 100.0)], ids=["same", "half", "larger"]
+)
+def test_making_plain_data_of_results_is_taken_off_both_costs(size: int, expected_ms: float) -> None:
+    # The reference takes 50 ms, 40 of them for its result of 1,000 bytes.
+    generated, reference = Measurement(0.140, 7, 5, size), Measurement(0.050, 8, 5, 1000)
+    mine, theirs = without_telling(generated, reference, Measurement(0.010, 1, 5, 40))
+    assert (mine.seconds, theirs.seconds) == (pytest.approx(expected_ms / 1000), pytest.approx(0.010))
+    assert (mine.peak_bytes, theirs.peak_bytes) == (7, 8)
 
-    def test_code_that_fails_has_no_correctness_and_no_performance(self) -> None:
-        found = scores(read(TOTALS, self.shared), answer('result = df["nothing"].sum()'))
-        assert (found["correctness_score"], found["performance_score"]) == (0.0, 0.0)
-        assert found["failure_mode"] == "unknown_column"
-        assert found["recovery_score"] is None
 
-    def test_code_that_does_not_parse_has_none_of_the_static_scores(self) -> None:
-        found = scores(read(TOTALS, self.shared), answer("result = df.sum("))
-        assert [found[f"{name}_score"] for name in ("quality", "understanding", "coverage")] == [0.0, 0.0, 0.0]
-        assert found["failure_mode"] == "syntax_error"
+@pytest.mark.parametrize(
+    ("seconds", "rounds", "least"),
+    [
+        ([0.038, 0.030, 0.020], 3, 0.020),  # until it is seen that the machine was busy
+        ([0.030, 0.024, 0.020], 2, 0.024),
+        ([0.030, 0.030, 0.030, 0.020], 3, 0.030),
+        ([0.024, 0.020], 1, 0.024),  # a ratio of 0.83 costs nothing
+        ([0.050, 0.020], 1, 0.050),  # more than other work explains
+    ],
+)
+def test_what_seems_a_little_too_slow_is_measured_again(
+    seconds: list[float], rounds: int, least: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = iter(seconds)
 
-    def test_prose_is_a_malformed_answer_and_silence_none(self) -> None:
-        case = read(TALK, self.shared)
-        assert scores(case, "There were three.")["failure_mode"] == "malformed_answer"
-        assert scores(case, " ")["failure_mode"] == "no_answer"
+    class Busy:
+        def measure(self, *_: object, **__: object) -> list[Measurement]:
+            return [Measurement(next(times), 0, 5, 1), Measurement(0.020, 0, 5, 1), Measurement(0.020, 0, 5, 1)]
 
-    def test_an_expected_result_may_be_stored(self) -> None:
-        turns = [{"question": "Which fruits?", "expected": {"fruit": ["apple", "pear", "plum", "fig"]}}]
-        case = read({"id": "stored", "tables": "sold", "turns": turns}, self.shared)
-        found = scores(case, answer('result = df[["fruit"]].drop_duplicates()'))
-        assert found["correctness_score"] == 1.0
-        assert found["performance_score"] is None
-        assert found["overall_score"] == pytest.approx(1.0)
+    monkeypatch.setattr(performance, "sandbox", lambda layer: Busy())
+    measured = measure("result = 1", "result = 2", {}, 5)
+    assert isinstance(measured, Measured)
+    assert (measured.generated.seconds, measured.generated.runs) == (least, 5 * rounds)
 
-    def test_a_result_too_large_for_the_record_is_made_again(self) -> None:
-        turns = [{"question": "Numbers?", "code": "result = pd.Series(range(50_000))"}]
-        case = read({"id": "large", "tables": "sold", "turns": turns}, self.shared)
-        assert scores(case, answer("result = pd.Series(np.arange(50_000))"))["correctness_score"] == 1.0
 
-    @pytest.mark.parametrize(
-        ("size", "expected_ms"), [(1000, 100.0), (500, 120.0), (4000, 100.0)], ids=["same", "half", "larger"]
-    )
-    def test_making_plain_data_of_results_is_taken_off_both_costs(self, size: int, expected_ms: float) -> None:
-        # The reference takes 50 ms, 40 of them for its result of 1,000 bytes.
-        generated, reference = Measurement(0.140, 7, 5, size), Measurement(0.050, 8, 5, 1000)
-        mine, theirs = without_telling(generated, reference, Measurement(0.010, 1, 5, 40))
-        assert (mine.seconds, theirs.seconds) == (pytest.approx(expected_ms / 1000), pytest.approx(0.010))
-        assert (mine.peak_bytes, theirs.peak_bytes) == (7, 8)
-
-    @pytest.mark.parametrize(
-        ("seconds", "rounds", "least"),
-        [
-            ([0.038, 0.030, 0.020], 3, 0.020),  # until it is seen that the machine was busy
-            ([0.030, 0.024, 0.020], 2, 0.024),
-            ([0.030, 0.030, 0.030, 0.020], 3, 0.030),
-            ([0.024, 0.020], 1, 0.024),  # a ratio of 0.83 costs nothing
-            ([0.050, 0.020], 1, 0.050),  # more than other work explains
-        ],
-    )
-    def test_what_seems_a_little_too_slow_is_measured_again(
-        self, seconds: list[float], rounds: int, least: float, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        times = iter(seconds)
-
-        class Busy:
-            def measure(self, *_: object, **__: object) -> list[Measurement]:
-                return [Measurement(next(times), 0, 5, 1), Measurement(0.020, 0, 5, 1), Measurement(0.020, 0, 5, 1)]
-
-        monkeypatch.setattr(performance, "sandbox", lambda layer: Busy())
-        measured = measure("result = 1", "result = 2", {}, 5)
-        assert isinstance(measured, Measured)
-        assert (measured.generated.seconds, measured.generated.runs) == (least, 5 * rounds)
-
-    def test_slow_code_is_told_from_the_reference(self) -> None:
-        slow = "x = 0\nfor i in range(400_000):\n    x += i\n"
-        reference = LARGEST["turns"][0]["code"]
-        paths = read(LARGEST, self.shared).context.paths
-        measured = measure(slow + reference, reference, paths, 2)
-        assert isinstance(measured, Measured)
-        assert measured.generated.seconds > measured.reference.seconds
-        same = measure(reference, f"{reference}\n", paths, 5)
-        assert isinstance(same, Measured)
-        assert (same.generated, same.generated.runs) == (same.reference, 1)
+@needs_sandbox
+def test_slow_code_is_told_from_the_reference(stall: PandasShared) -> None:
+    slow = "x = 0\nfor i in range(400_000):\n    x += i\n"
+    reference, case = LARGEST["turns"][0]["code"], read(LARGEST, stall)
+    paths = case.context.paths
+    measured = measure(slow + reference, reference, paths, 2)
+    assert isinstance(measured, Measured)
+    assert measured.generated.seconds > measured.reference.seconds
+    assert scores(case, answer(f"{reference}more = 1"), measured=True)["performance_score"] > 0
+    same = measure(reference, f"{reference}\n", paths, 5)
+    assert isinstance(same, Measured)
+    assert (same.generated, same.generated.runs) == (same.reference, 1)

@@ -1,6 +1,5 @@
 """Functions that tests judge are also called with other inputs: what is right on the tests by chance is refuted."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +20,8 @@ from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.inside.inputs import check_on_other_inputs, form, given_calls, is_same, other_calls
 from eval_pipeline.variants.mutants import Known, mutants_of
 from eval_pipeline_tests.outside import PANDAS, needs
-from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.card_lines import card_lines
-from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 from eval_pipeline_tests.tracks.pandas_code.rewrites import program_rewrites
 
 PANDASEVAL = PANDAS / "pandaseval" / "PandasEval_sample.jsonl"
@@ -39,23 +37,17 @@ def check(candidate):
 check(middle)"""
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    lab = Lab.at(built_once(tmp_path_factory, "pandas-inputs", lambda folder: None))
-    with surroundings(lab):
-        yield lab
-
-
 def _case(folder: Path, code: str = MEAN, tests: str = TESTS) -> Case:
     turn = {"question": "What is the mean?", "code": code, "tests": tests}
     return read({"id": "c", "tables": [], "turns": [turn]}, read_tables(folder, {}))
 
 
 @needs_sandbox
-def test_a_function_that_is_right_on_its_tests_by_chance_is_refuted(home: Lab, tmp_path: Path) -> None:
+def test_a_function_that_is_right_on_its_tests_by_chance_is_refuted(tmp_path: Path) -> None:
     case = _case(tmp_path)
     tried = attempt(case, answer(MEAN.replace("mean", "median")))
-    evidence = TRACK.gather(case, case.turns[0], tried)
+    with unmeasured():
+        evidence = TRACK.gather(case, case.turns[0], tried)
     found = of_kind(evidence, VARIANTS)
     assert found is not None
     told = found.details["counterexample"]
@@ -70,9 +62,7 @@ def test_a_function_that_is_right_on_its_tests_by_chance_is_refuted(home: Lab, t
 
 
 @needs_sandbox
-def test_another_way_to_write_it_is_right_and_remembered(
-    home: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_way_to_write_it_is_right_and_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     case = _case(tmp_path)
     other = "def middle(df, name):\n    return sum(df[name]) / len(df)"
     assert scores(case, answer(other))["robust_correct"] is True
@@ -82,9 +72,7 @@ def test_another_way_to_write_it_is_right_and_remembered(
 
 @needs_sandbox
 @pytest.mark.parametrize("said", ["LookupError('none')", "ValueError('[]')", "ValueError('{}')", "ValueError('3')"])
-def test_code_cannot_say_itself_that_it_is_right_or_that_there_is_nothing_to_check(
-    said: str, home: Lab, tmp_path: Path
-) -> None:
+def test_code_cannot_say_itself_that_it_is_right_or_that_there_is_nothing_to_check(said: str, tmp_path: Path) -> None:
     """It may fail at one run and not at another, e.g. by the clock."""
     gold = _case(tmp_path).turns[0].gold
     found = wrong_input(gold, f"{MEAN}\nraise {said}")
@@ -92,7 +80,7 @@ def test_code_cannot_say_itself_that_it_is_right_or_that_there_is_nothing_to_che
 
 
 @needs_sandbox
-def test_a_function_without_other_inputs_is_not_checked_on_any(home: Lab, tmp_path: Path) -> None:
+def test_a_function_without_other_inputs_is_not_checked_on_any(tmp_path: Path) -> None:
     code = "def double(number):\n    return 2 * number"
     tests = "def check(candidate):\n    assert candidate(2) == 4\n\ncheck(double)"
     assert wrong_input(_case(tmp_path, code, tests).turns[0].gold, f"{code} + 0") is None
@@ -199,19 +187,18 @@ def _passes(gold: Any, code: str) -> bool:
 
 @needs(PANDASEVAL)
 @needs_sandbox
-def test_mutants_of_a_few_functions_of_pandaseval_are_refuted(home: Lab, tmp_path: Path) -> None:
-    entries = [entry for entry in read_pandaseval(PANDASEVAL, None) if entry["id"] in ("pandaseval_0", "pandaseval_40")]
-    assert _mutants(entries, tmp_path, functions=True) == (3, [])
-    right, _, refuted = _right(entries, tmp_path, 4)
-    assert right == {"pandaseval_0": 4, "pandaseval_40": 4}
-    assert refuted == []
+def test_mutants_of_a_function_of_pandaseval_are_refuted(tmp_path: Path) -> None:
+    entries = [entry for entry in read_pandaseval(PANDASEVAL, None) if entry["id"] == "pandaseval_40"]
+    refuted, kept = _mutants(entries, tmp_path, functions=True)
+    assert (refuted > 0, kept) == (True, [])
+    assert _right(entries, tmp_path, 3) == ({"pandaseval_40": 3}, [], [])
 
 
 @pytest.mark.soak
 @needs(PANDASEVAL)
 @needs_sandbox
 @pytest.mark.parametrize("functions", [True, False])
-def test_mutants_of_all_tasks_of_pandaseval_are_refuted(functions: bool, home: Lab, tmp_path: Path) -> None:
+def test_mutants_of_all_tasks_of_pandaseval_are_refuted(functions: bool, tmp_path: Path) -> None:
     refuted, kept = _mutants([*read_pandaseval(PANDASEVAL, None)], tmp_path, functions=functions)
     kept = [one for one in kept if one not in OTHER_DATA]
     print(f"functions {functions}: {refuted} refuted, {len(kept)} not: {kept}")
@@ -222,7 +209,7 @@ def test_mutants_of_all_tasks_of_pandaseval_are_refuted(functions: bool, home: L
 @pytest.mark.soak
 @needs(PANDASEVAL)
 @needs_sandbox
-def test_twenty_rewrites_of_each_solution_of_pandaseval_are_right(home: Lab, tmp_path: Path) -> None:
+def test_twenty_rewrites_of_each_solution_of_pandaseval_are_right(tmp_path: Path) -> None:
     right, failed, refuted = _right([*read_pandaseval(PANDASEVAL, None)], tmp_path, REWRITES)
     print(f"{sum(right.values())} right rewrites of {len(right)} tasks")
     assert refuted == []

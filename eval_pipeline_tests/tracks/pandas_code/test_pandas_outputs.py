@@ -1,7 +1,6 @@
 """Charts and files as results: charts are compared by what they show, files by their content."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,11 +8,12 @@ import pytest
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.results import as_pandas, read_told
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, shared
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores_of
 
 CHARTS = golden("pandas_figures.yaml")
 
@@ -55,9 +55,11 @@ def test_a_chart_is_told_as_checked_data() -> None:
     assert not compare(forged, drawn(CHARTS[0]["right"])).equal
 
 
-def case(folder: Path, **turn: Any) -> Any:
-    raw = {"id": "one", "tables": ["sold"], "turns": [{"question": "Total per city?", **turn}]}
-    return read(raw, shared(folder, timed_runs=1))
+@pytest.fixture
+def case(stall: PandasShared) -> Any:
+    """Reads a case."""
+    turn = {"question": "Total per city?"}
+    return lambda **more: read({"id": "one", "tables": ["sold"], "turns": [turn | more]}, stall)
 
 
 @pytest.mark.parametrize(
@@ -70,32 +72,32 @@ def case(folder: Path, **turn: Any) -> Any:
     ],
 )
 @needs_sandbox
-def test_outputs_that_cannot_be(tmp_path: Path, turn: dict[str, Any], told: str) -> None:
+def test_outputs_that_cannot_be(case: Any, turn: dict[str, Any], told: str) -> None:
     with pytest.raises(CaseError, match=told):
-        case(tmp_path, **turn)
+        case(**turn)
 
 
 TOTALS = 'totals = df.groupby("city")["amount"].sum()\n'
 
 
 @needs_sandbox
-def test_code_may_draw(tmp_path: Path) -> None:
-    found = case(tmp_path, output="figure", code=TOTALS + "result = totals.plot.bar()")
+def test_code_may_draw(case: Any) -> None:
+    found = case(output="figure", code=TOTALS + "result = totals.plot.bar()")
     message = TRACK.prompt(found, found.turns[0], [], "code-1").messages[-1].text
     assert message.endswith("set `result` to the figure.")
     assert TRACK.check_gold(found) == []
     other = TOTALS + "import matplotlib.pyplot as plt\nplt.bar(totals.index, totals, color='k')\nplt.xlabel('City')\n"
-    right = scores(found, answer(other + "result = plt.show()"))
+    texts = (other + "result = plt.show()", other.replace("totals, color", "totals / 2, color"))
+    right, halved = scores_of((found, 0, [answer(text)]) for text in texts)
     assert (right["result_match"], right["robust_correct"]) == (True, None)
-    halved = scores(found, answer(other.replace("totals, color", "totals / 2, color")))
     assert halved["result_match"] is False
     assert 0.5 < halved["correctness_score"] < 1
 
 
 @needs_sandbox
-def test_a_chart_without_anything_is_no_gold(tmp_path: Path) -> None:
+def test_a_chart_without_anything_is_no_gold(case: Any) -> None:
     empty = "import matplotlib.pyplot as plt\nresult = plt.figure()"
-    ((_, why),) = TRACK.check_gold(case(tmp_path, output="figure", code=empty))
+    ((_, why),) = TRACK.check_gold(case(output="figure", code=empty))
     assert why == "the reference code draws nothing"
 
 
@@ -113,15 +115,16 @@ FILES = {
 
 @needs_sandbox
 @pytest.mark.parametrize("name", FILES)
-def test_code_may_write_a_file(tmp_path: Path, name: str) -> None:
+def test_code_may_write_a_file(case: Any, name: str) -> None:
     right, same, wrong = (TOTALS + f"totals.{code}".replace(".[", "[") for code in FILES[name])
-    found = case(tmp_path, output=name, code=right)
+    found = case(output=name, code=right)
     assert f"`{name}`" in TRACK.prompt(found, found.turns[0], [], "code-1").messages[-1].text
-    assert [scores(found, answer(code))["result_match"] for code in (right, same, wrong)] == [True, True, False]
+    scored = scores_of((found, 0, [answer(code)]) for code in (right, same, wrong))
+    assert [one["result_match"] for one in scored] == [True, True, False]
 
 
 @needs_sandbox
-def test_a_file_that_was_not_written_is_an_error(tmp_path: Path) -> None:
-    found = case(tmp_path, output="t.csv", code=TOTALS + "totals.to_csv('t.csv')")
+def test_a_file_that_was_not_written_is_an_error(case: Any) -> None:
+    found = case(output="t.csv", code=TOTALS + "totals.to_csv('t.csv')")
     outcome: Any = attempt(found, answer("result = df")).outcome
     assert "the code did not write the file t.csv" in outcome.message

@@ -3,9 +3,7 @@
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from eval_pipeline.cli.app import app
 from eval_pipeline.tracks.pandas_code.runner import MissingPackagesError
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.sandbox.test_layers import wheel
@@ -20,21 +18,17 @@ CASE = {
 
 
 @needs_sandbox
-def test_packages_are_installed_by_their_command_only(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_packages_are_installed_by_their_command_only(lab: Lab, tmp_path: Path) -> None:
     stall_lab(lab, CASE, packages="packages.txt", timed_runs=1)
     folder = lab.home.data / "suites" / "stall"
     (folder / "packages.txt").write_text(wheel(tmp_path / "wheels"))
-    monkeypatch.setenv("EVAL_HOME", str(lab.home.root))
-    monkeypatch.setenv("EVAL_DATA", str(lab.home.data))
     shared = TRACK.read_shared(folder, {"packages": "packages.txt", "timed_runs": 1})
     case = TRACK.read_case(CASE, "stall", "cases.yaml", 1, shared)
     with pytest.raises(MissingPackagesError, match="`eval-pipeline packages install --suite stall` does that"):
         TRACK.check_gold(case)
     for told in ("tinypack==1.0 installed", "tinypack==1.0 were installed before"):
-        ran = CliRunner().invoke(app, ["packages", "install", "--suite", "stall", "--wheels", str(tmp_path / "wheels")])
-        assert ran.exit_code == 0, ran.output
-        assert told in ran.output
+        ran = lab.cli("packages", "install", "--suite", "stall", "--wheels", str(tmp_path / "wheels"))
+        assert ran.code == 0 and told in ran.text, ran.text
     assert TRACK.check_gold(case) == []
-    assert scores(case, answer("from tinypack import ANSWER\nresult = df['amount'].sum() + ANSWER"))["result_match"]
+    found = scores(case, answer("from tinypack import ANSWER\nresult = df['amount'].sum() + ANSWER"), measured=True)
+    assert (found["result_match"], found["performance_score"]) == (True, 1.0)

@@ -1,5 +1,6 @@
 """Polars as a second dialect: answers get polars frames, gold is pandas code on the same tables."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.pandas_code.artefact import Code
+from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.tracks.pandas_code.helpers import (
@@ -19,15 +21,14 @@ from eval_pipeline_tests.tracks.pandas_code.helpers import (
     needs_sandbox,
     read,
     scores,
-    shared,
 )
 
 pytestmark = pytest.mark.skipif(find_spec("polars") is None, reason="polars is not installed")
 
 
-@pytest.fixture(scope="module")
-def stall(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    return shared(tmp_path_factory.mktemp("polars"), dialect="polars", timed_runs=1)
+@pytest.fixture
+def polars(stall: PandasShared) -> PandasShared:
+    return replace(stall, options=PandasOptions(dialect="polars"))
 
 
 RIGHT = """\
@@ -36,10 +37,10 @@ result = totals.sort("amount", descending=True)"""
 
 
 @needs_sandbox
-def test_polars_answers_are_compared_with_pandas_gold(stall: Any) -> None:
-    case = read(TOTALS, stall)
+def test_polars_answers_are_compared_with_pandas_gold(polars: PandasShared) -> None:
+    case = read(TOTALS, polars)
     assert TRACK.check_gold(case) == []
-    right = scores(case, answer(RIGHT))
+    right = scores(case, answer(RIGHT), measured=True)
     assert (right["result_match"], right["robust_correct"], right["understanding_score"]) == (True, True, 1.0)
     assert (right["performance_score"], right["coverage_score_from_words"]) == (None, None)
     assert right["quality_score"] == 1.0
@@ -48,17 +49,17 @@ def test_polars_answers_are_compared_with_pandas_gold(stall: Any) -> None:
 
 
 @needs_sandbox
-def test_a_wrong_answer_is_explained_by_the_requirements_of_the_gold(stall: Any) -> None:
+def test_a_wrong_answer_is_explained_by_the_requirements_of_the_gold(polars: PandasShared) -> None:
     gold = "result = df.groupby('fruit')['amount'].sum().reset_index()"
-    case = read({"id": "s", "tables": "sold", "turns": [{"question": "Amount per fruit?", "code": gold}]}, stall)
+    case = read({"id": "s", "tables": "sold", "turns": [{"question": "Amount per fruit?", "code": gold}]}, polars)
     mean = scores(case, answer("result = df.group_by('fruit').agg(pl.col('amount').mean())"))
     assert (mean["result_match"], mean["robust_correct"], mean["failure_mode"]) == (False, False, "wrong_aggregate")
 
 
 @needs_sandbox
 @pytest.mark.parametrize(("raw", "turn"), [(TOTALS, 0), (LARGEST, 0), (TALK, 0), (TALK, 1)])
-def test_the_reference_code_is_a_right_answer(stall: Any, raw: dict[str, Any], turn: int) -> None:
-    case = read(raw, stall)
+def test_the_reference_code_is_a_right_answer(polars: PandasShared, raw: dict[str, Any], turn: int) -> None:
+    case = read(raw, polars)
     found = attempt(case, TRACK.oracle(case.turns[turn]), turn)
     outcome: Any = found.outcome
     assert found.artefact is not None
@@ -66,8 +67,8 @@ def test_the_reference_code_is_a_right_answer(stall: Any, raw: dict[str, Any], t
 
 
 @needs_sandbox
-def test_what_a_polars_answer_is_told(stall: Any) -> None:
-    case = read(TOTALS, stall)
+def test_what_a_polars_answer_is_told(polars: PandasShared) -> None:
+    case = read(TOTALS, polars)
     outcome: Any = attempt(case, answer("x = 1\nresult = df.groupby('fruit')")).outcome
     assert outcome.message.startswith("AttributeError")
     assert outcome.message.endswith("(line 2)")
@@ -77,7 +78,7 @@ def test_what_a_polars_answer_is_told(stall: Any) -> None:
 
 
 @needs_sandbox
-def test_dates_lists_and_missing_values_come_back_as_pandas_has_them(stall: Any) -> None:
+def test_dates_lists_and_missing_values_come_back_as_pandas_has_them(polars: PandasShared) -> None:
     gold = "s = sold.assign(day=pd.to_datetime(sold.sold_on))\n"
     cases = {
         "result = s.groupby('fruit')['day'].max()": "s.group_by('fruit').agg(pl.col('day').max())",
@@ -87,20 +88,19 @@ def test_dates_lists_and_missing_values_come_back_as_pandas_has_them(stall: Any)
         "result = s['day'].max()": "s['day'].max()",
         "result = s['city'].dropna().unique()": "s['city'].drop_nulls().unique()",
     }  # fmt: skip
-    polars = "s = sold.with_columns(day=pl.col('sold_on').str.to_datetime())\nresult = "
-    for number, (right, code) in enumerate(cases.items()):
-        raw = {"id": f"c{number}", "tables": "sold", "turns": [{"question": "?", "code": gold + right}]}
-        case = read(raw, stall)
+    start = "s = sold.with_columns(day=pl.col('sold_on').str.to_datetime())\nresult = "
+    for right, code in cases.items():
+        case = read({"id": "c", "tables": "sold", "turns": [{"question": "?", "code": gold + right}]}, polars)
         (turn,) = case.turns
-        outcome: Any = attempt(case, answer(polars + code)).outcome
-        assert judged(turn.gold, Code(polars + code), outcome.value)[0] == MATCH, code
+        outcome: Any = attempt(case, answer(start + code)).outcome
+        assert judged(turn.gold, Code(start + code), outcome.value)[0] == MATCH, code
 
 
-def test_tests_are_for_pandas_code(stall: Any) -> None:
+def test_tests_are_for_pandas_code(polars: PandasShared) -> None:
     with pytest.raises(CaseError, match="expected no 'tests' in a suite of the dialect polars"):
-        read({"id": "t", "turns": [{"question": "?", "code": "x = 1", "tests": "assert x"}]}, stall)
+        read({"id": "t", "turns": [{"question": "?", "code": "x = 1", "tests": "assert x"}]}, polars)
 
 
 def test_dialects_are_two(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="dialect"):
-        shared(tmp_path, dialect="dplyr")
+        read_tables(tmp_path, {"dialect": "dplyr"})

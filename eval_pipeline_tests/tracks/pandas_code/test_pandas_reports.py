@@ -1,7 +1,6 @@
 """`chat_history` with `metrics.json` and `metrics_summary.json`, and the sheet of code."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import openpyxl
@@ -16,23 +15,18 @@ from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, needs_sandbox, stall_lab
 
-UNKNOWN = answer('result = df.groupby("fruits")["amount"].sum()')
-
-
-def _evaluated(lab: Lab, *, publish: bool = False) -> Path:
-    """The report's folder after a KeyError, again a KeyError, then success on one turn: the spec's worked example."""
-    stall_lab(lab).versions({"name": "puppet", "provider": "puppet"})
-    Puppet.answer = staticmethod(
-        lambda call: UNKNOWN if call.case_id == "totals" and call.number < 2 else call.gold.oracle()
-    )
-    lab.evaluate("stall", publish=publish)
-    ran(lab.workspace(), Partition("stall", "puppet", DAY), "report")
-    return report_folder(lab.home.reports, Partition("stall", "puppet", DAY))
-
 
 @needs_sandbox
-def test_metrics_json_holds_what_the_spec_names(lab: Lab, puppet: type[Puppet]) -> None:
-    folder = _evaluated(lab)
+def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab: Lab, puppet: type[Puppet]) -> None:
+    """After a KeyError, again a KeyError, then success on one turn: the spec's worked example."""
+    stall_lab(lab).versions({"name": "puppet", "provider": "puppet"})
+    unknown = answer('result = df.groupby("fruits")["amount"].sum()')
+    Puppet.answer = staticmethod(
+        lambda call: unknown if call.case_id == "totals" and call.number < 2 else call.gold.oracle()
+    )
+    lab.evaluate("stall", publish=True)
+    ran(lab.workspace(), Partition("stall", "puppet", DAY), "report")
+    folder = report_folder(lab.home.reports, Partition("stall", "puppet", DAY))
     (turn,) = json.loads((folder / "chat_history" / "totals" / "metrics.json").read_text())
     assert set(turn) == {
         *("correctness_score", "quality_score", "performance_score", "overall_score"),
@@ -50,44 +44,34 @@ def test_metrics_json_holds_what_the_spec_names(lab: Lab, puppet: type[Puppet]) 
         "missing_requirements",
     }
     recovery = turn["error_recovery"]
-    assert recovery["has_error"] is True
-    assert recovery["error_message"] == "KeyError: 'fruits' (line 1)"
-    assert (recovery["recovery_attempts_count"], recovery["recovery_success"]) == (2, True)
-    assert recovery["recovery_success_rate"] == 0.5
-    assert recovery["error_fix_quality"] == pytest.approx(0.55)
-    assert recovery["recovery_score"] == pytest.approx(0.5483, abs=5e-5)
-    assert [one["fix_quality"] for one in recovery["recovery_details"]] == [0.1, 1.0]
+    assert [one["fix_quality"] for one in recovery.pop("recovery_details")] == [0.1, 1.0]
+    assert recovery == {
+        "has_error": True,
+        "error_message": "KeyError: 'fruits' (line 1)",
+        "recovery_attempts_count": 2,
+        "recovery_success": True,
+        "recovery_success_rate": 0.5,
+        "error_fix_quality": pytest.approx(0.55),
+        "recovery_score": pytest.approx(0.5483, abs=5e-5),
+    }
     assert len(json.loads((folder / "chat_history" / "talk" / "metrics.json").read_text())) == 2
-
-
-@needs_sandbox
-def test_the_summary_counts_recovery_over_turns_with_an_error_only(lab: Lab, puppet: type[Puppet]) -> None:
-    folder = _evaluated(lab)
+    # The summary counts recovery over turns with an error only.
     whole = json.loads((folder / "metrics_summary.json").read_text())["summary"]
-    assert whole["errors_encountered"] == 1
-    assert whole["total_recovery_attempts"] == 2
-    assert whole["successful_recoveries"] == 1
-    assert whole["recovery_success_rate"] == 1.0
-    assert whole["average_recovery_score"] == pytest.approx(0.5483, abs=5e-5)
-    assert whole["average_correctness_score"] == 1.0
-    one = json.loads((folder / "chat_history" / "talk" / "metrics_summary.json").read_text())["summary"]
-    assert one["average_recovery_score"] is None
-    assert one["recovery_success_rate"] is None
     assert set(whole) == {
         *("average_correctness_score", "average_quality_score", "average_performance_score"),
         *("average_understanding_score", "average_coverage_score", "average_recovery_score", "average_overall_score"),
         *("errors_encountered", "total_recovery_attempts", "successful_recoveries", "recovery_success_rate"),
     }
-
-
-@needs_sandbox
-def test_the_workbook_has_a_sheet_of_code_behind_the_shared_ones(lab: Lab, puppet: type[Puppet]) -> None:
-    book = openpyxl.load_workbook(_evaluated(lab, publish=True) / "report.xlsx")
+    assert [whole[name] for name in RECOVERIES] == [1, 2, 1, 1.0, pytest.approx(0.5483, abs=5e-5)]
+    assert whole["average_correctness_score"] == 1.0
+    one = json.loads((folder / "chat_history" / "talk" / "metrics_summary.json").read_text())["summary"]
+    assert (one["average_recovery_score"], one["recovery_success_rate"]) == (None, None)
+    # A sheet of code is behind the shared ones, and its query gives its rows.
+    book = openpyxl.load_workbook(folder / "report.xlsx")
     assert book.sheetnames[0] == "Overview"
-    sheet = book["Code"]
-    header = [cell.value for cell in sheet[1]]
-    assert header[:5] == ["conversation_id", "turn_idx", "sample", "correct", "overall_score"]
-    rows = [dict(zip(header, row, strict=True)) for row in sheet.iter_rows(min_row=2, values_only=True)]
+    header, *cells = book["Code"].iter_rows(values_only=True)
+    assert header[:5] == ("conversation_id", "turn_idx", "sample", "correct", "overall_score")
+    rows = [dict(zip(header, row, strict=True)) for row in cells]
     assert [row["conversation_id"] for row in rows] == ["largest", "talk", "talk", "totals"]
     assert rows[3]["code"].startswith("totals = df.groupby")
     (sql,) = [row[2] for row in book["Queries"].iter_rows(values_only=True) if row[0] == "Code"]
@@ -97,6 +81,12 @@ def test_the_workbook_has_a_sheet_of_code_behind_the_shared_ones(lab: Lab, puppe
         for name in (*SCORES, "correct", "failure_mode", "code", "reference_code", "question"):
             assert row[name] == same[name], name
         assert [row["generated ms"], row["reference ms"]] == [same["generated_ms"], same["reference_ms"]]
+
+
+RECOVERIES = (
+    *("errors_encountered", "total_recovery_attempts", "successful_recoveries", "recovery_success_rate"),
+    "average_recovery_score",
+)
 
 
 def _entry(error: bool, recovered: bool | None) -> dict[str, Any]:

@@ -1,32 +1,39 @@
-"""Requirements of reference code: its mutants, what explains a wrong answer, and answers that nothing is paid for."""
+"""Requirements of reference code: its mutants, what explains a wrong answer, and answers that nothing is paid for.
+
+With the campaign of docs/pandas.md: all mutants of the sample's reference code, refuted and named by what they lack.
+"""
 
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import defaultdict
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.operations.mutation import equivalent_mutants
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
-from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
-from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
+from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour, behaviour_of
+from eval_pipeline.tracks.pandas_code.robust.examined import mutants_on_variants, variants_of
+from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.mutants import Kind, Known, mutants_of
 from eval_pipeline_tests.goldens import golden
-from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
-from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, scores
+from eval_pipeline_tests.support import SHIPPED
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, scores_of, unmeasured
 from eval_pipeline_tests.tracks.pandas_code.rewrites import rewrites
 
+SAMPLE = SHIPPED / "suites" / "pandas_sample"
 BASELINES = SHIPPED / "baselines" / "pandas_sample"
 AT_MOST = 0.15
+SHARE_REFUTED, SHARE_NAMED = 0.95, 0.9
+DRAWN = ("sales_busiest_day", "customers_club_south", "turnover_by_region")
+"""Cases that several tests are about, as their variants are made once."""
 KNOWN = Known(
     {"t": {"a": "int64", "b": "int64", "s": "str", "day": "datetime64[us]"}}, {"s": ("red", "blue"), "b": ("1", "2")}
 )
@@ -48,30 +55,19 @@ def test_mutants_of_one_requirement_are_told_together() -> None:
     assert len(about_a) == 1
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    lab = Lab.at(built_once(tmp_path_factory, "pandas-sample", lambda folder: None))
-    with surroundings(lab):
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def cases(home: Lab) -> dict[str, Case]:
-    return {case.id: case for case in read_suite(read_header(SHIPPED / "suites" / "pandas_sample")).cases}
-
-
 def _met(case: Case, code: str) -> dict[str, Any]:
     tried = attempt(case, answer(code))
-    evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
+    with unmeasured():
+        evidence = of_kind(TRACK.gather(case, case.turns[0], tried), VARIANTS)
     assert evidence is not None
     told: dict[str, Any] = evidence.details["met"]
     return told
 
 
 @needs_sandbox
-def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(cases: dict[str, Case]) -> None:
+def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(sample: dict[str, Case]) -> None:
     """`readings_humid_nights`: the code is written otherwise, has dead code with all conditions, and lacks one."""
-    case = cases["readings_humid_nights"]
+    case = sample["readings_humid_nights"]
     code = (
         "if pd is None:\n    df = df[(df['temperature'] < 12)]\n"
         "cold = df.query('temperature < 12')\n"
@@ -85,16 +81,16 @@ def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(cases:
 
 
 @needs_sandbox
-def test_what_is_altered_is_covered_and_not_understood(cases: dict[str, Case]) -> None:
-    met = _met(cases["sales_web_bulk"], "web = df[df.channel == 'web']\nresult = int((web.quantity > 5).sum())")
+def test_what_is_altered_is_covered_and_not_understood(sample: dict[str, Case]) -> None:
+    met = _met(sample["sales_web_bulk"], "web = df[df.channel == 'web']\nresult = int((web.quantity > 5).sum())")
     assert met["words"][0] == "`quantity >= 5` were `quantity > 5`"
     assert met["coverage"] == 1.0 > met["understanding"]
 
 
 @needs_sandbox
-def test_values_that_are_set_against_each_other_occur_together(cases: dict[str, Case]) -> None:
+def test_values_that_are_set_against_each_other_occur_together(sample: dict[str, Case]) -> None:
     """`readings_correlation`: two sensors on the same days; rows drawn at random seldom have a day of both."""
-    gold = cases["readings_correlation"].turns[0].gold
+    gold = sample["readings_correlation"].turns[0].gold
     assert {one.kind for one in variants_of(gold)} == {"named values"}
     code = str(gold.code)
     turned = behaviour_of(gold, code.replace('daily["S01"].corr(daily["S24"])', 'daily["S24"].corr(daily["S01"])'))
@@ -122,17 +118,16 @@ def _refuted(cases: list[Case], count: int) -> tuple[dict[str, int], list[str]]:
 
 
 @needs_sandbox
-def test_another_text_of_the_reference_code_is_not_refuted(cases: dict[str, Case]) -> None:
-    drawn = [cases[name] for name in ("sales_busiest_day", "customers_club_south", "turnover_by_region")]
-    tried, refuted = _refuted(drawn, 3)
+def test_another_text_of_the_reference_code_is_not_refuted(sample: dict[str, Case]) -> None:
+    tried, refuted = _refuted([sample[name] for name in DRAWN], 3)
     assert refuted == []
     assert set(tried.values()) == {3}
 
 
 @needs_sandbox
 @pytest.mark.soak
-def test_twenty_other_texts_of_any_reference_code_are_not_refuted(cases: dict[str, Case]) -> None:
-    tried, refuted = _refuted([*cases.values()], 20)
+def test_twenty_other_texts_of_any_reference_code_are_not_refuted(sample: dict[str, Case]) -> None:
+    tried, refuted = _refuted([*sample.values()], 20)
     print(f"{sum(tried.values())} right rewrites of {len(tried)} turns")
     assert refuted == []
     assert len(tried) >= 101
@@ -140,8 +135,8 @@ def test_twenty_other_texts_of_any_reference_code_are_not_refuted(cases: dict[st
 
 
 @needs_sandbox
-def test_a_right_answer_lacks_no_requirement_and_a_mean_for_a_median_does(cases: dict[str, Case]) -> None:
-    case = cases["tickets_slowest_topic"]
+def test_a_right_answer_lacks_no_requirement_and_a_mean_for_a_median_does(sample: dict[str, Case]) -> None:
+    case = sample["tickets_slowest_topic"]
     gold = case.turns[0].gold
     for text in rewrites(gold.code, tuple(gold.context.paths), 2, 7):
         met = _met(case, text)
@@ -164,25 +159,78 @@ def test_the_shipped_baselines_are_those_of_the_generator(tmp_path: Path) -> Non
     assert all(len(text.splitlines()) == 101 for text in shipped.values())
 
 
-def _overall(cases: dict[str, Case], name: str, lines: list[dict[str, Any]]) -> dict[str, float]:
-    return {
-        f"{name} {line['case_id']}#{line['turn_index']}": scores(
-            cases[line["case_id"]], recorded_response(line), turn=line["turn_index"]
-        )["overall_score"]
-        for line in lines
-    }
+BASELINE_NAMES = ["zero", "dead_code", "first_mean", "head", "question_numbers"]
+
+
+def _paid(sample: dict[str, Case], lines: list[dict[str, Any]]) -> dict[str, float]:
+    """The answers that more is paid for than may be."""
+    said = [(sample[line["case_id"]], line["turn_index"], [recorded_response(line)]) for line in lines]
+    overall = [one["overall_score"] for one in scores_of(said)]
+    names = [f"{line['case_id']}#{line['turn_index']}" for line in lines]
+    return {name: score for name, score in zip(names, overall, strict=True) if score > AT_MOST}
 
 
 @needs_sandbox
-@pytest.mark.parametrize("name", ["zero", "dead_code", "first_mean", "head", "question_numbers"])
-def test_nothing_is_paid_for_an_answer_that_ignores_the_question(cases: dict[str, Case], name: str) -> None:
-    found = _overall(cases, name, Random(name).sample(_answers(name), 2))
-    assert {turn: overall for turn, overall in found.items() if overall > AT_MOST} == {}
+@pytest.mark.parametrize("name", BASELINE_NAMES)
+def test_nothing_is_paid_for_an_answer_that_ignores_the_question(sample: dict[str, Case], name: str) -> None:
+    assert _paid(sample, [line for line in _answers(name) if line["case_id"] in DRAWN[:2]]) == {}
 
 
 @needs_sandbox
 @pytest.mark.soak
-@pytest.mark.parametrize("name", ["zero", "dead_code", "first_mean", "head", "question_numbers"])
-def test_nothing_is_paid_on_any_turn(cases: dict[str, Case], name: str) -> None:
-    found = _overall(cases, name, _answers(name))
-    assert {turn: overall for turn, overall in found.items() if overall > AT_MOST} == {}
+@pytest.mark.parametrize("name", BASELINE_NAMES)
+def test_nothing_is_paid_on_any_turn(sample: dict[str, Case], name: str) -> None:
+    assert _paid(sample, _answers(name)) == {}
+
+
+def _tried(cases: list[Case]) -> tuple[list[str], list[str], list[str], int]:
+    """Writes each mutant in another way and scores it as an answer.
+
+    Returns:
+        Mutants that are refuted, those that are not, those of the refuted ones whose requirement is not named, and how
+        many are to be named: those that run on the given tables (others have crashed, which is said instead) and that
+        the variants tell from the reference code.
+    """
+    listed = equivalent_mutants(SAMPLE, "pandas_sample")
+    refuted, kept, unnamed, told_apart = [], [], [], 0
+    for turn in (turn for case in cases for turn in case.turns):
+        gold, variants = turn.gold, variants_of(turn.gold)
+        gives = mutants_on_variants(gold)
+        requirements = defaultdict(set)  # mutants at several places may have the same words
+        for one in gives:
+            requirements[one.mutant.words].add(one.mutant.requirement)
+        tried = [one for one in gives if one.mutant.words not in listed.get(turn.id, ())]
+        names = tuple(gold.context.paths)
+        codes = [(rewrites(one.mutant.code, names, 1, 11) or [one.mutant.code])[0] for one in tried]
+        given = results_of(gold, codes, [{}])
+        found = results_of(gold, codes, [one.tables for one in variants]) if variants else [[] for _ in codes]
+        expected = expected_result(gold)
+        for one, on_given, results in zip(tried, given, found, strict=True):
+            right = tuple(same(gold, got, variant.expected) for got, variant in zip(results, variants, strict=True))
+            name = f"{turn.id}: {one.mutant.words}"
+            (kept if same(gold, on_given[0], expected) and all(right) else refuted).append(name)
+            if on_given[0] is not None and not all(right):
+                told_apart += 1
+                words = explained(gold, Behaviour(tuple(results), right, None)).words
+                if one.mutant.requirement not in set().union(*(requirements[word] for word in words)):
+                    unnamed.append(f"{name} -> {words}")
+    return refuted, kept, unnamed, told_apart
+
+
+@needs_sandbox
+def test_mutants_of_a_turn_are_refuted_and_named(sample: dict[str, Case]) -> None:
+    refuted, kept, unnamed, told_apart = _tried([sample[DRAWN[2]]])
+    assert len(refuted) >= SHARE_REFUTED * (len(refuted) + len(kept)), kept
+    assert told_apart >= 5
+    assert len(unnamed) <= (1 - SHARE_NAMED) * told_apart, unnamed
+
+
+@needs_sandbox
+@pytest.mark.soak
+def test_mutants_of_all_turns_are_refuted_and_named(sample: dict[str, Case]) -> None:
+    refuted, kept, unnamed, told_apart = _tried([*sample.values()])
+    print(f"{len(refuted)} refuted, {len(kept)} not: {kept}")
+    print(f"of {told_apart} told apart {len(unnamed)} are not named:", *unnamed, sep="\n")
+    assert len(refuted) + len(kept) > 600
+    assert len(refuted) >= SHARE_REFUTED * (len(refuted) + len(kept))
+    assert len(unnamed) <= (1 - SHARE_NAMED) * told_apart

@@ -3,42 +3,24 @@
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 
 import pandas as pd
-import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.checks.verdicts import check_ends
-from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
-from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores
+from eval_pipeline_tests.support import SHIPPED
+from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, scores_of, unmeasured
 
 SAMPLE = SHIPPED / "suites" / "pandas_sample"
 
 
-@pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    """A home in which the expected results are kept."""
-    lab = Lab.at(built_once(tmp_path_factory, "pandas-sample", lambda folder: None))
-    with surroundings(lab):
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def cases(home: Lab) -> tuple[Case, ...]:
-    return read_suite(read_header(SAMPLE)).cases
-
-
 def _tables(folder: Path) -> dict[str, pd.DataFrame]:
-    return {
-        path.stem: pd.read_csv(path) if path.suffix == ".csv" else pd.read_parquet(path)
-        for path in folder.iterdir()
-    }  # fmt: skip
+    read = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    return {path.stem: read[path.suffix](path) for path in folder.iterdir()}
 
 
 def test_the_generator_writes_the_same_rows_again(tmp_path: Path) -> None:
@@ -64,56 +46,39 @@ def test_the_tables_have_what_trips_code_up() -> None:
 
 
 @needs_sandbox
-def test_the_suite_is_as_large_as_promised(cases: tuple[Case, ...]) -> None:
-    turns = [turn for case in cases for turn in case.turns]
+def test_the_suite_is_as_large_as_promised(sample: dict[str, Case]) -> None:
+    turns = [turn for case in sample.values() for turn in case.turns]
     assert len(turns) >= 80
     assert all(turn.gold.code for turn in turns)
-    tags = Counter(tag for case in cases for tag in case.tags)
-    wanted = (
-        "filter",
-        "top_n",
-        "bottom_n",
-        "multi_key",
-        "join",
-        "pivot",
-        "window",
-        "dates",
-        "text",
-        "missing",
-        "mixed",
-    )
+    tags = Counter(tag for case in sample.values() for tag in case.tags)
+    wanted = "filter top_n bottom_n multi_key join pivot window dates text missing mixed".split()
     assert {tag: tags[tag] for tag in wanted if tags[tag] < 2} == {}
-    assert sum(len(case.turns) > 1 for case in cases) >= 4
-    assert len({name for case in cases for name in case.context.paths}) >= 6
+    assert sum(len(case.turns) > 1 for case in sample.values()) >= 4
+    assert len({name for case in sample.values() for name in case.context.paths}) >= 6
 
 
 @needs_sandbox
-def test_every_reference_code_gives_a_result_with_rows(cases: tuple[Case, ...]) -> None:
-    assert [problem for case in cases for problem in TRACK.check_gold(case)] == []
-    empty = [
-        turn.id
-        for case in cases
-        for turn in case.turns
-        if (expected := expected_result(turn.gold))["kind"] == "frame" and not expected["rows"]
-    ]
-    assert empty == []
+def test_every_reference_code_gives_a_result_with_rows(sample: dict[str, Case]) -> None:
+    assert [problem for case in sample.values() for problem in TRACK.check_gold(case)] == []
+    turns = [turn for case in sample.values() for turn in case.turns]
+    results = {turn.id: expected_result(turn.gold) for turn in turns}
+    assert [name for name, result in results.items() if result["kind"] == "frame" and not result["rows"]] == []
 
 
 @needs_sandbox
-def test_gold_scores_one_and_no_answer_zero(cases: tuple[Case, ...]) -> None:
-    drawn = Random(5).sample(cases, 12)
-    verdict = check_ends(TRACK, drawn)
+def test_gold_scores_one_and_no_answer_zero(sample: dict[str, Case]) -> None:
+    with unmeasured():
+        verdict = check_ends(TRACK, Random(5).sample([*sample.values()], 2))
     assert verdict.passed, verdict.facts
 
 
 @needs_sandbox
-def test_the_reference_code_does_what_its_question_asks(cases: tuple[Case, ...]) -> None:
+def test_the_reference_code_does_what_its_question_asks(sample: dict[str, Case]) -> None:
     """Understanding and coverage of the gold: where the metrics miss something, the question asks for it oddly."""
-    drawn = Random(7).sample([case for case in cases if len(case.turns) == 1], 20)
-    found = [scores(case, TRACK.oracle(case.turns[0])) for case in drawn]
-    assert all(one["quality_score"] == 1.0 for one in found)
-    assert all(one["performance_score"] == 1.0 for one in found)
-    assert all(one["understanding_score"] == one["coverage_score"] == one["overall_score"] == 1.0 for one in found)
+    drawn = Random(7).sample([case for case in sample.values() if len(case.turns) == 1], 20)
+    found = scores_of([(case, 0, [TRACK.oracle(case.turns[0])]) for case in drawn])
+    for name in ("quality", "performance", "understanding", "coverage", "overall"):
+        assert {one[f"{name}_score"] for one in found} == {1.0}
     for name in ("understanding_score_from_words", "coverage_score_from_words"):
         known = [one[name] for one in found if one[name] is not None]
         assert len(known) > 10

@@ -1,6 +1,5 @@
 """Variants of a turn's tables: what they keep, which are left out, and which answers they refute."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -21,9 +20,8 @@ from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, dete
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline_tests.support import Lab, built_once, surroundings
 from eval_pipeline_tests.tracks.card_lines import card_lines
-from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 
 pytestmark = needs_sandbox
 
@@ -43,14 +41,7 @@ result = merged.groupby("area")["amount"].sum().reset_index()
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    lab = Lab.at(built_once(tmp_path_factory, "pandas-variants", lambda folder: None))
-    with surroundings(lab):
-        yield lab
-
-
-@pytest.fixture(scope="module")
-def tables(home: Lab, tmp_path_factory: pytest.TempPathFactory) -> PandasShared:
+def tables(home: object, working_sandbox: None, tmp_path_factory: pytest.TempPathFactory) -> PandasShared:
     folder = tmp_path_factory.mktemp("orders")
     (folder / "tables").mkdir()
     (folder / "tables" / "orders.csv").write_text(ORDERS)
@@ -66,32 +57,29 @@ def _robust(case: Case, code: str) -> object:
     return scores(case, answer(code))["robust_correct"]
 
 
-def test_what_is_right_by_chance_on_the_given_tables_is_refuted(tables: PandasShared) -> None:
-    case = _case(tables, LARGE)
-    at_least = LARGE.replace("> 37", ">= 37")
-    found = scores(case, answer(at_least))
-    assert (found["result_match"], found["robust_correct"]) == (True, False)
-    assert scores(case, answer(LARGE.replace("> 37", "> 37.0")))["robust_correct"] is True
+MAPPED = """\
+areas = orders["shop"].map(shops.set_index("shop")["area"])
+result = orders.groupby(areas.rename("area"))["amount"].sum().reset_index()
+"""
 
 
 @pytest.mark.parametrize(
-    "code",
+    ("reference", "code", "robust"),
     [
-        "result = len(df.query(\"kind == 'web' and amount > 37\"))",
-        'result = df.loc[df["amount"].gt(37)].loc[lambda d: d["kind"].eq("web")].shape[0]',
-        "big = df[df.amount > 37]\nresult = int(np.sum(big['kind'].to_numpy() == 'web'))",
+        (LARGE, LARGE.replace("> 37", ">= 37"), False),  # right by chance on the given tables
+        (LARGE, LARGE.replace("> 37", "> 37.0"), True),
+        (LARGE, "result = len(df.query(\"kind == 'web' and amount > 37\"))", True),
+        (LARGE, 'result = df.loc[df["amount"].gt(37)].loc[lambda d: d["kind"].eq("web")].shape[0]', True),
+        (LARGE, "big = df[df.amount > 37]\nresult = int(np.sum(big['kind'].to_numpy() == 'web'))", True),
+        (PER_AREA, PER_AREA.replace('on="shop"', 'on="shop", how="right"'), False),
+        (PER_AREA, MAPPED, True),
     ],
 )
-def test_another_way_to_say_the_same_is_right(tables: PandasShared, code: str) -> None:
-    assert _robust(_case(tables, LARGE), code) is True
-
-
-def test_a_join_of_another_kind_is_refuted(tables: PandasShared) -> None:
-    case = _case(tables, PER_AREA, ["orders", "shops"])
-    assert _robust(case, PER_AREA.replace('on="shop"', 'on="shop", how="right"')) is False
-    mapped = 'areas = orders["shop"].map(shops.set_index("shop")["area"])\n'
-    mapped += 'result = orders.groupby(areas.rename("area"))["amount"].sum().reset_index()'
-    assert _robust(case, mapped) is True
+def test_what_is_right_by_chance_is_refuted_and_another_way_is_not(
+    reference: str, code: str, robust: bool, tables: PandasShared
+) -> None:
+    found = scores(_case(tables, reference, "orders" if reference == LARGE else ["orders", "shops"]), answer(code))
+    assert (found["result_match"], found["robust_correct"]) == (robust or reference == LARGE, robust)
 
 
 def test_variants_keep_columns_types_and_what_a_model_is_told_of_them(tables: PandasShared) -> None:
@@ -108,12 +96,12 @@ def test_variants_keep_columns_types_and_what_a_model_is_told_of_them(tables: Pa
     assert min(rows for _, _, _, rows in told) == 1
 
 
-def test_the_same_variants_are_made_again(tables: PandasShared) -> None:
+def test_the_same_variants_are_made_again(
+    tables: PandasShared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gold = _case(tables, LARGE).turns[0].gold
     kept = variants_of(gold)
-    variants_module.once.cache_clear()
-    for file in Path(variants_module.find_home().expected).glob("[ve]*-*"):
-        file.unlink()
+    monkeypatch.setenv("EVAL_HOME", str(tmp_path))
     assert variants_of(gold) == kept
 
 
@@ -175,7 +163,7 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
 
 
 def test_mutants_that_take_too_long_are_run_apart_from_what_decides(
-    tables: PandasShared, monkeypatch: pytest.MonkeyPatch
+    tables: PandasShared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gold = _case(tables, PER_AREA.replace("sum", "max"), ["orders", "shops"]).turns[0].gold
     together = determined(gold), mutants_on_variants(gold)
@@ -189,10 +177,8 @@ def test_mutants_that_take_too_long_are_run_apart_from_what_decides(
             return SnippetFailed(ErrorClass.TIMEOUT, "no result within 10 s", "", 10.0, box.tier)
         return box.run(text, paths, wall_s=wall_s)
 
-    variants_module.once.cache_clear()
     mutants_on_variants.cache_clear()
-    for file in Path(variants_module.find_home().expected).glob("examined-*"):
-        file.unlink()
+    monkeypatch.setenv("EVAL_HOME", str(tmp_path))
     monkeypatch.setattr(examined_module, "sandbox", lambda layer: Mock(run=run))
     assert (determined(gold), mutants_on_variants(gold)) == together
     assert len(failures) == 1
@@ -221,7 +207,8 @@ def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) 
     case = _case(tables, PER_AREA, ["orders", "shops"])
     wrong = PER_AREA.replace("sum()", "mean()")
     tried = attempt(case, answer(wrong))
-    gathered = TRACK.gather(case, case.turns[0], tried)
+    with unmeasured():
+        gathered = TRACK.gather(case, case.turns[0], tried)
     evidence = of_kind(gathered, VARIANTS)
     assert evidence is not None
     told = evidence.details["counterexample"]
