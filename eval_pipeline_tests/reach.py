@@ -1,0 +1,290 @@
+"""Which tests a change can reach: `--changed-since COMMIT`, or `auto`, runs no others.
+
+Fingerprints of the source at both commits tell which definitions changed; what leads to them, of the tests' own code,
+is reached. A test begins with its function and its fixtures. What fingerprints cannot follow counts as reached.
+
+A plug-in of pytest, loaded by its options in `pyproject.toml`.
+"""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import tarfile
+import tempfile
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from eval_pipeline.fingerprints import FingerprintError, Fingerprints
+from eval_pipeline.fingerprints.reaching import ALL, Node
+
+ROOT = Path(__file__).resolve().parents[1]
+PRODUCT, TESTS = "eval_pipeline", "eval_pipeline_tests"
+DECIDES_ALL = re.compile(
+    r"uv\.lock|pyproject\.toml|Makefile|\.ci/.*|eval_pipeline_tests/(conftest|costs|direct|reach|services|workers)\.py"
+)
+COSTS = f"{TESTS}/costs.json"
+OF_DECORATORS = re.compile(r"eval_pipeline\.(cli|defs|definitions)\b")
+"""Modules in which decorators register what nothing names: each of them is one thing, and `defs` is loaded whole."""
+STARTING = {"subprocess", "multiprocessing", "runpy"}
+"""Who uses them starts programs: in tests any code of ours, elsewhere some of the same module, or what they name."""
+_OURS = re.compile(r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess""")
+BY_NAME = "Lab"
+"""A class of `support` that can do everything: its users reach those of its members only whose names they say."""
+_DATA = ":DATA_FILES contents"
+
+
+@dataclass(frozen=True)
+class Reach:
+    """What a change reaches.
+
+    Attributes:
+        told: for the person who runs the tests.
+        places: definitions of tests and fixtures, `module:name`; None for all.
+    """
+
+    told: str
+    places: frozenset[str] | None = None
+
+
+def reach(since: str, root: Path = ROOT, cache: Path | None = None) -> Reach:
+    """What the changes of a working tree since a commit reach."""
+    base, why = _base(root) if since == "auto" else (since, "")
+    if why:
+        return Reach(f"everything runs: {why}")
+    changed = _git(root, "diff", "--name-only", "--no-renames", base)
+    files = {*changed, *_git(root, "ls-files", "--others", "--exclude-standard")} - {COSTS}
+    begun = f"{len(files)} files changed since {base[:10]}"
+    if deciding := sorted(name for name in files if DECIDES_ALL.fullmatch(name)):
+        return Reach(f"{begun}; everything runs: {deciding[0]} changed")
+    with tempfile.TemporaryDirectory() as folder:
+        packed = subprocess.run(["git", "archive", base, PRODUCT, TESTS], cwd=root, capture_output=True, check=True)
+        with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
+            archive.extractall(folder, filter="data")
+        try:
+            places = reached(Path(folder), root, files, cache or Path(folder) / "cache")
+        except (FingerprintError, UnreadError) as error:
+            return Reach(f"{begun}; everything runs: {error}")
+    return Reach(begun, frozenset(places))
+
+
+def _base(root: Path) -> tuple[str, str]:
+    """The commit to compare with, or why there is none.
+
+    On a branch it is where that left main; on main itself, the commit at which everything was last run.
+    """
+    head = _git(root, "rev-parse", "HEAD")
+    for main in ("main", "origin/main"):
+        if (found := _git(root, "merge-base", "HEAD", main)) and found != head:
+            return found[0], ""
+    costs = root / COSTS
+    commit = str(json.loads(costs.read_text()).get("commit", "")) if costs.exists() else ""
+    if not commit:
+        return "", "costs.json names no commit at which everything ran"
+    older = _git(root, "merge-base", "HEAD", commit)
+    return commit, "" if older == [commit] else f"{commit[:10]} is no ancestor of what is checked out"
+
+
+def _git(root: Path, *arguments: str) -> list[str]:
+    """Lines that git says; none if it fails."""
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True, check=False)
+    return done.stdout.splitlines() if done.returncode == 0 else []
+
+
+class UnreadError(Exception):
+    """Nothing says who reads a file that changed."""
+
+
+def reached(before: Path, now: Path, files: Collection[str], cache: Path | None = None) -> set[str]:
+    """The tests' own definitions that lead to what changed between two trees.
+
+    Args:
+        before: folder with both packages.
+        now: the same later.
+        files: the names of those that changed, also of those outside of the packages.
+        cache: where parsed modules are kept.
+    """
+    code, earlier = Code(now, cache), Code(before, cache).digests
+    changed = {place for place, digest in code.digests.items() if earlier.get(place) != digest}
+    gone = earlier.keys() - code.digests.keys()
+    # What is reached along with another, without being named there: a method of a class that all is used of, say.
+    along = {place.rpartition(".")[0] if "." in _name(place) else f"{_module(place)}:{ALL}" for place in gone}
+    whole = {_module(place) for place in gone if not _name(place)}
+    whole |= {_module(place) for place in changed | gone if place.endswith(_DATA)}
+    seeds = {node for node in code.leads if _place(node) in changed | along or node.module in whole}
+    for file in files:
+        if not (file.endswith(".py") and file.startswith((f"{PRODUCT}/", f"{TESTS}/"))):
+            seeds |= code.readers(file)
+        elif not (now / file).exists():
+            package = _dotted(str(Path(file).parent))
+            seeds |= {node for node in code.leads if node.module == package}
+    if any(_is_in(PRODUCT, node.module) for node in seeds):
+        seeds |= code.starting()
+    found = {_place(node) for node in _leading_to(seeds, code.edges()) if _is_in(TESTS, node.module)}
+    return found | {f"{_dotted(file)}:" for file in files if file.startswith(TESTS) and file.endswith("/conftest.py")}
+
+
+def _place(node: Node) -> str:
+    return f"{node.module}:{node.name}"
+
+
+def _module(place: str) -> str:
+    return place.partition(":")[0]
+
+
+def _name(place: str) -> str:
+    return place.partition(":")[2]
+
+
+def _dotted(file: str) -> str:
+    return file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+
+
+def _is_in(package: str, module: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
+
+
+def _leading_to(seeds: Iterable[Node], edges: Iterable[tuple[Node, Node]]) -> set[Node]:
+    back: dict[Node, set[Node]] = defaultdict(set)
+    for one, other in edges:
+        back[other].add(one)
+    found, waiting = set[Node](), list(seeds)
+    while waiting:
+        if (node := waiting.pop()) not in found:
+            found.add(node)
+            waiting += back[node] - found
+    return found
+
+
+class Code:
+    """Both packages in a folder: the digests of their definitions, and what each definition leads to."""
+
+    def __init__(self, root: Path, cache: Path | None = None) -> None:
+        packages = {name: root / name for name in (PRODUCT, TESTS)}
+        self._files = {
+            path: _dotted(str(path.relative_to(root))) for one in packages.values() for path in one.rglob("*.py")
+        }
+        fingerprints = Fingerprints(cache, roots=packages)
+        self.digests = fingerprints.reached(*self._files.values())
+        fingerprints.save()
+        ((_, reacher),) = fingerprints._reachers.values()
+        self.leads = reacher._leads
+
+    def edges(self) -> Iterator[tuple[Node, Node]]:
+        """Pairs of definitions of which one leads to the other."""
+        loaded, lab = Node(f"{PRODUCT}.definitions", ALL), f"{TESTS}.support:{BY_NAME}"
+        by_name: dict[str, list[Node]] = defaultdict(list)
+        for node in self.leads:
+            if _place(node).startswith(f"{lab}."):
+                by_name[node.name.partition(".")[2]].append(node)
+        for node, leads in self.leads.items():
+            yield from ((node, one) for one in leads.nodes if _place(node) != lab or not _place(one).startswith(lab))
+            if OF_DECORATORS.match(node.module):
+                whole = Node(node.module, ALL)
+                yield from ((node, whole), (whole, node), (loaded, whole))
+            elif leads.libraries & STARTING and _is_in(PRODUCT, node.module):
+                yield node, Node(node.module, ALL)
+        if by_name:
+            said = re.compile(rf"\.({'|'.join(by_name)})\b")
+            for node, text in self._saying(said):
+                yield from ((node, one) for name in said.findall(text) for one in by_name[name])
+
+    def starting(self) -> set[Node]:
+        """The tests' definitions that may start any code of ours, or read its source."""
+        found = {
+            node for node, leads in self.leads.items() if leads.libraries & STARTING and _is_in(TESTS, node.module)
+        }
+        return found | {node for node, _ in self._saying(_OURS)}
+
+    def readers(self, file: str) -> set[Node]:
+        """Definitions that may read a file which is no code of the packages.
+
+        Raises:
+            UnreadError: there are none.
+        """
+        top, *folders = Path(file).parent.parts or ("",)
+        if top == PRODUCT:
+            while not (found := {node for node in self.leads if _is_in(".".join([top, *folders]), node.module)}):
+                folders.pop()
+            return found
+        name = re.escape(Path(file).name)
+        found = {node for node, _ in self._saying(re.compile(rf"\b{name}\b"))}
+        if not (found and folders == ["golden"]):
+            words = [re.escape(word) for word in (*([] if top == TESTS else [top]), *folders) if word]
+            globs = [rf"\*{re.escape(Path(file).suffix)}"]
+            said = re.compile(rf"""["'/]({"|".join([*words, *globs])})["'/]""")
+            found |= {node for node, _ in self._saying(said)}
+        if not found:
+            raise UnreadError(f"no test names {file}")
+        return found
+
+    def _saying(self, pattern: re.Pattern[str]) -> Iterator[tuple[Node, str]]:
+        """The tests' definitions whose source a pattern is found in, with that."""
+        nodes: dict[str, list[Node]] = defaultdict(list)
+        for node in self.leads:
+            nodes[_place(node)].append(node)
+        for path, module in self._files.items():
+            if _is_in(TESTS, module) and pattern.search(text := path.read_text(encoding="utf-8")):
+                for name, part in _parts(text):
+                    if pattern.search(part):
+                        yield from ((node, part) for node in nodes[f"{module}:{name}"])
+
+
+def _parts(text: str) -> Iterator[tuple[str, str]]:
+    """The definitions of a module and the members of its classes, with their source."""
+    lines = text.splitlines()
+    waiting: list[tuple[str, ast.stmt]] = [("", one) for one in ast.parse(text).body]
+    for owner, one in waiting:
+        first, last = min([one.lineno, *(part.lineno for part in getattr(one, "decorator_list", ()))]), one.end_lineno
+        if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            names = [one.name]
+        else:
+            names = [
+                part.id for part in ast.walk(one) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)
+            ]
+        if isinstance(one, ast.ClassDef) and not owner:
+            waiting += [(f"{one.name}.", inner) for inner in one.body]
+            last = one.body[0].lineno
+        yield from ((owner + name, "\n".join(lines[first - 1 : last])) for name in names or [""])
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--changed-since`."""
+    told = "run only tests that what changed since then can reach, `auto`: since main; the tier `ci` has others too"
+    parser.getgroup("reach").addoption("--changed-since", metavar="COMMIT", help=told)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Drops the tests that are not reached; those that are belong to the tier `ci`, whatever they cost."""
+    if not (since := config.getoption("--changed-since")):
+        return
+    found = reach(since, cache=config.cache.mkdir("reach") / "modules" if config.cache else None)
+    kept = [item for item in items if found.places is None or starts_of(item) & found.places]
+    told = f"reach: {found.told}" + ("" if found.places is None else f"; they reach {len(kept)} of {len(items)} tests")
+    config.get_terminal_writer().line(told)
+    if config.getoption("--tier", "all") == "ci":
+        for item in kept:
+            item.add_marker("always")
+    elif dropped := set(items).difference(kept):
+        config.hook.pytest_deselected(items=list(dropped))
+        items[:] = kept
+
+
+def starts_of(item: pytest.Item) -> set[str]:
+    """The places where a test begins: its function, its fixtures, what its module and the folders above say of it."""
+    module = _dotted(str(item.path.relative_to(ROOT)))
+    function = item.nodeid.split("::", 1)[1].partition("[")[0].replace("::", ".")
+    found = {f"{module}:{name}" for name in (function, "pytestmark", "pytest_generate_tests")}
+    for fixtures in item._fixtureinfo.name2fixturedefs.values():  # type: ignore[attr-defined]
+        for fixture in fixtures:
+            code = fixture.func.__code__
+            if Path(code.co_filename).is_relative_to(ROOT):
+                found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
+    folders = [folder for folder in item.path.parents if folder.is_relative_to(ROOT)]
+    return found | {f"{_dotted(str((folder / 'conftest.py').relative_to(ROOT)))}:" for folder in folders}
