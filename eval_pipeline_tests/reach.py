@@ -8,6 +8,7 @@ A plug-in of pytest, loaded by its options in `pyproject.toml`.
 
 import ast
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -26,7 +27,7 @@ from eval_pipeline.fingerprints.reaching import ALL, Node
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT, TESTS = "eval_pipeline", "eval_pipeline_tests"
 DECIDES_ALL = re.compile(
-    r"uv\.lock|pyproject\.toml|Makefile|\.ci/.*|eval_pipeline_tests/(conftest|costs|direct|reach|services|workers)\.py"
+    r"uv\.lock|pyproject\.toml|Makefile|\.ci/.*|eval_pipeline_tests/(conftest|costs|direct|forked|pictures|reach|services|workers)\.py"
 )
 COSTS = f"{TESTS}/costs.json"
 OF_DECORATORS = re.compile(r"eval_pipeline\.(cli|defs|definitions)\b")
@@ -277,14 +278,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def starts_of(item: pytest.Item) -> set[str]:
-    """The places where a test begins: its function, its fixtures, what its module and the folders above say of it."""
+    """The places where a test begins: its function, its fixtures, what its module and the folders above say of it.
+
+    Without what each test has: if it breaks, those show it that run always.
+    """
     module = _dotted(str(item.path.relative_to(ROOT)))
     function = item.nodeid.split("::", 1)[1].partition("[")[0].replace("::", ".")
     found = {f"{module}:{name}" for name in (function, "pytestmark", "pytest_generate_tests")}
-    for fixtures in item._fixtureinfo.name2fixturedefs.values():  # type: ignore[attr-defined]
-        for fixture in fixtures:
-            code = fixture.func.__code__
-            if Path(code.co_filename).is_relative_to(ROOT):
-                found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
+    for fixture in itertools.chain(*item._fixtureinfo.name2fixturedefs.values()):  # type: ignore[attr-defined]
+        code, of_all = fixture.func.__code__, fixture._autouse and fixture.baseid in {"", TESTS}
+        if not of_all and Path(code.co_filename).is_relative_to(ROOT):
+            found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
     folders = [folder for folder in item.path.parents if folder.is_relative_to(ROOT)]
     return found | {f"{_dotted(str((folder / 'conftest.py').relative_to(ROOT)))}:" for folder in folders}

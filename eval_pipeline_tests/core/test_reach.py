@@ -144,7 +144,8 @@ def test_a_conftest_reaches_its_folder_and_a_file_that_nobody_names_everything(t
 def test_a_test_starts_at_its_function_and_fixtures(request: pytest.FixtureRequest, puppet: object) -> None:
     found = starts_of(request.node)
     own = "eval_pipeline_tests.core.test_reach:test_a_test_starts_at_its_function_and_fixtures"
-    assert {own, "eval_pipeline_tests.conftest:puppet", "eval_pipeline_tests.conftest:signal_handlers"} <= found
+    assert {own, "eval_pipeline_tests.conftest:puppet"} <= found
+    assert "eval_pipeline_tests.conftest:signal_handlers" not in found, "every test has it"
     assert "eval_pipeline_tests.core.conftest:" in found
 
 
