@@ -280,13 +280,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def starts_of(item: pytest.Item) -> set[str]:
     """The places where a test begins: its function, its fixtures, what its module and the folders above say of it.
 
-    Without what each test has: if it breaks, those show it that run always.
+    Without what each test, or each of a folder, has patched: if that breaks, those show it that run always.
     """
     module = _dotted(str(item.path.relative_to(ROOT)))
     function = item.nodeid.split("::", 1)[1].partition("[")[0].replace("::", ".")
     found = {f"{module}:{name}" for name in (function, "pytestmark", "pytest_generate_tests")}
     for fixture in itertools.chain(*item._fixtureinfo.name2fixturedefs.values()):  # type: ignore[attr-defined]
-        code, of_all = fixture.func.__code__, fixture._autouse and fixture.baseid in {"", TESTS}
+        code = fixture.func.__code__
+        of_all = fixture._autouse and (fixture.baseid in {"", TESTS} or fixture.argnames == ("monkeypatch",))
         if not of_all and Path(code.co_filename).is_relative_to(ROOT):
             found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
     folders = [folder for folder in item.path.parents if folder.is_relative_to(ROOT)]
