@@ -1,67 +1,82 @@
 """What is not answered, through the stages: in `coverage`, comparisons, gate, store, reports and commands."""
 
 import json
-from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import pytest
 from openpyxl import load_workbook
 
 from eval_pipeline.analysis.baseline import baseline_verdict
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.coverage import recorded_coverage
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COVERAGE, MODEL_COMPARISONS, TRENDS
-from eval_pipeline_tests.analysis.histories import night, rows
-from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, command, number, response
+from eval_pipeline_tests.analysis.histories import SILENT, answering, night, rows, saying
+from eval_pipeline_tests.support import BROKEN, Lab, Puppet, command, number, response
 
 DAY = night(0)
-SILENT = CallError(CallErrorKind.TIMEOUT, "nobody answered")
-
-
-def answering(lab: Lab, version: str, said: Callable[[int], Answer | None]) -> None:
-    """Evaluates with what is said in each conversation by its number; None is the right answer."""
-
-    def answer(call: Call) -> Answer:
-        found = said(int(call.case_id[1:]))
-        return call.gold.oracle() if found is None else found
-
-    Puppet.answer = staticmethod(answer)
-    lab.evaluate(version=version, epoch=version, run_id=version, publish=True)
 
 
 @pytest.fixture
-def silent(forty: Lab) -> Lab:
+def lab_folder(same_folder: Path) -> Path:
+    return same_folder
+
+
+@pytest.fixture
+def silent(forty: Lab, module_folder: Path) -> Lab:
     """Of 20 conversations `other` has 12 wrong, 6 unanswered, one refused, one unreadable; `puppet` has all right."""
-    answering(forty, "puppet", lambda _: None)
     refused = response("no", call_error=CallErrorKind.REFUSED)
-    said: dict[int, Answer] = dict.fromkeys(range(12), number(-1)) | dict.fromkeys(range(12, 18), SILENT)
-    answering(forty, "other", lambda case: (said | {18: refused, 19: BROKEN}).get(case))
-    return forty
+    said: dict[int, Any] = dict.fromkeys(range(12), number(-1)) | dict.fromkeys(range(12, 18), SILENT)
 
+    answer = saying((said | {18: refused, 19: BROKEN}).get)
 
-def test_coverage_is_counted_by_the_stages(silent: Lab) -> None:
-    found = silent.sql("SELECT model_version, planned, asked, answered, readable, scored FROM coverage ORDER BY 1")
-    assert found == [("other", 40, 40, 28, 24, 40), ("puppet", 40, 40, 40, 40, 40)]
+    def both(lab: Lab) -> None:
+        answering(lab, "puppet", saying({}.get), publish=True)
+        answering(lab, "other", answer, publish=True)
+
+    made = forty.made_once(module_folder / "silent", both)
+    Puppet.answer = staticmethod(answer)
+    return made
 
 
 def test_only_what_both_answered_is_broken_and_the_rest_stands_beside_it(silent: Lab) -> None:
+    columns = "planned, asked, answered, readable, scored"
+    found = silent.sql(f"SELECT model_version, {columns} FROM coverage ORDER BY 1")
+    assert found == [("other", 40, 40, 28, 24, 40), ("puppet", 40, 40, 40, 40, 40)]
+    of_other = f"SELECT {columns}, turns FROM leaderboard_details('small') WHERE model_version = 'other'"
+    assert silent.sql(of_other) == [(40, 40, 28, 24, 40, 40)]
+    changes = "SELECT change, answered_b, count(*) FROM compare_details('puppet', 'other', 'small') GROUP BY ALL"
+    assert sorted(silent.sql(changes)) == [("broken", True, 28), ("unanswered", False, 12)]
     (row,) = rows(silent, MODEL_COMPARISONS)
     assert (row["model_a"], row["n"], row["clusters"], row["broken"], row["fixed"]) == ("other", 28, 14, 0, 28)
     assert (row["accuracy_a"], row["accuracy_b"], row["verdict"]) == (0.0, 1.0, "b_better")
     assert (row["conservative_n"], row["conservative_fixed"], row["conservative_verdict"]) == (40, 40, "b_better")
     assert (row["unanswered_a"], row["unanswered_b"]) == (12, 0)
-    assert [row[f"{word}_a"] for word in ("planned", "asked", "answered", "readable", "scored")] == [40, 40, 28, 24, 40]
+    assert [row[f"{word}_a"] for word in columns.split(", ")] == [40, 40, 28, 24, 40]
     assert row["note"] == "other did not answer 12 of 40 turns"
     assert row["latency_ms_difference"] is not None, "a call that failed has no latency, those that both answered do"
     assert not {turn.rpartition("#")[0] for turn in json.loads(row["fixed_turns"])} & {"small/c12", "small/c17"}
     (other,) = [row for row in rows(silent, TRENDS) if row["model_version"] == "other"]
     assert [other[word] for word in ("planned", "asked", "answered", "readable", "n")] == [40, 40, 28, 24, 40]
+    said = command("compare", "puppet", "other")
+    assert said.code == 0, said.text
+    for words in (
+        "puppet: planned 40 · asked 40 · answered 40 · readable 40 · scored 40",
+        "other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40",
+        "28 that both answered",
+        "p 0.00012 (exact McNemar test by conversation)",
+        "40 turns, those without an answer wrong: 40 broken, 0 fixed",
+        "other did not answer 12 of 40 turns",
+        "/suites/small/compare?versions=puppet,other&eval_dates=2026-03-01,2026-03-01",
+        "28 turns, both answered, only puppet right",
+    ):
+        assert words in said.out, said.out
 
 
 def test_a_model_that_does_not_answer_is_not_worse_where_it_does_but_does_not_pass_the_gate(forty: Lab) -> None:
-    answering(forty, "puppet", lambda _: None)
-    answering(forty, "other", lambda case: SILENT if case < 12 else None)
+    answering(forty, "puppet", saying({}.get))
+    answering(forty, "other", saying(lambda case: SILENT if case < 12 else None))
     (row,) = rows(forty, MODEL_COMPARISONS)
     assert (row["difference"], row["verdict"], row["conservative_verdict"]) == (0.0, "not_significant", "b_better")
     assert "the figures disagree" in row["note"]
@@ -71,7 +86,7 @@ def test_a_model_that_does_not_answer_is_not_worse_where_it_does_but_does_not_pa
 
 
 def test_where_nothing_was_answered_by_both_there_is_no_verdict(forty: Lab) -> None:
-    answering(forty, "puppet", lambda _: None)
+    answering(forty, "puppet", saying({}.get))
     answering(forty, "other", lambda _: SILENT)
     (row,) = rows(forty, MODEL_COMPARISONS)
     assert (row["n"], row["verdict"], row["p_value"], row["difference"]) == (0, None, None, None)
@@ -82,35 +97,7 @@ def test_where_nothing_was_answered_by_both_there_is_no_verdict(forty: Lab) -> N
     assert "no test       no turn was answered by both" in said.out
 
 
-def test_compare_tells_coverage_and_both_figures(silent: Lab) -> None:
-    said = command("compare", "puppet", "other")
-    assert said.code == 0, said.text
-    for words in (
-        "coverage      puppet: planned 40 · asked 40 · answered 40 · readable 40 · scored 40",
-        "other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40",
-        "28 that both answered",
-        "p 0.00012 (exact McNemar test by conversation)",
-        "conservative  40 turns, those without an answer wrong: 40 broken, 0 fixed",
-        "note          other did not answer 12 of 40 turns",
-        "turn by turn  /suites/small/compare?versions=puppet,other&eval_dates=2026-03-01,2026-03-01  of `eval-pipeline",
-        "broken        28 turns, both answered, only puppet right",
-    ):
-        assert words in said.out, said.out
-
-
-def test_the_store_tells_it_by_its_macros(silent: Lab) -> None:
-    columns = "planned, asked, answered, readable, scored, turns"
-    found = silent.sql(
-        f"SELECT model_version, {columns} FROM leaderboard_details('small') WHERE model_version = 'other'"
-    )
-    assert found == [("other", 40, 40, 28, 24, 40, 40)]
-    query = (
-        "SELECT change, answered_b, count(*) FROM compare_details('puppet', 'other', 'small') GROUP BY ALL ORDER BY ALL"
-    )
-    assert silent.sql(query) == [("broken", True, 28), ("unanswered", False, 12)]
-
-
-def test_page_workbook_and_files_tell_it(silent: Lab, few_pictures: None) -> None:
+def test_page_workbook_and_files_tell_it(silent: Lab) -> None:
     said = command("run", "--suite", "small", "--model-version", "other", "--eval-date", DAY.isoformat())
     assert "coverage: other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40" in said.out
     gaps = "of 40 planned turns, 12 had no response and 4 had a response that could not be read; 16 count as wrong"
@@ -118,9 +105,8 @@ def test_page_workbook_and_files_tell_it(silent: Lab, few_pictures: None) -> Non
     folder = silent.home.reports / "small" / "other" / DAY.isoformat()
     page = (folder / "report.html").read_text()
     assert f"COVERAGE: {gaps}" in page
-    assert all(
-        f'<th scope="col">{word}</th>' in page for word in ("planned", "asked", "answered", "readable", "scored")
-    )
+    for word in ("planned", "asked", "answered", "readable", "scored"):
+        assert f'<th scope="col">{word}</th>' in page
     overview = [[*row] for row in load_workbook(folder / "report.xlsx")["Overview"].iter_rows(values_only=True)]
     assert ["turns", 40, 40, 28, 24, 40] in [row[:6] for row in overview]
     assert json.loads((folder / "statistics.json").read_text())["coverage"] == {
@@ -150,9 +136,7 @@ def test_samples_are_counted_each(small: Lab) -> None:
     assert (found.planned, found.asked, found.answered, found.scored) == (6, 6, 3, 6)
 
 
-def test_evaluations_of_yesterday_without_the_table_are_published_compared_and_made_whole_by_a_run(
-    silent: Lab, few_pictures: None
-) -> None:
+def test_evaluations_of_yesterday_without_the_table_are_published_compared_and_made_whole_by_a_run(silent: Lab) -> None:
     record = silent.workspace().record
     for name in ("puppet", "other"):
         record.remove(COVERAGE, RecordKey.of(Partition("small", name, DAY)))

@@ -58,24 +58,12 @@ def test_turns_whose_gold_has_changed_are_not_common(forty: Lab) -> None:
     assert row["n"] == 39
 
 
-def test_evaluations_scored_otherwise_are_not_tested(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    evaluated(forty, 0, version="other")
-    with_metrics(monkeypatch, TRACK, (replace(metric, version="next") for metric in TRACK.metrics))
-    evaluated(forty, 0, wrong=range(15))
-    (row,) = rows(forty, MODEL_COMPARISONS)
-    assert (row["verdict"], row["p_value"], row["method"]) == (None, None, "none")
-    assert "differ in scorer" in row["reason"]
-
-
 def test_a_loss_is_told_on_its_night_and_after(forty: Lab) -> None:
     for count, wrong in enumerate(([0], [1], [*range(14)], [*range(13)])):
         evaluated(forty, count, wrong)
         (*_, last) = rows(forty, TRENDS)
         assert last["verdict"] == ("start", "no_change", "loss", "drift_down")[count]
-        loss, drift = (
-            checked(check_no_loss, forty.workspace(), "small"),
-            checked(check_no_drift, forty.workspace(), "small"),
-        )
+        loss, drift = (checked(check, forty.workspace(), "small") for check in (check_no_loss, check_no_drift))
         assert (loss.passed, drift.passed) == (count < 2, count != 3)
         if count == 2:
             assert loss.text.startswith(f"puppet: -65.0 points [{100 * last['previous_low']:+.1f}, ")
@@ -92,40 +80,39 @@ def test_a_loss_is_told_on_its_night_and_after(forty: Lab) -> None:
     assert {row["model_version"] for row in newest_trends(forty.workspace(), "small")} == {"puppet", "other"}
 
 
-def test_no_verdict_is_given_across_a_changed_suite(forty: Lab) -> None:
+def test_no_verdict_is_given_across_a_changed_suite_and_a_break_ends_what_is_open(forty: Lab) -> None:
     evaluated(forty, 0)
+    evaluated(forty, 1, wrong=range(14))
     forty.suite(cases=[*CASES, case("c20", ("50", 50.0))])
-    evaluated(forty, 1, wrong=range(15))
     evaluated(forty, 2, wrong=range(15))
-    first, changed, after = rows(forty, TRENDS)
+    evaluated(forty, 3, wrong=range(15))
+    first, lost, changed, after = rows(forty, TRENDS)
     assert (first["verdict"], first["break_reason"]) == ("start", None)
-    assert (changed["verdict"], changed["break_reason"]) == ("break", "suite")
+    assert (lost["verdict"], lost["open_loss_date"]) == ("loss", night(1))
+    assert (changed["verdict"], changed["break_reason"], changed["open_loss_date"]) == ("break", "suite", None)
     assert changed["previous_verdict"] is changed["previous_date"] is changed["first_date"] is None
-    assert (after["verdict"], after["first_date"], after["break_reason"]) == ("no_change", night(1), None)
+    assert (after["verdict"], after["first_date"], after["break_reason"]) == ("no_change", night(2), None)
 
 
-def test_no_verdict_is_given_across_a_changed_scorer(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluations_scored_otherwise_are_not_tested(forty: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluated(forty, 0)
+    evaluated(forty, 0, version="other")
     with_metrics(monkeypatch, TRACK, (replace(metric, version="next") for metric in TRACK.metrics))
     evaluated(forty, 1, wrong=range(15))
-    assert [(row["verdict"], row["break_reason"]) for row in rows(forty, TRENDS)] == [
-        ("start", None),
-        ("break", "scorer"),
-    ]
+    (row,) = rows(forty, MODEL_COMPARISONS)
+    assert (row["verdict"], row["p_value"], row["method"]) == (None, None, "none")
+    assert "differ in scorer" in row["reason"]
+    series = [row for row in rows(forty, TRENDS) if row["model_version"] == "puppet"]
+    assert [(row["verdict"], row["break_reason"]) for row in series] == [("start", None), ("break", "scorer")]
 
 
-def test_parts_of_the_suite_are_no_part_of_the_series(forty: Lab) -> None:
+def test_parts_of_the_suite_and_what_is_half_made_are_no_part_of_the_series(forty: Lab) -> None:
     evaluated(forty, 0)
     evaluated(forty, 1, wrong=[0], scope=Scope(cases=("c00",)))
     evaluated(forty, 2)
     assert [row["eval_date"] for row in rows(forty, TRENDS)] == [night(0), night(2)]
-
-
-def test_an_evaluation_that_is_half_made_is_left_out(forty: Lab) -> None:
-    evaluated(forty, 0)
-    evaluated(forty, 1)
     record = forty.workspace().record
-    key = RecordKey.of(Partition("small", "puppet", night(1)))
+    key = RecordKey.of(Partition("small", "puppet", night(2)))
     kept = record.read(TURN_RESULTS, key, [column.name for column in TURN_RESULTS.columns]).slice(1)
     with record.writer(TURN_RESULTS, key, {}) as writer:
         writer.write(kept.to_pydict())
@@ -158,7 +145,7 @@ def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
     assert trends_read == [], "the series of puppet has not changed"
 
 
-def test_the_baseline_gate_tells_a_loss_and_nothing_else(forty: Lab) -> None:
+def test_the_baseline_gate_and_compare_tell_a_loss_and_refuse_what_they_do_not_know(forty: Lab) -> None:
     evaluated(forty, 0)
     evaluated(forty, 0, wrong=range(14), version="other")
     workspace = forty.workspace()
@@ -166,22 +153,12 @@ def test_the_baseline_gate_tells_a_loss_and_nothing_else(forty: Lab) -> None:
     assert sentence.startswith("small, other: 0.7000 worse than puppet on 40 turns [-0.9")
     assert baseline_verdict(workspace, Partition("small", "puppet", night(0)), "other") is None
     assert "no evaluation" in str(baseline_verdict(workspace, Partition("small", "puppet", night(0)), "third"))
-
-
-def test_compare_shows_what_it_knows_and_refuses_the_rest(forty: Lab) -> None:
-    evaluated(forty, 0)
-    evaluated(forty, 0, wrong=range(14), version="other")
     said = command("compare", "other", "puppet")
     assert said.code == 0, said.text
     assert "puppet is significantly better" in said.out
     assert "only puppet right" in said.out
     (row,) = json.loads(command("compare", "puppet", "other", "--format", "json").out)
     assert (row["difference"], row["verdict"], len(row["broken_turns"])) == (-0.7, "a_better", 28)
-    for arguments in (
-        ["puppet", "third"],
-        ["puppet", "puppet"],
-        ["puppet", "nobody"],
-        ["puppet", "other", "--format", "x"],
-    ):
-        refused = command("compare", *arguments)
-        assert (refused.code, refused.out) == (2, ""), arguments
+    for second in (["third"], ["puppet"], ["nobody"], ["other", "--format", "x"]):
+        refused = command("compare", "puppet", *second)
+        assert (refused.code, refused.out) == (2, ""), second

@@ -36,13 +36,7 @@ from eval_pipeline.suites.reviews.review import Review
 from eval_pipeline_tests.support import DAY
 
 
-def answer(
-    index: int,
-    correct: bool | None,
-    *,
-    judged: bool | None = None,
-    version: str = "a",
-) -> Answer:
+def answer(index: int, correct: bool | None, *, judged: bool | None = None, version: str = "a") -> Answer:
     return Answer(
         (f"s/c{index}#0", version, str(DAY), 0),
         Partition("s", version, DAY),
@@ -238,13 +232,14 @@ def truth(answers: list[Answer], says: dict[object, bool], version: str | None) 
     return dict(zip(TRUE_FIGURES, map(float, figures), strict=True))
 
 
+@pytest.mark.parametrize("draws", [12, pytest.param(60, marks=pytest.mark.soak)])
 @pytest.mark.parametrize(("by", "part"), [(DISAGREEMENT, 1.0), (DISAGREEMENT, 0.5), (UNIFORM, 1.0), (NARROWEST, 1.0)])
-def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float) -> None:
+def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float, draws: int) -> None:
     """Unbiased within the error of the simulation, and 95% intervals that cover; also halfway through the queue."""
     answers = population()
     says, places = people(answers), {one.place: one for one in answers}
     truths = {version: truth(answers, says, version) for version in (None, "a", "b")}
-    draws, size = 40 if by == NARROWEST else 60, 120
+    size = 120
     reasons: list[str] = []
     values: dict[tuple[str | None, str], list[float]] = {}
     covered: dict[tuple[str | None, str], int] = {}
