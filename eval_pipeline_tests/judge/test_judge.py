@@ -109,7 +109,8 @@ def test_a_question_that_waits_for_a_cancelled_one_asks_itself() -> None:
 
     async def work(judge: LLMJudge) -> tuple[bool, Judgement]:
         first, second = asyncio.ensure_future(ask(judge)), asyncio.ensure_future(ask(judge))
-        await asyncio.sleep(0.05)
+        while not provider.asked:
+            await asyncio.sleep(0)
         first.cancel()
         judgement = await second
         return first.cancelled(), judgement

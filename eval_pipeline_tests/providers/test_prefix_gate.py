@@ -1,22 +1,11 @@
 """Who of the calls with one prefix goes first, and how long the others wait."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import TypeVar
 
 import pytest
 
 from eval_pipeline.providers.anthropic.prefix_gate import PrefixGate
-
-T = TypeVar("T")
-
-
-def run(work: Coroutine[None, None, T]) -> T:
-    async def bounded() -> T:
-        async with asyncio.timeout(5):  # a gate that forgets somebody fails, it does not hang
-            return await work
-
-    return asyncio.run(bounded())
+from eval_pipeline_tests.fakes.virtual_time import run
 
 
 async def settle() -> None:
@@ -140,7 +129,9 @@ def test_nobody_waits_longer_than_the_patience_lasts_over_all_who_lead() -> None
         await asyncio.sleep(0.3)
         await calls.end("a")
         assert calls.sent == [("a", True), ("b", True)]
-        await asyncio.sleep(0.8)
+        await asyncio.sleep(0.69)
+        assert len(calls.sent) == 2
+        await asyncio.sleep(0.02)
         assert calls.sent[2:] == [("c", False)]
         for name in "bc":
             await calls.end(name)

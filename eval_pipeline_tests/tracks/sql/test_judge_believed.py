@@ -77,12 +77,20 @@ class Stopping(Wavering):
 
     ended = ""
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.both, self.failed = asyncio.Event(), asyncio.Event()
+
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         self.asked.append(generated)
         if len(self.asked) == 1:
-            await asyncio.sleep(0.05)
+            await self.both.wait()
+            self.failed.set()
             raise StoreError("the disk is full")
-        await asyncio.sleep(0.3)
+        self.both.set()
+        await self.failed.wait()
+        for _ in range(100):  # who did not wait for it would be gone by now
+            await asyncio.sleep(0)
         self.ended = generated
         return Judgement(1.0, CHOICES[1.0], "so it seems", model=self.model)
 
