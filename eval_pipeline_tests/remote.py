@@ -1,6 +1,7 @@
 """A lab whose model is behind the fake Anthropic server; and a program for child processes that are to be killed.
 
-python -m eval_pipeline_tests.remote run …   the command line, with batches polled quickly
+python -m eval_pipeline_tests.remote run …      the command line, with batches polled quickly
+python -m eval_pipeline_tests.remote VERSION …  evaluates `small` with these model versions, without Dagster
 """
 
 import sys
@@ -10,6 +11,7 @@ from typing import Any
 from zlib import crc32
 
 from eval_pipeline.asking.batches.work import Pace
+from eval_pipeline.core.home import find_home
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline_tests.fakes.anthropic_messages import Body, question
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
@@ -67,10 +69,14 @@ def holding(folder: Path, secret: str) -> list[str]:
 
 
 def main() -> None:
-    from eval_pipeline.cli import main as command
-
     model_calls.PACE = PACE
     sys.argv[0] = "eval-pipeline"
+    if sys.argv[1] != RUN[0]:
+        for version in sys.argv[1:]:
+            Lab(find_home()).evaluate(version=version, publish=True)
+        return
+    from eval_pipeline.cli import main as command
+
     command()
 
 

@@ -4,9 +4,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import IO
 
 import pytest
 
+from eval_pipeline import __version__
 from eval_pipeline_tests.support import Lab, python
 
 ENDING = "from eval_pipeline.cli import main; main()"
@@ -27,91 +29,72 @@ with cProfile.Profile() as profile:
     finally:
         print("said by a profiler")
 """
+BACKEND = "__import__('pyarrow').default_memory_pool().backend_name"
+ARROW = f"import atexit; atexit.register(lambda: print({BACKEND})); {ENDING}"
 
 
-@pytest.fixture
-def planned(lab: Lab) -> Lab:
-    """A home in which `plan` has something to say."""
-    lab.suite()
-    lab.versions({"name": "stand-in", "provider": "oracle"})
-    return lab
+def written_to(output: IO[str], lab: Lab, program: str, argument: str, **variables: str) -> tuple[int, str]:
+    """Exit code and errors of a program whose output goes there."""
+    command = [sys.executable, "-c", program, argument]
+    environment = os.environ | lab.environment | variables
+    found = subprocess.run(command, env=environment, stdout=output, stderr=subprocess.PIPE, text=True, check=False)
+    return found.returncode, found.stderr
 
 
 @pytest.mark.parametrize(
-    ("program", "said"),
+    ("program", "pool", "said"),
     [
-        (AT_THE_END, "said at the end"),
-        (AFTER_THE_MAIN_THREAD, "said by a thread"),
-        (PROFILED, "said by a profiler"),
+        (AT_THE_END, "", "said at the end"),
+        (AFTER_THE_MAIN_THREAD, "", "said by a thread"),
+        (PROFILED, "", "said by a profiler"),
+        (ARROW, "", "system"),  # which gives memory back
+        (ARROW, "mimalloc", "mimalloc"),
     ],
 )
-def test_what_is_left_to_do_is_done_before_the_process_ends(planned: Lab, program: str, said: str) -> None:
-    found = python(planned, "-c", program, "plan")
-    assert found.returncode == 0, found.stderr
-    first, *_, last = found.stdout.splitlines()
-    assert first.startswith("small · ")
-    assert last == said
-
-
-def test_arrow_gives_memory_back_and_may_be_told_otherwise(planned: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = "__import__('pyarrow').default_memory_pool().backend_name"
-    program = f"import atexit; atexit.register(lambda: print({backend})); {ENDING}"
+def test_what_is_left_to_do_is_done_before_the_process_ends(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, program: str, pool: str, said: str
+) -> None:
     monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
-    assert python(planned, "-c", program, "plan").stdout.splitlines()[-1] == "system"
-    monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "mimalloc")
-    assert python(planned, "-c", program, "plan").stdout.splitlines()[-1] == "mimalloc"
+    if pool:
+        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", pool)
+    found = python(lab, "-c", program, "--version")
+    assert found.returncode == 0, found.stderr
+    assert found.stdout.splitlines() == [__version__, said]
 
 
-def test_a_failed_command_ends_with_its_code(planned: Lab) -> None:
-    found = python(planned, "-c", AT_THE_END, "plan", "--suite", "nowhere")
-    assert found.returncode == 2
-    assert found.stdout == "said at the end\n"
-    assert "nowhere" in found.stderr
+def test_a_failed_command_ends_with_its_code(lab: Lab) -> None:
+    found = python(lab, "-c", AT_THE_END, "query", "SELECT 1")
+    assert (found.returncode, found.stdout) == (2, "said at the end\n")
+    assert "eval-pipeline run" in found.stderr
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_output_that_cannot_be_written_is_a_failure(planned: Lab) -> None:
+def test_output_that_cannot_be_written_is_a_failure(lab: Lab) -> None:
     with open("/dev/full", "w") as full:
-        found = subprocess.run(
-            [sys.executable, "-c", ENDING, "plan"],
-            env=os.environ | planned.environment,
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert found.returncode == 1
-    assert "No space left on device" in found.stderr
+        code, told = written_to(full, lab, ENDING, "--version")
+    assert code == 1
+    assert "No space left on device" in told
 
 
-BROKEN_INSIDE = f"""
-import eval_pipeline.operations.planning as planning
-def broken(*arguments, **further):
-    raise BrokenPipeError(32, "Broken pipe")
-planning.plan = broken
-{ENDING}
-"""
+def test_a_pipe_to_another_process_that_breaks_is_an_error(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*arguments: object, **further: object) -> None:
+        raise BrokenPipeError(32, "Broken pipe")
+
+    monkeypatch.setattr("eval_pipeline.operations.planning.plan", broken)
+    lab.suite()
+    lab.versions({"name": "stand-in", "provider": "oracle"})
+    said = lab.cli("plan")
+    assert said.code == 1
+    assert "BrokenPipeError" in said.err
 
 
-def test_a_pipe_to_another_process_that_breaks_is_an_error(planned: Lab) -> None:
-    found = python(planned, "-c", BROKEN_INSIDE, "plan")
-    assert found.returncode == 1
-    assert "BrokenPipeError" in found.stderr
-
-
-@pytest.mark.parametrize("program", [ENDING, AFTER_THE_MAIN_THREAD])
+@pytest.mark.parametrize(("program", "argument"), [(ENDING, "--version"), (AFTER_THE_MAIN_THREAD, "plan")])
 @pytest.mark.parametrize("buffered", ["", "1"])
-def test_a_reader_that_stops_is_no_error(planned: Lab, program: str, buffered: str) -> None:
+def test_a_reader_that_stops_is_no_error(lab: Lab, program: str, argument: str, buffered: str) -> None:
     """As with `| head`."""
+    lab.suite()
+    lab.versions({"name": "stand-in", "provider": "oracle"})
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "w") as output:
-        found = subprocess.run(
-            [sys.executable, "-c", program, "plan"],
-            env=os.environ | planned.environment | {"PYTHONUNBUFFERED": buffered},
-            stdout=output,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-        )
-    assert (found.returncode, found.stderr) == (0, "")
+        assert written_to(output, lab, program, argument, PYTHONUNBUFFERED=buffered) == (0, "")

@@ -12,7 +12,7 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, python
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
 
 
 def planned(text: str) -> list[str]:
@@ -45,13 +45,11 @@ def test_a_plan_counts_the_responses_that_the_date_holds(small: Lab) -> None:
     assert planned(small.cli("plan", "--eval-date", DAY.isoformat()).out) == ["3", "3", "0"]
     assert planned(small.cli("plan", "--eval-date", "2026-03-02").out) == ["3", "0", "3"]
     assert planned(small.cli("plan", "--eval-date", DAY.isoformat(), "--fresh").out) == ["3", "0", "3"]
-    assert planned(small.cli("plan").out) == ["3", "0", "3"]
+    said = small.cli("plan")
+    assert planned(said.out) == ["3", "0", "3"]
+    assert "cost      unknown: the model has no price" in said.out
     small.evaluate(day=date.today(), epoch="tonight")
     assert planned(small.cli("plan").out) == ["3", "3", "0"]
-
-
-def test_a_plan_of_a_model_without_a_price_has_no_dollars(small: Lab) -> None:
-    assert "cost      unknown: the model has no price" in small.cli("plan").out
 
 
 def test_a_plan_of_imported_predictions_asks_and_spends_nothing(lab: Lab) -> None:
@@ -67,57 +65,44 @@ def test_a_plan_of_imported_predictions_asks_and_spends_nothing(lab: Lab) -> Non
     ]
 
 
-def test_validate_names_turns_whose_gold_does_not_hold(lab: Lab) -> None:
-    lab.suite("fine")
+def test_validate_names_what_is_wrong_and_exits_with_how_wrong_it_is(lab: Lab) -> None:
+    folder = lab.suite("fine")
+    (folder / "cases" / "nothing.yaml").write_text("# later\n")
     lab.versions({"name": "oracle", "provider": "oracle"})
     said = lab.cli("validate")
     assert said.code == 0
-    assert (
-        "fine: 2 cases, 3 turns; the gold of all 3 turns holds; gold answers score 1.0 and no answer 0.0 on all 3 turns"
-        in said.out
-    )
+    assert "fine/cases/nothing.yaml: holds no case" in said.err
+    for told in ("fine: 2 cases, 3 turns", "gold of all 3 turns holds", "score 1.0 and no answer 0.0 on all 3 turns"):
+        assert told in said.out
     lab.suite("wrong", [case("one", ("50", 50.0), ("add(50, 7)", 99.0))])
     said = lab.cli("validate")
     assert said.code == 1
     assert "wrong/one#1: " in said.err
     assert "left out of the oracle's 1.0" in said.err
-    assert "wrong: 1 cases, 2 turns; the gold of 1 of 2 turns does not hold; they are left out" in said.out
-    assert said.out.endswith("gold answers score 1.0 and no answer 0.0 on all 1 turns\n")
-    assert lab.cli("validate", "--suite", "fine").code == 0
-
-
-def test_validate_reads_the_model_versions_too(lab: Lab) -> None:
-    lab.suite()
-    lab.versions({"name": "claude", "provider": "anthropic", "model": "m", "sampling": {"temperature": 0}})
+    for told in ("wrong: 1 cases, 2 turns", "gold of 1 of 2 turns does not hold", "0.0 on all 1 turns\n"):
+        assert told in said.out
+    broken = lab.suite("broken")
+    (broken / "cases" / "beta.yaml").write_text("id: beta\n")
     said = lab.cli("validate")
+    assert said.code == 2
+    assert "broken/cases/beta.yaml:1: turns: is missing" in said.err
+    assert "wrong/one#1: " in said.err
+    lab.suite("misnamed", track="chess")
+    assert [lab.cli("validate", "--suite", name).code for name in ("fine", "wrong", "misnamed")] == [0, 1, 2]
+    lab.versions({"name": "claude", "provider": "anthropic", "model": "m", "sampling": {"temperature": 0}})
+    said = lab.cli("validate", "--suite", "fine")
     assert said.code == 2
     assert "sampling.temperature: unknown field" in said.err
     assert "gold answers score 1.0" in said.out
 
 
-def test_files_without_any_case_or_prediction_are_told(lab: Lab) -> None:
-    folder = lab.suite()
-    (folder / "cases" / "nothing.yaml").write_text("# later\n")
-    said = lab.cli("validate", "--suite", "small")
-    assert said.code == 0, said.text
-    assert "small/cases/nothing.yaml: holds no case" in said.err
+def test_a_file_without_any_prediction_is_told(lab: Lab) -> None:
+    lab.suite()
+    lab.versions({"name": "oracle", "provider": "oracle"})
     empty = lab.home.data / "empty.jsonl"
     empty.touch()
     said = lab.cli("import", "predictions", str(empty), "--suite", "small", "--model-version", "mute")
     assert f"{empty}: holds no prediction" in said.err
-
-
-def test_validate_exits_with_2_for_files_that_cannot_be_read(lab: Lab) -> None:
-    lab.suite("wrong", [case("one", ("50", 99.0))])
-    folder = lab.suite("broken")
-    (folder / "cases" / "beta.yaml").write_text("id: beta\n")
-    said = lab.cli("validate")
-    assert said.code == 2
-    assert "broken/cases/beta.yaml:1: turns: is missing" in said.err
-    assert "wrong/one#0: " in said.err
-    assert lab.cli("validate", "--suite", "wrong").code == 1
-    lab.suite("misnamed", track="chess")
-    assert lab.cli("validate", "--suite", "misnamed").code == 2
 
 
 def test_a_plan_of_what_failed_before(small: Lab, puppet: type[Puppet]) -> None:
@@ -126,22 +111,6 @@ def test_a_plan_of_what_failed_before(small: Lab, puppet: type[Puppet]) -> None:
     small.evaluate()
     assert planned(small.cli("plan", "--failed", "--fresh").out)[0] == "1"
     assert planned(small.cli("plan", "--fresh").out)[0] == "3"
-
-
-def test_an_edited_file_of_predictions_is_told_at_the_run(lab: Lab) -> None:
-    lab.suite()
-    file = lab.home.root / "answers.jsonl"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"case_id": "alpha", "turn_index": 0, "answer": "50"}) + "\n")
-    assert lab.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "mine").code == 0
-    run = ("run", "--no-report", "--model-version", "mine")
-    assert lab.cli(*run).code == 0
-    (imported,) = lab.home.predictions.rglob("*.jsonl")
-    imported.write_text(imported.read_text().replace("50", "51"))
-    said = lab.cli(*run)
-    assert said.code == 1
-    assert f"{imported}: was changed since it was imported" in said.err
-    assert "import the changed file under another name" in said.err
 
 
 def test_publish_report_and_query(small: Lab) -> None:
@@ -274,15 +243,14 @@ def test_nothing_but_a_run_loads_dagster(lab: Lab) -> None:
 
 
 def test_a_store_that_another_program_has_changed_is_told(small: Lab) -> None:
-    assert command("run", "--no-report", "--eval-date", "2026-03-01").code == 0
-    assert "changed" not in command("query", "SELECT 1").err
+    small.evaluate(publish=True)
+    assert "changed" not in small.cli("query", "SELECT 1").err
     with duckdb.connect(str(small.home.store)) as connection:
         connection.execute("UPDATE turn_results SET correct = NOT correct")
-    said = command("query", "SELECT 1")
-    assert (said.code, said.err) == (
-        0,
-        "note: another program has changed the store since it was published; `eval-pipeline publish` mends it\n",
-    )
-    assert "was changed since it was published, by another program" in " ".join(command("doctor").text.split())
-    assert command("publish").code == 0
-    assert "changed" not in command("query", "SELECT 1").err
+    said = small.cli("query", "SELECT 1")
+    assert said.code == 0
+    assert "another program has changed the store" in said.err
+    assert "`eval-pipeline publish` mends it" in said.err
+    assert "was changed since it was published, by another program" in " ".join(small.cli("doctor").text.split())
+    assert small.cli("publish").code == 0
+    assert "changed" not in small.cli("query", "SELECT 1").err

@@ -35,5 +35,5 @@ def test_nothing_left_to_evaluate_is_an_error_with_the_first_reason(lab: Lab) ->
 def test_rates_left_empty_on_purpose_are_a_stand_in_that_never_fails(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": {}}})
-    assert lab.cli(*RUN).code == 0
+    lab.evaluate(version="sim", upto="turn_metrics")
     assert lab.one("SELECT avg(correct::INT) FROM turn_results") == 1.0

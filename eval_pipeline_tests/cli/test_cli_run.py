@@ -153,13 +153,6 @@ def test_fresh_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
     assert small.one("SELECT count(DISTINCT epoch) FROM runs WHERE epoch <> ''") == 1
 
 
-@pytest.mark.dagster
-def test_the_date_is_today_where_none_is_given(small: Lab) -> None:
-    small.evaluate(day=date.today())
-    assert small.cli("run", "--no-report").code == 0
-    assert small.one("SELECT max(eval_date) FROM turn_results") == date.today()
-
-
 def test_without_anything_to_run_it_says_so(lab: Lab, puppet: type[Puppet]) -> None:
     lab.versions({"name": "puppet", "provider": "puppet"})
     said = lab.cli(*RUN)
@@ -240,34 +233,3 @@ def test_every_metric_of_an_evaluation_may_be_a_gate(lab: Lab, puppet: type[Pupp
     found = {name for (name,) in lab.sql("SELECT DISTINCT metric FROM statistics WHERE split = 'all'")}
     assert "pass^3" in found
     check_gates(lab.workspace(), dict.fromkeys(found, 0.5), [("puppet", "small")])
-
-
-NAMES = ("simulated-strong", "simulated-weak", "smollm2-135m")
-DEMO = [{"name": name, "provider": "puppet", "model": name} for name in NAMES]
-
-
-@pytest.mark.usefixtures("few_pictures")
-def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(
-    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("eval_pipeline.providers.local.provider.local_available", lambda: None)
-    imported = lab.suite("foreign")
-    lab.home.imported_suites.mkdir(parents=True)
-    imported.rename(lab.home.imported_suites / "foreign")
-    folder = lab.suite("small", [case(f"c{i}", ("50", 50.0)) for i in range(5)])
-    lab.versions(*DEMO)
-    said = lab.cli("demo")
-    assert said.code == 0, said.text
-    assert {call.suite for call in puppet.asked} == {"small"}
-    assert len(puppet.asked) == 5 + 5 + 1
-    lab.evaluate(version="smollm2-135m", day=date.today(), publish=True)
-    said = lab.cli("demo")
-    assert said.code == 0, said.text
-    assert "smollm2-135m" in said.out
-    puppet.reset()
-    for path in sorted((folder / "cases").iterdir()):
-        path.write_text(path.read_text().replace("?", "??"))
-    said = lab.cli("demo")
-    assert said.code == 0, said.text
-    assert "smollm2-135m is left out for small" in said.text
-    assert len(puppet.asked) == 5 + 5

@@ -5,7 +5,9 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -13,8 +15,10 @@ import pytest
 from eval_pipeline.cli import beside
 from eval_pipeline.cli.beside import Part, halves
 from eval_pipeline.cli.demo import LOCAL
+from eval_pipeline.core.model import Partition
 from eval_pipeline.core.processes import is_alive, started
-from eval_pipeline_tests.support import ROOT, Lab, case
+from eval_pipeline.workspace.scope import Scope
+from eval_pipeline_tests.support import ROOT, Lab, Puppet, case
 
 PART = Part(["other", "third"], "2026-03-01", local=False)
 NAMES = ("strong", "weak")
@@ -34,7 +38,6 @@ def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[lis
     assert halves(sizes) == expected
 
 
-@pytest.mark.usefixtures("few_pictures")
 def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 2)
     lab.suite("first", [case("c0", ("50", 50.0))])
@@ -49,21 +52,54 @@ def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatc
     assert found == {(suite, f"simulated-{n}") for suite in ("first", "second") for n in NAMES}
 
 
-@pytest.mark.usefixtures("few_pictures")
+@pytest.fixture
+def alone(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A home for demos in one process, without reports."""
+
+    def evaluate(workspace: object, partitions: list[Partition], scope: Scope, *_: object, report: bool) -> Any:
+        assert report
+        for place in partitions:
+            lab.evaluate(place.suite, place.model_version, day=place.eval_date, scope=scope, publish=True)
+        return [], partitions
+
+    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 1)
+    monkeypatch.setattr("eval_pipeline.cli.demo.evaluate", evaluate)
+    names = (*(f"simulated-{n}" for n in NAMES), LOCAL)
+    lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in names))
+    return lab
+
+
 @pytest.mark.parametrize("beyond", [("finqa",), ("sql",)])
 def test_the_local_model_is_not_asked_what_is_beyond_it(
-    beyond: tuple[str, ...], lab: Lab, monkeypatch: pytest.MonkeyPatch
+    beyond: tuple[str, ...], alone: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 1)
     monkeypatch.setattr("eval_pipeline.cli.demo.BEYOND_LOCAL", beyond)
-    lab.suite("first", [case("c0", ("50", 50.0))])
-    names = (*(f"simulated-{n}" for n in NAMES), LOCAL)
-    lab.versions(*({"name": name, "provider": "simulated", "options": {"rates": {}}} for name in names))
-    said = lab.cli("demo")
+    alone.suite("first", [case("c0", ("50", 50.0))])
+    said = alone.cli("demo")
     left_out = "finqa" in beyond
     assert said.code == 0, said.text
     assert (f"{LOCAL} is left out for first: answers of the track finqa are beyond it" in said.err) == left_out
-    assert ((LOCAL,) in lab.sql("SELECT model_version FROM statistics")) != left_out
+    assert ((LOCAL,) in alone.sql("SELECT model_version FROM statistics")) != left_out
+
+
+def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(alone: Lab, puppet: type[Puppet]) -> None:
+    imported = alone.suite("foreign")
+    alone.home.imported_suites.mkdir(parents=True)
+    imported.rename(alone.home.imported_suites / "foreign")
+    folder = alone.suite("small", [case(f"c{i}", ("50", 50.0)) for i in range(5)])
+    assert alone.cli("demo").code == 0
+    assert {call.suite for call in puppet.asked} == {"small"}
+    assert len(puppet.asked) == 5 + 5 + 1
+    alone.evaluate(version=LOCAL, day=date.today(), publish=True)
+    said = alone.cli("demo")
+    assert (said.code, LOCAL in said.out) == (0, True), said.text
+    puppet.reset()
+    for path in sorted((folder / "cases").iterdir()):
+        path.write_text(path.read_text().replace("?", "??"))
+    said = alone.cli("demo")
+    assert said.code == 0, said.text
+    assert f"{LOCAL} is left out for small" in said.text
+    assert len(puppet.asked) == 5 + 5
 
 
 def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,9 +3,8 @@
 import csv
 from pathlib import Path
 
+from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import Lab
-
-RUN = ("run", "--no-report", "--suite", "small")
 
 
 def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: Path) -> None:
@@ -17,7 +16,8 @@ def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: 
     lab.versions({"name": "oracle", "provider": "oracle"}, {"name": "silent", "provider": "null"}, *weak)
     said = lab.cli("suite", "report", "--suite", "small")
     assert (said.code, "has no full evaluation yet" in said.err) == (2, True)
-    assert lab.cli(*RUN).code == 0
+    for name in ("oracle", "silent", *(version["name"] for version in weak)):
+        lab.evaluate(version=str(name))
     said = lab.cli("suite", "report", "--suite", "small", "--csv", str(tmp_path / "turns.csv"))
     assert said.code == 0, said.err
     # The oracle and the model that says nothing are right and wrong by construction: they do not count.
@@ -36,6 +36,6 @@ def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: 
 def test_a_part_of_a_suite_is_no_history(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "some", "provider": "simulated", "options": {"rates": {}}})
-    assert lab.cli(*RUN, "--sample-size", "1").code == 0
+    lab.evaluate(version="some", scope=Scope(1))
     said = lab.cli("suite", "report", "--suite", "small")
     assert (said.code, "has no full evaluation yet" in said.err) == (2, True)

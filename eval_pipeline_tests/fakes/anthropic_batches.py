@@ -1,12 +1,20 @@
-"""The message batches of the fake Anthropic server: taken, counted down by polls, ended, listed, read."""
+"""What stands behind the fake Anthropic server: the model that answers, its cache, its bill, its batches."""
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from eval_pipeline_tests.fakes.anthropic_messages import Body
+from eval_pipeline_tests.fakes.anthropic_messages import (
+    Answers,
+    Body,
+    PrefixCache,
+    body_hash,
+    find_answer,
+    message_json,
+)
 
 EXPIRED = "expired"
 CANCELED = "canceled"
@@ -15,21 +23,11 @@ Entry = Callable[[str, Body], str | None]
 """Custom id and body → None where the request succeeds, `EXPIRED`, `CANCELED`, or the type of its error."""
 
 
-def errored(kind: str) -> dict[str, Any]:
-    """The result of a request that failed, as the API gives it."""
-    error = {"type": kind, "message": "made to fail"}
-    return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
-
-
 @dataclass(slots=True)
 class FakeBatch:
-    """One batch.
+    """One batch; requests and, once it has ended, results are by custom id.
 
-    Attributes:
-        requests: bodies by custom id, in order.
-        polls_left: looks at the batch until it ends.
-        results: set when it has ended, by custom id.
-        archived: the results are not to be had any more, as the API has it after some weeks.
+    `archived`: the results are not to be had any more, as the API has it after some weeks.
     """
 
     id: str
@@ -37,7 +35,6 @@ class FakeBatch:
     polls_left: int
     created_at: datetime = field(default_factory=lambda: datetime.now(UTC))
     results: dict[str, dict[str, Any]] | None = None
-    canceled: bool = False
     archived: bool = False
 
     @property
@@ -45,17 +42,16 @@ class FakeBatch:
         return self.results is not None
 
     def as_json(self, url: str) -> dict[str, Any]:
-        """As the API tells it."""
         stamp = self.created_at.isoformat().replace("+00:00", "Z")
         return {
             "id": self.id,
             "type": "message_batch",
-            "processing_status": "ended" if self.ended else "canceling" if self.canceled else "in_progress",
+            "processing_status": "ended" if self.ended else "in_progress",
             "request_counts": self._counts(),
             "created_at": stamp,
             "expires_at": (self.created_at + timedelta(hours=24)).isoformat().replace("+00:00", "Z"),
             "ended_at": stamp if self.ended else None,
-            "cancel_initiated_at": stamp if self.canceled else None,
+            "cancel_initiated_at": None,
             "archived_at": stamp if self.archived else None,
             "results_url": f"{url}/v1/messages/batches/{self.id}/results" if self.ended and not self.archived else None,
         }
@@ -73,6 +69,59 @@ class FakeBatch:
             for result in self.results.values():
                 counts[result["type"]] += 1
         return counts
+
+
+@dataclass(slots=True)
+class FakeModel:
+    """Answers, and counts them by body hash: those paid for, whether or not the reply arrived, and those sent whole."""
+
+    answers: Answers
+    cache: PrefixCache
+    batch_polls: int
+    batch_entry: Entry
+    charged: Counter[str] = field(default_factory=Counter)
+    answered: Counter[str] = field(default_factory=Counter)
+    batches: list[FakeBatch] = field(default_factory=list)
+
+    def answer(self, body: Body, tier: str = "standard") -> dict[str, Any]:
+        """The message for a request; it is charged for. Raises LookupError where there is none."""
+        answer = find_answer(self.answers, body)
+        usage = self.cache.usage(body)
+        self.cache.begun(body)
+        self.charged[body_hash(body)] += 1
+        return message_json(f"msg_{self.charged.total():06}", body, answer, usage, tier)
+
+    def take_batch(self, body: Body) -> FakeBatch:
+        requests = {entry["custom_id"]: entry["params"] for entry in body["requests"]}
+        batch = FakeBatch(f"msgbatch_{len(self.batches) + 1:06}", requests, self.batch_polls)
+        self.batches.append(batch)
+        if batch.polls_left <= 0:
+            self._end(batch)
+        return batch
+
+    def find_batch(self, batch_id: str) -> FakeBatch | None:
+        return next((batch for batch in self.batches if batch.id == batch_id), None)
+
+    def look_at(self, batch: FakeBatch) -> None:
+        """A poll: brings the batch nearer to its end."""
+        batch.polls_left -= 1
+        if not batch.ended and batch.polls_left <= 0:
+            self._end(batch)
+
+    def _end(self, batch: FakeBatch) -> None:
+        batch.results = {custom_id: self._result(batch, custom_id) for custom_id in batch.requests}
+
+    def _result(self, batch: FakeBatch, custom_id: str) -> dict[str, Any]:
+        body = batch.requests[custom_id]
+        what = self.batch_entry(custom_id, body)
+        if what in {EXPIRED, CANCELED}:
+            return {"type": what}
+        if what is not None:
+            error = {"type": what, "message": "made to fail"}
+            return {"type": "errored", "error": {"type": "error", "error": error, "request_id": None}}
+        message = self.answer(body, "batch")
+        self.answered[body_hash(body)] += 1
+        return {"type": "succeeded", "message": message}
 
 
 def page_of(batches: list[FakeBatch], query: Mapping[str, str], url: str) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What can go wrong between a client and the Anthropic API, as values for the fake server to play.
 
 A script of them is a list (one a request to /v1/messages, in order of arrival, None where all goes well), `OnOperation`
-for a list elsewhere, `RandomFaults`, `TooMany`, or any function of what was asked.
+for a list elsewhere, `RandomFaults`, or any function of what was asked.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,7 +14,6 @@ BATCH_CREATE = "batch.create"
 BATCH_LIST = "batch.list"
 BATCH_GET = "batch.get"
 BATCH_RESULTS = "batch.results"
-BATCH_CANCEL = "batch.cancel"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +91,7 @@ RATE_LIMITED = Status(429, "rate_limit_error", "This request would exceed your r
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a script may look at.
-
-    Attributes:
-        operation: `messages`, `batch.create` and so on.
-        number: of the request for this operation, from 0.
-        in_flight: requests for this operation under way, this one among them.
-        question: the last text of the user, "" where there is none.
-    """
+    """What a script may look at: number and requests in flight are those of the operation."""
 
     operation: str
     number: int
@@ -129,17 +121,6 @@ class RandomFaults:
         return None
 
 
-class TooMany:
-    """429 for what goes beyond so many requests in flight."""
-
-    def __init__(self, limit: int, operation: str = MESSAGES) -> None:
-        self._limit = limit
-        self._operation = operation
-
-    def __call__(self, asked: Asked) -> Fault | None:
-        return RATE_LIMITED if asked.operation == self._operation and asked.in_flight > self._limit else None
-
-
 class OnOperation:
     """A list of faults for one operation, in order of arrival."""
 
@@ -152,7 +133,6 @@ class OnOperation:
 
 
 def as_function(faults: Faults) -> Callable[[Asked], Fault | None]:
-    """A script as a function of the request."""
     if faults is None:
         return lambda asked: None
     return faults if callable(faults) else OnOperation(MESSAGES, faults)

@@ -33,12 +33,7 @@ class UnknownModelError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the model says, where it is more than a text.
-
-    Attributes:
-        output_tokens: None counts the text's.
-        stop_details: of a refusal.
-    """
+    """What the model says, where it is more than a text; without `output_tokens` the text's are counted."""
 
     text: str
     stop_reason: str = "end_turn"
@@ -105,7 +100,6 @@ def body_hash(body: Body) -> str:
 
 
 def question(body: Body) -> str:
-    """The last text of the user."""
     last = body["messages"][-1]["content"]
     return last if isinstance(last, str) else str(last[-1]["text"])
 
@@ -136,17 +130,12 @@ def output_tokens(answer: Answer) -> int:
 
 @dataclass(slots=True)
 class PrefixCache:
-    """Prefixes that can be read: those of requests whose answer has begun.
-
-    Attributes:
-        minimum: tokens below which a prefix is not cached.
-    """
+    """Prefixes that can be read: those of requests whose answer has begun, of at least so many tokens."""
 
     minimum: int = 1024
     known: set[str] = field(default_factory=set)
 
     def usage(self, body: Body) -> dict[str, int]:
-        """`input_tokens`, `cache_creation_input_tokens` and `cache_read_input_tokens` of a request."""
         total, cached = input_tokens(body), _prefix_tokens(body)
         if cached < self.minimum:
             cached = 0
@@ -168,7 +157,6 @@ class PrefixCache:
 
 
 def message_json(message_id: str, body: Body, answer: Answer, usage: Mapping[str, int], tier: str) -> dict[str, Any]:
-    """A message as the API gives it."""
     return {
         "id": message_id,
         "type": "message",

@@ -3,11 +3,15 @@
 with AnthropicServer({"How much?": "42"}, faults=[RATE_LIMITED]) as server: … server.url, server.log
 
 GET /_log tells other processes what it was asked. It checks requests as the API does, then plays the script of faults
-(`anthropic_faults`), then answers. `anthropic_process` runs it as a process of its own.
+(`anthropic_faults`), then answers.
+
+python -m eval_pipeline_tests.fakes.anthropic_server LATENCY ANSWER says {"url": …, "key": …} and serves until its
+standard input ends: for benchmarks.
 """
 
 import asyncio
 import json
+import sys
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
@@ -15,8 +19,7 @@ from time import monotonic
 from typing import Any
 
 from eval_pipeline_tests.fakes import anthropic_faults as faulty
-from eval_pipeline_tests.fakes.anthropic_batches import Entry, FakeBatch, page_of
-from eval_pipeline_tests.fakes.anthropic_delivery import deliver, deliver_stream
+from eval_pipeline_tests.fakes.anthropic_batches import Entry, FakeBatch, FakeModel, page_of
 from eval_pipeline_tests.fakes.anthropic_faults import Asked, Fault, Faults
 from eval_pipeline_tests.fakes.anthropic_messages import (
     Answers,
@@ -28,8 +31,8 @@ from eval_pipeline_tests.fakes.anthropic_messages import (
     check_message,
     input_tokens,
     question,
+    stream_events,
 )
-from eval_pipeline_tests.fakes.anthropic_model import FakeModel
 from eval_pipeline_tests.fakes.http_socket import Connection, Request, SocketServer
 
 KEY = "sk-ant-fake-4f1d2c3b5a697887"
@@ -39,16 +42,7 @@ _JSON = "application/json"
 
 @dataclass(slots=True)
 class Logged:
-    """One request as the server saw it.
-
-    Attributes:
-        operation: `messages`, `count_tokens`, `batch.create` and so on.
-        hash: of a message's body, see `body_hash`; "" for others.
-        in_flight: requests for the operation under way when it came, this one among them.
-        at: seconds since the server started.
-        outcome: `answered`, the name of the fault, or the refusal's status; "" while under way.
-        usage: what an answered message was charged for.
-    """
+    """One request as the server saw it; `outcome`: `answered`, the fault's name, or the refusal's status."""
 
     number: int
     operation: str
@@ -67,12 +61,7 @@ class Logged:
 
 
 class AnthropicServer(SocketServer):
-    """The fake. It checks requests as the API does, then plays the script of faults, then answers.
-
-    Attributes:
-        log: every request, in order of arrival.
-        model: what answers; it keeps count of the answers and has the batches.
-    """
+    """The fake; `log` has every request in order of arrival, `model` the answers it counted and the batches."""
 
     def __init__(
         self,
@@ -87,24 +76,18 @@ class AnthropicServer(SocketServer):
         batch_polls: int = 1,
         batch_entry: Entry = lambda custom_id, body: None,
         keep_bodies: bool = True,
-        port: int = 0,
     ) -> None:
         """Nothing listens yet.
 
         Args:
-            answers: what the model says.
-            key: the only one that is accepted, as `x-api-key` or bearer.
             models: those that exist; None: all.
-            faults: the script.
             latency_s: from a message's request to the end of its answer.
             first_byte_s: from the request to the first event of a stream; `latency_s` by default.
             cache_minimum: tokens below which a prefix is not cached.
             batch_polls: looks at a batch until it ends; 0: it has ended when it is taken.
-            batch_entry: what becomes of each request of a batch.
             keep_bodies: the log holds bodies and headers; without, long runs take less memory.
-            port: 0 takes a free one.
         """
-        super().__init__(port)
+        super().__init__()
         self.log: list[Logged] = []
         self.model = FakeModel(answers, PrefixCache(cache_minimum), batch_polls, batch_entry)
         self._key = key
@@ -143,7 +126,6 @@ class AnthropicServer(SocketServer):
         }
 
     async def handle(self, request: Request, connection: Connection) -> None:
-        """Answers one request as the API would, or as the script says."""
         if request.path == "/_log":
             await connection.reply_json(200, self.as_json())
             return
@@ -172,7 +154,6 @@ class AnthropicServer(SocketServer):
             await connection.reply_json(refusal.status, body, {**_headers(entry), **refusal.headers})
 
     async def _play(self, request: Request, connection: Connection, entry: Logged) -> None:
-        """Does what the script says, or serves the request."""
         number = self._asked[entry.operation]
         self._asked[entry.operation] += 1
         fault = self._fault(Asked(entry.operation, number, entry.in_flight, entry.question))
@@ -236,14 +217,11 @@ class AnthropicServer(SocketServer):
             case faulty.BATCH_RESULTS:
                 body = b"".join(self._batch(request).result_lines())
                 content_type = "application/x-jsonl"
-            case faulty.BATCH_CANCEL:
-                self._batch(request).canceled = True
-                body = self._batch(request).as_json(self.url)
             case _:
                 model.look_at(self._batch(request))
                 body = self._batch(request).as_json(self.url)
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        if await deliver(connection, fault, 200, data, _headers(entry, content_type)):
+        if await _deliver(connection, fault, data, _headers(entry, content_type)):
             entry.outcome = ANSWERED
 
     async def _message(self, connection: Connection, entry: Logged, fault: Fault | None) -> None:
@@ -258,9 +236,9 @@ class AnthropicServer(SocketServer):
             raise _RefusedError(500, "api_error", f"the test has no answer for {error}") from error
         if entry.stream:
             rest_s = self._latency_s - self._first_byte_s
-            whole = await deliver_stream(connection, fault, message, _headers(entry), rest_s)
+            whole = await _deliver_stream(connection, fault, message, _headers(entry), rest_s)
         else:
-            whole = await deliver(connection, fault, 200, json.dumps(message).encode(), _headers(entry, _JSON))
+            whole = await _deliver(connection, fault, json.dumps(message).encode(), _headers(entry, _JSON))
         entry.usage = {name: count for name, count in message["usage"].items() if isinstance(count, int)}
         if whole:
             entry.outcome = ANSWERED
@@ -308,8 +286,6 @@ def _operation(request: Request) -> str:
             return faulty.BATCH_GET
         case "GET", ["v1", "messages", "batches", _, "results"]:
             return faulty.BATCH_RESULTS
-        case "POST", ["v1", "messages", "batches", _, "cancel"]:
-            return faulty.BATCH_CANCEL
     return ""
 
 
@@ -319,3 +295,66 @@ def _request_id(entry: Logged) -> str:
 
 def _headers(entry: Logged, content_type: str = "") -> dict[str, str]:
     return {"request-id": _request_id(entry), **({"content-type": content_type} if content_type else {})}
+
+
+async def _deliver(connection: Connection, fault: Fault | None, data: bytes, headers: Mapping[str, str]) -> bool:
+    if await _late_or_lost(connection, fault):
+        return False
+    cut_at = len(data) // 2 if isinstance(fault, faulty.BrokenStream) else None
+    await connection.reply(200, data, headers, cut_at=cut_at)
+    return cut_at is None
+
+
+async def _deliver_stream(
+    connection: Connection, fault: Fault | None, message: Mapping[str, Any], headers: Mapping[str, str], lasts_s: float
+) -> bool:
+    """Sends a message as events over so many seconds; whether all of them went out as they should."""
+    if await _late_or_lost(connection, fault):
+        return False
+    events = list(stream_events(message))
+    await connection.start(200, {"content-type": "text/event-stream", **headers})
+    for sent, event in enumerate(events):
+        match fault:
+            case faulty.BrokenStream(after, in_order) if sent == after:
+                if in_order:
+                    await connection.finish()
+                connection.close()
+                return False
+            case faulty.ErrorEvent(kind, text, after) if sent == after:
+                await connection.send(_event({"type": "error", "error": {"type": kind, "message": text}}))
+                await connection.finish()
+                return False
+            case faulty.Malformed() if sent == len(events) - 2:
+                await connection.send(b'event: message_delta\ndata: {"type": "message_del\n\n')
+                await connection.finish()
+                return False
+        await connection.send(_event(event))
+        if lasts_s:
+            await asyncio.sleep(lasts_s / len(events))
+    await connection.finish()
+    return True
+
+
+async def _late_or_lost(connection: Connection, fault: Fault | None) -> bool:
+    """Waits where the fault says so; whether the reply is not to be sent at all."""
+    if isinstance(fault, faulty.Slow | faulty.LostReply):
+        await asyncio.sleep(fault.seconds)
+    if isinstance(fault, faulty.LostReply):
+        connection.reset()
+        return True
+    return False
+
+
+def _event(event: Mapping[str, Any]) -> bytes:
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+def main() -> None:
+    latency, answer = sys.argv[1:]
+    with AnthropicServer(lambda body: answer, latency_s=float(latency), keep_bodies=False) as server:
+        print(json.dumps({"url": server.url, "key": KEY}), flush=True)
+        sys.stdin.read()
+
+
+if __name__ == "__main__":
+    main()

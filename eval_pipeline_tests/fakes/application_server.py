@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline_tests.fakes.http_socket import Connection, Request, SocketServer
+from eval_pipeline_tests.fakes.openai_server import Hang, Reset
 
 TOKEN = "Bearer token-of-the-application-77"
 
@@ -47,25 +48,13 @@ class Flood:
     """An answer without end, as fast as it goes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reset:
-    """The connection is reset before an answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hang:
-    """Nothing comes."""
-
-
 Step = Status | Raw | Drip | Flood | Reset | Hang
 
 
 class ApplicationServer(SocketServer):
     """The application: POST /ask gets {"result": {"sql": …, "calculation": …}, "usage": {…}, "cost_usd": …}.
 
-    Attributes:
-        asked: the requests, in order.
-        bodies: their decoded bodies.
+    `asked` are the requests, in order.
     """
 
     def __init__(self, answers: Mapping[str, str] | None = None, script: Sequence[Step] = (), port: int = 0) -> None:

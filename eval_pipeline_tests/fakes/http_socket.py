@@ -66,15 +66,12 @@ class Connection:
             self.close()
 
     async def reply_json(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
-        """A whole reply with a JSON body."""
         await self.reply(status, json.dumps(value).encode(), {"content-type": "application/json", **(headers or {})})
 
     async def start(self, status: int, headers: Mapping[str, str]) -> None:
-        """The head of a reply in pieces."""
         await self._write(self._head(status, {"transfer-encoding": "chunked", **headers}))
 
     async def send(self, piece: bytes) -> None:
-        """A piece of the body."""
         await self._write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
 
     async def finish(self) -> None:
@@ -102,12 +99,7 @@ class Connection:
 
 
 class SocketServer(ABC):
-    """Serves on loopback while the context lasts, from a thread of its own; connections are kept alive.
-
-    Attributes:
-        url: where it listens, once started.
-        connections: how many were opened so far.
-    """
+    """Serves on loopback while the context lasts, from a thread of its own; `connections` counts those opened."""
 
     def __init__(self, port: int = 0) -> None:
         """Port 0 takes a free one."""
@@ -122,10 +114,9 @@ class SocketServer(ABC):
 
     @abstractmethod
     async def handle(self, request: Request, connection: Connection) -> None:
-        """Answers one request, or does not."""
+        """Answers, or does not."""
 
     def start(self) -> None:
-        """Listens; returns when it does."""
         self._thread.start()
         if not self._ready.wait(_START_S) or not self.url:
             raise RuntimeError("the fake server did not start")

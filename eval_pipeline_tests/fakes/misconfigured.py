@@ -25,30 +25,18 @@ def value(conversation: int, turn: int) -> float:
 
 
 def cases() -> list[dict[str, Any]]:
-    """The suite."""
-    return [
-        case(
-            f"q{i:03}",
-            *[(f"add({value(i, t) - 3}, 3)", value(i, t)) for t in range(TURNS)],
-        )
-        for i in range(CONVERSATIONS)
-    ]
+    turns = {i: [(f"add({value(i, t) - 3}, 3)", value(i, t)) for t in range(TURNS)] for i in range(CONVERSATIONS)}
+    return [case(f"q{i:03}", *turns[i]) for i in turns]
 
 
 class MisconfiguredServer(SocketServer):
-    """The fake; everything that is not told goes right.
-
-    Attributes:
-        answered: how many requests got the model's answer, whatever became of it on its way.
-        asked: how many came.
-        questions: conversation and turn of those that were answered.
-    """
+    """The fake; everything that is not told goes right. `questions`: conversation and turn of those it answered."""
 
     def __init__(self, told: Mapping[str, Any]) -> None:
         """`told`: `says` (what the model answers), `wraps` (in what), and `status`, `body`, `headers` of replies."""
         super().__init__()
         self.told = dict(told)
-        self.asked = self.answered = 0
+        self.asked = 0
         self.questions: list[tuple[int, int]] = []
 
     async def handle(self, request: Request, connection: Connection) -> None:
@@ -62,7 +50,6 @@ class MisconfiguredServer(SocketServer):
             headers = {"content-type": "application/json", **told.get("headers", {})}
             await connection.reply(int(told.get("status", 200)), content, headers)
             return
-        self.answered += 1
         asked = json.loads(request.body)
         text, finish = self._says(asked)
         if request.path == "/ask":

@@ -70,12 +70,7 @@ Step = Says | Status | Raw | CutOff | ErrorInAnswer | Reset | Hang
 
 
 class OpenAIServer(SocketServer):
-    """The fake; a request without a step left in the script is answered with 42.
-
-    Attributes:
-        asked: the requests for completions, in order.
-        bodies: their decoded bodies.
-    """
+    """The fake; without a step left in the script the answer is 42. It keeps requests for completions in order."""
 
     def __init__(self, script: Sequence[Step] = (), tokens: int = 30) -> None:
         super().__init__()

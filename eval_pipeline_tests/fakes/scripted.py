@@ -52,13 +52,7 @@ Step = str | Response | Exception | Slow | Held
 
 
 class ScriptedProvider(Traits):
-    """Gives what the script says for each turn, step by step; keeps a log of what it was asked.
-
-    Attributes:
-        asked: every call of `generate`, in order.
-        in_flight, most_in_flight: calls under way now, and at most.
-        opened, closed: how often the context was entered and left.
-    """
+    """Gives what the script says for each turn, step by step; keeps a log of what it was asked."""
 
     def __init__(
         self,
@@ -68,13 +62,7 @@ class ScriptedProvider(Traits):
         script: Mapping[str, Sequence[Step]] | None = None,
         default: Step | None = "answer",
     ) -> None:
-        """Takes the script.
-
-        Args:
-            version, environment: as the protocol wants them; not looked at.
-            script: turn id → steps, used up one a call.
-            default: what a turn without steps left gives; None: asking is then a fault of the test.
-        """
+        """`script`: turn id → steps, one a call; `default`: what others get; None: asking is a fault of the test."""
         self._script = {turn: list(steps) for turn, steps in (script or {}).items()}
         self._default = default
         self.asked: list[Call] = []
@@ -124,7 +112,6 @@ class PlainTask:
     question: str
 
     def as_json(self) -> Json:
-        """The question alone."""
         return {"question": self.question, "context": {}, "history": []}
 
 

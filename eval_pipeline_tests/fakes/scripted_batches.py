@@ -40,12 +40,9 @@ class Endpoint:
 
     Attributes:
         looks: at a batch until it ends.
-        entry: what becomes of a call.
-        refuse: raised in place of taking a batch, one a try.
-        lose_reply: raised after a batch was taken, one a try.
-        break_results: tries of reading results that break after that many, one a try.
+        refuse, lose_reply: raised in place of taking a batch, and after it was taken, one a try.
+        break_results: after how many results reading them breaks, one a try.
         skew: of its clock.
-        result_pause_s: between two results.
     """
 
     looks: int = 1

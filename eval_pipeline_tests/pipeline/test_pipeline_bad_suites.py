@@ -1,6 +1,7 @@
 """Bad input, first half: suites, model versions and predictions that are wrong; suites without any result."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,8 @@ import yaml
 
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.providers.base import CallError
+from eval_pipeline.stages.checks.readable import check_readable
+from eval_pipeline.workspace.scope import Scope, suites_in_scope
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
 
 DAY = "2026-03-01"
@@ -25,6 +28,10 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
     small.suite("no_feature", [case("zeta", ("50", 50.0), features={"has_type3_question": True})])
     small.suite("twice", [{**TWO_CASES[0], "id": "omega"}])
     (folders["twice"] / "cases" / "omega.yaml").write_text(yaml.safe_dump(TWO_CASES[0], sort_keys=False))
+    small.suite("my_pages")
+    small.suite("my-pages")
+    header = small.suite("our.pages") / "suite.yaml"
+    header.write_text(header.read_text().replace("our.pages", "our_pages"))
     said = small.cli(*RUN, "--no-report")
     assert said.code == 1
     for told in (
@@ -34,44 +41,25 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
         ("no_track", "no_track/suite.yaml:3: track", "unknown track 'chess'; known: "),
         ("no_feature", "no_feature/cases/zeta.yaml:", "features.has_type3_question"),
         ("twice", "twice/cases/omega.yaml:1: id", "duplicate id 'alpha', first used at twice/cases/alpha.yaml:1"),
+        ("my-pages/suite.yaml:1: name: ",),
+        ("our.pages/suite.yaml:1: name: 'our_pages' is not the folder's name 'our.pages'",),
     ):
         assert all(part in said.err for part in told), (told, said.err)
     assert "Traceback" not in said.text
-    assert small.sql("SELECT DISTINCT suite FROM turn_results") == [("small",)]
+    assert "a fault of eval-pipeline" not in said.err
+    assert small.sql("SELECT DISTINCT suite FROM turn_results ORDER BY suite") == [("my_pages",), ("small",)]
     assert "small" in said.out
     again = small.cli("validate")
     assert again.code == 2
     assert "small: 2 cases, 3 turns" in again.out
+    for name, code in (("my-pages", 2), ("my_pages", 0)):
+        said = small.cli("validate", "--suite", name)
+        assert (said.code, "my-pages/suite.yaml:1: name: " in said.err) == (code, code == 2)
     doctor = small.cli("doctor")
     assert doctor.code == 1
     assert "FAIL suite no_track" in doctor.out
-
-
-def test_a_folder_with_a_name_that_no_suite_can_have_stops_no_other_suite(small: Lab) -> None:
-    small.suite("my_pages")
-    small.suite("my-pages")
-    header = small.suite("our.pages") / "suite.yaml"
-    header.write_text(header.read_text().replace("our.pages", "our_pages"))
-    said = small.cli(*RUN, "--no-report")
-    assert said.code == 1
-    assert "my-pages/suite.yaml:1: name: " in said.err
-    assert "our.pages/suite.yaml:1: name: 'our_pages' is not the folder's name 'our.pages'" in said.err
-    assert "a fault of eval-pipeline" not in said.err
-    assert small.sql("SELECT DISTINCT suite FROM turn_results ORDER BY suite") == [("my_pages",), ("small",)]
-    said = small.cli("validate", "--suite", "my-pages")
-    assert said.code == 2
-    assert "my-pages/suite.yaml:1: name: " in said.err
-    assert small.cli("validate", "--suite", "my_pages").code == 0
-
-
-def test_a_part_by_tag_or_case_runs_too_where_another_suite_is_wrong(small: Lab) -> None:
-    folder = small.suite("broken")
-    (folder / "cases" / "alpha.yaml").write_text("id: [")
-    said = small.cli(*RUN, "--no-report", "--tag", "easy")
-    assert "small" in said.out, said.text
-    assert "broken/cases/alpha.yaml:" in said.err
-    assert said.code == 1
-    assert small.sql("SELECT count(*) FROM turn_results") == [(2,)]
+    part = suites_in_scope(small.workspace(), ["no_parse", "no_track", "small"], Scope(tags=("easy",)))
+    assert sorted(part) == ["no_parse", "no_track", "small"], "what is wrong is told by the run, of a part too"
 
 
 @pytest.mark.parametrize(
@@ -105,16 +93,6 @@ def test_a_wrong_model_version_is_refused_at_load(lab: Lab, entry: dict[str, Any
         assert expected in said.err, said.err
         assert "(model version 'wrong-one')" in said.err
     assert not lab.home.record.exists()
-
-
-def test_a_mode_that_the_track_does_not_know_ends_the_run_with_the_allowed_ones(lab: Lab) -> None:
-    lab.suite()
-    options = {"tracks": {"finqa": {"rates": {"wrong_table": 0.5}}}}
-    lab.versions({"name": "odd", "provider": "simulated", "options": options})
-    said = lab.cli(*RUN, "--no-report")
-    assert said.code == 1
-    assert "options.rates names 'wrong_table'" in said.err
-    assert "allowed: no_answer, refusal, execution_error" in said.err
 
 
 def predictions(lab: Lab, *rows: dict[str, Any] | str) -> tuple[str, ...]:
@@ -160,27 +138,20 @@ def test_wrong_predictions_are_all_told_and_nothing_is_registered(lab: Lab) -> N
     assert not lab.home.predictions.exists()
 
 
-def test_predictions_that_are_no_text_or_not_there_are_told_in_a_sentence(lab: Lab) -> None:
+def test_predictions_that_are_no_text_not_there_or_under_a_wrong_name_are_told_in_a_sentence(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "fine", "provider": "oracle"})
-    arguments = predictions(lab)
-    (lab.home.root.parent / "answers.jsonl").write_bytes(b'{"case_id": "\xff"}\n')
+    arguments = predictions(lab, row("alpha", 0))
+    file = Path(arguments[2])
+    for name in ("mine/again", "-mine", "m" * 121):
+        said = lab.cli(*arguments[:-2], f"--model-version={name}")
+        assert (said.code, f"'{name}' is not a valid name for a model version" in said.err) == (2, True), said.text
+    file.write_bytes(b'{"case_id": "\xff"}\n')
     said = lab.cli(*arguments)
-    assert said.code == 2, said.text
-    assert "answers.jsonl" in said.err
-    (lab.home.root.parent / "answers.jsonl").unlink()
+    assert (said.code, "answers.jsonl" in said.err) == (2, True), said.text
+    file.unlink()
     said = lab.cli(*arguments)
-    assert said.code == 2
-    assert "no file" in said.err
-
-
-@pytest.mark.parametrize("name", ["mine/again", "-mine", "m" * 121])
-def test_predictions_under_a_name_that_no_model_version_can_have_are_refused(lab: Lab, name: str) -> None:
-    lab.suite()
-    lab.versions({"name": "fine", "provider": "oracle"})
-    said = lab.cli(*predictions(lab, row("alpha", 0))[:-2], f"--model-version={name}")
-    assert said.code == 2, said.text
-    assert f"'{name}' is not a valid name for a model version" in said.err
+    assert (said.code, "no file" in said.err) == (2, True)
     assert not lab.home.predictions.exists()
 
 
@@ -193,7 +164,7 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     assert said.code == 0, said.text
     assert "2 predictions imported" in said.out
     assert "1 turn without a prediction counts as no answer: small/alpha#1" in said.out
-    lab.evaluate(version="mine", publish=True)
+    lab.evaluate(version="mine")
     rows = lab.sql("SELECT turn_id, correct, outcome FROM turn_results ORDER BY turn_id")
     assert rows == [
         ("small/alpha#0", True, "ran"),
@@ -206,7 +177,7 @@ def test_a_turn_without_prediction_is_no_answer_and_counted(lab: Lab) -> None:
     ((n, mean),) = lab.sql("SELECT n, mean FROM statistics WHERE metric = 'correct' AND split = 'all'")
     assert (n, mean) == (3, pytest.approx(2 / 3))
     assert lab.one("SELECT sum(call_errors) FROM runs") == 1
-    assert lab.evaluate(version="mine")["generations"].reused
+    assert lab.evaluate(version="mine", upto="generations")["generations"].reused
 
 
 def test_a_model_without_a_price_is_told_of_once_at_import(lab: Lab) -> None:
@@ -227,11 +198,12 @@ def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, pu
     lab.suite("failing")
     lab.versions({"name": "puppet", "provider": "puppet"})
     puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.BAD_REQUEST, "no"))
-    said = lab.cli(*RUN)
-    assert said.code == 1, said.text
-    (error,) = said.err.splitlines()
-    assert "failing, puppet: check readable: only 0 of 3 answers can be read (3 × bad_request)" in error
-    assert "empty" in said.out
+    for suite in ("empty", "failing"):
+        lab.evaluate(suite, publish=True)
+        lab.stage("report", lab.inputs(suite))
+    verdicts = [check_readable(lab.inputs(suite)) for suite in ("empty", "failing")]
+    assert [verdict.passed for verdict in verdicts] == [True, False]
+    assert "only 0 of 3 answers can be read (3 × bad_request)" in verdicts[1].text
     for suite, n, mean in (("empty", 0, None), ("failing", 3, 0.0)):
         ((found_n, found_mean, reason),) = lab.sql(
             f"SELECT n, mean, reason FROM statistics WHERE suite = '{suite}' AND metric = 'correct' AND split = 'all'"
@@ -248,9 +220,7 @@ def test_an_empty_suite_and_one_whose_every_turn_failed_run_through(lab: Lab, pu
         assert all(ceiling is None and verdict for ceiling, verdict, _ in rows)
         folder = lab.home.reports / suite / "puppet" / DAY
         assert (folder / "report.xlsx").is_file()
-        told = (folder / "statistics.json").read_text()
-        json.loads(told)
-        assert "reason" in told
+        assert "reason" in json.dumps(json.loads((folder / "statistics.json").read_text()))
     ((p50, reason),) = lab.sql(
         "SELECT mean, reason FROM statistics WHERE suite = 'failing' AND metric = 'latency_ms_p50'"
     )

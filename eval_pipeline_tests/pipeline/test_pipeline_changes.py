@@ -19,16 +19,15 @@ AFTER = {"error_analysis", "coverage", "gold_editions"}
 """Aggregates that read the attempts or the cases too."""
 
 
-def done_again(lab: Lab) -> set[str]:
+def done_again(lab: Lab, upto: str = "") -> set[str]:
     """Names of the stages that another evaluation does not find up to date."""
-    made = lab.evaluate(publish=True)
-    return {name for name, result in made.items() if not result.reused} - {"published"}
+    return {name for name, result in lab.evaluate(upto=upto).items() if not result.reused}
 
 
 def test_a_changed_metric_is_scored_again_without_asking(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small.evaluate(publish=True)
+    small.evaluate()
     scorers = "SELECT DISTINCT metric, scorer_version FROM metrics WHERE metric <> 'plan_steps' ORDER BY 1"
     before = small.sql(scorers)
     assert len(before) == len(TRACK.metrics) - 1
@@ -48,7 +47,7 @@ def test_a_changed_metric_is_scored_again_without_asking(
 
 
 def test_a_changed_case_asks_for_its_own_turns_only(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate(publish=True)
+    small.evaluate()
     path = small.home.data / "suites" / "small" / "cases" / "alpha.yaml"
     changed = yaml.safe_load(path.read_text())
     changed["document"]["pre_text"] += " it was restated."
@@ -66,7 +65,7 @@ def test_a_new_and_a_removed_case_leave_the_others_alone(small: Lab, puppet: typ
     folder = small.suite(cases=[TWO_CASES[1] | {"id": "gamma"}])
     (folder / "cases" / "beta.yaml").unlink()
     puppet.reset()
-    done_again(small)
+    small.evaluate(publish=True)
     assert puppet.turns_asked() == ["gamma#0"]
     assert small.sql("SELECT DISTINCT case_id FROM turn_results ORDER BY 1") == [("alpha",), ("gamma",)]
     assert small.sql("SELECT DISTINCT case_id FROM cases ORDER BY 1") == [("alpha",), ("gamma",)]
@@ -74,7 +73,7 @@ def test_a_new_and_a_removed_case_leave_the_others_alone(small: Lab, puppet: typ
 
 def test_a_file_that_only_looks_different_asks_nothing(small: Lab, puppet: type[Puppet]) -> None:
     """A comment changes the suite's hash and nothing that a model or a metric sees."""
-    small.evaluate(publish=True)
+    small.evaluate()
     path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
     path.write_text("# reviewed\n" + path.read_text())
     puppet.reset()
@@ -84,11 +83,13 @@ def test_a_file_that_only_looks_different_asks_nothing(small: Lab, puppet: type[
 
 
 def test_a_changed_price_changes_the_dollars_without_a_call(lab: Lab, puppet: type[Puppet]) -> None:
+    """Those of recovery attempts, too."""
     lab.suite()
     lab.versions(PRICED)
+    puppet.answer = staticmethod(lambda call: response("{", 100, 10) if call.number == 0 else call.gold.oracle())
     lab.evaluate(publish=True)
     before = lab.one("SELECT usd_total FROM cost_per_correct_answer")
-    assert before == pytest.approx(3 * (100 * 10 + 10 * 20) / 1e6)
+    assert before == pytest.approx(6 * (100 * 10 + 10 * 20) / 1e6)
     lab.versions(PRICED | {"price": {"input": 30, "output": 60}})
     puppet.reset()
     lab.evaluate(publish=True)
@@ -96,18 +97,6 @@ def test_a_changed_price_changes_the_dollars_without_a_call(lab: Lab, puppet: ty
     assert lab.one("SELECT usd_total FROM cost_per_correct_answer") == pytest.approx(3 * before)
     assert lab.one("SELECT sum(usd) FROM attempts") == pytest.approx(3 * before)
     assert json.loads(lab.one("SELECT settings FROM model_versions"))["price"]["input"] == 30
-
-
-def test_a_changed_price_counts_for_recovery_attempts_too(lab: Lab, puppet: type[Puppet]) -> None:
-    lab.suite()
-    lab.versions(PRICED)
-    puppet.answer = staticmethod(lambda call: response("{", 100, 10) if call.number == 0 else call.gold.oracle())
-    lab.evaluate()
-    before = lab.one("SELECT usd_total FROM cost_per_correct_answer")
-    assert before == pytest.approx(6 * (100 * 10 + 10 * 20) / 1e6)
-    lab.versions(PRICED | {"price": {"input": 20, "output": 40}})
-    lab.evaluate()
-    assert lab.one("SELECT usd_total FROM cost_per_correct_answer") == pytest.approx(2 * before)
 
 
 def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type[Puppet]) -> None:
@@ -131,18 +120,18 @@ def test_limits_and_notes_of_a_model_version_may_change(small: Lab, puppet: type
 def test_what_can_change_a_response_cannot_be_changed_in_place(
     small: Lab, puppet: type[Puppet], change: dict[str, object]
 ) -> None:
-    small.evaluate()
+    small.evaluate(upto="turn_metrics")
     files = small.record_files()
     small.versions({"name": "puppet", "provider": "puppet", **change})
     with pytest.raises(UsageError, match=rf"changed: {next(iter(change))}\); give the changed entry a new name"):
-        small.evaluate()
+        small.evaluate(upto="generations")
     assert small.record_files() == files
     small.versions({"name": "puppet-2", "provider": "puppet", **change})
-    small.evaluate(version="puppet-2")
+    small.evaluate(version="puppet-2", upto="generations")
 
 
 def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate(publish=True)
+    small.evaluate()
     small.suite(options={"ceiling_threshold": 0.8})
     puppet.reset()
     assert done_again(small) == {"raw_dataset", "cases", *AGGREGATES}  # the files are read, and give the same cases
@@ -153,11 +142,11 @@ def test_a_changed_option_of_the_suite_makes_only_the_aggregates_again(small: La
 def test_a_changed_parser_runs_the_journalled_responses_again(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    small.evaluate()
+    small.evaluate(upto="turn_metrics")
     with_other_code(monkeypatch, "attempts_code")
     puppet.answer = staticmethod(lambda call: number(-99))
     puppet.asked.clear()
-    assert done_again(small) >= ASKING
+    assert done_again(small, "turn_metrics") >= ASKING
     assert not puppet.asked
     assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 3
 

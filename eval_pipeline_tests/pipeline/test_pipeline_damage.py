@@ -77,41 +77,37 @@ def test_doctor_looks_at_everything_on_a_full_disk_and_has_no_journal_thrown_awa
     assert "move" not in said.out
     assert "ok   record: " in said.out
     assert simulated.cli("doctor").code == 0
-
-
-def test_doctor_says_so_where_a_file_of_dagsters_is_damaged(simulated: Lab) -> None:
-    history = simulated.home.dagster / "history"
-    history.mkdir(parents=True)
-    (history / "runs.db").write_text("no database")
+    (simulated.home.dagster / "history" / "runs.db").write_text("no database")
     said = simulated.cli("doctor")
     assert said.code == 1
     assert "FAIL runs: a file of Dagster's below" in said.out
     assert "ok   store: " in said.out
 
 
-def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate(publish=True)
-    contents = small.store_contents()
-    path = small.record_file("generations")
+def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(
+    published: Lab, puppet: type[Puppet]
+) -> None:
+    contents = published.store_contents()
+    path = published.record_file("generations")
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
-    said = small.cli(*RUN)
+    said = published.cli(*RUN)
     assert said.code != 0
     assert str(path) in said.err
     assert "Traceback" not in said.err
-    assert small.store_contents() == contents  # what was published stays
-    doctor = small.cli("doctor")
+    assert published.store_contents() == contents  # what was published stays
+    doctor = published.cli("doctor")
     assert doctor.code == 1
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL record"))
     assert str(path) in line
     assert "`eval-pipeline doctor --repair` restores what can be restored and lists the rest" in line
     puppet.reset()
-    repaired = small.cli("doctor", "--repair")
+    repaired = published.cli("doctor", "--repair")
     assert repaired.code == 0, repaired.text
     assert f"{path} is made again" in repaired.out
     assert not puppet.asked  # the journal has them
-    assert small.store_contents() | {"trends": ""} == contents | {"trends": ""}  # repairing compares, too
-    assert list(small.home.root.glob("damaged/*/record/generations/**/part.parquet")), "what was there is kept"
+    assert published.store_contents() | {"trends": ""} == contents | {"trends": ""}  # repairing compares, too
+    assert list(published.home.root.glob("damaged/*/record/generations/**/part.parquet")), "what was there is kept"
 
 
 def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
@@ -126,82 +122,66 @@ def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
     assert str(path) in doctor.out
 
 
-def test_a_damaged_file_of_one_model_version_stops_no_other(small: Lab) -> None:
-    small.versions({"name": "fine", "provider": "oracle"}, {"name": "hurt", "provider": "oracle"})
-    assert small.cli(*RUN, "--model-version", "hurt").code == 0
-    path = small.record_file("turn_results")
-    damage(path, share=0.1, count=200)
-    said = small.cli(*RUN)
-    assert said.code == 1
-    assert f"small, hurt: {path} is damaged" in said.err
-    assert ("small", "fine") in small.sql("SELECT DISTINCT suite, model_version FROM turn_results")
-    assert "fine" in said.out
-
-
-def test_a_damaged_journal_is_named_and_set_aside(small: Lab, puppet: type[Puppet]) -> None:
-    small.evaluate(publish=True)
-    contents = small.store_contents()
-    small.home.journal.write_bytes(b"SQLite format 3\0" + b"\x5a" * 8000)
+def test_a_damaged_journal_is_named_and_set_aside(published: Lab, puppet: type[Puppet]) -> None:
+    contents = published.store_contents()
+    published.home.journal.write_bytes(b"SQLite format 3\0" + b"\x5a" * 8000)
     for side in ("-wal", "-shm"):
-        Path(f"{small.home.journal}{side}").unlink(missing_ok=True)
-    small.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
-    said = small.cli(*RUN)
+        Path(f"{published.home.journal}{side}").unlink(missing_ok=True)
+    published.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
+    said = published.cli(*RUN)
     assert said.code != 0
-    assert str(small.home.journal) in said.err
+    assert str(published.home.journal) in said.err
     assert "doctor" in said.err
-    doctor = small.cli("doctor")
+    doctor = published.cli("doctor")
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
     assert "`eval-pipeline doctor --repair` restores what can be restored" in line
     # The suite as it is now, and what its evaluations before come to, are published all the same.
     of_the_suite = {"suites", "cases", "turns", "suite_editions", "trends"}
-    found = small.store_contents()
+    found = published.store_contents()
     assert {name for name in contents if found[name] != contents[name]} == of_the_suite
-    repaired = small.cli("doctor", "--repair")
+    repaired = published.cli("doctor", "--repair")
     assert "0 whole responses are kept" in repaired.out
-    assert list(small.home.root.glob("damaged/*/journal.sqlite"))
-    small.evaluate(publish=True)
-    assert small.one("SELECT count(*) FROM turn_results WHERE correct") == 4
+    assert list(published.home.root.glob("damaged/*/journal.sqlite"))
+    published.evaluate(publish=True)
+    assert published.one("SELECT count(*) FROM turn_results WHERE correct") == 4
 
 
-def test_a_damaged_store_is_named_by_query_and_made_anew_by_publish(small: Lab) -> None:
-    small.evaluate(publish=True)
-    contents = small.store_contents()
-    small.home.store.write_bytes(b"not a store" * 1000)
-    said = small.cli("query", "SELECT 1")
+def test_a_damaged_store_is_named_by_query_and_made_anew_by_publish(published: Lab) -> None:
+    contents = published.store_contents()
+    published.home.store.write_bytes(b"not a store" * 1000)
+    said = published.cli("query", "SELECT 1")
     assert said.code == 2
-    assert str(small.home.store) in said.err
+    assert str(published.home.store) in said.err
     assert "publish --full" in said.err
-    doctor = small.cli("doctor")
+    doctor = published.cli("doctor")
     assert doctor.code == 1
     assert "FAIL store" in doctor.out
     assert "publish --full" in doctor.out
-    said = small.cli("publish", "--full")
+    said = published.cli("publish", "--full")
     assert said.code == 0, said.text
-    assert small.store_contents() == contents
-    assert small.cli("doctor").code == 0
+    assert published.store_contents() == contents
+    assert published.cli("doctor").code == 0
     # A lost one is made anew by the next run as well.
-    small.home.store.unlink()
-    small.evaluate(publish=True)
-    assert small.store_contents() == contents
+    published.home.store.unlink()
+    published.evaluate(publish=True)
+    assert published.store_contents() == contents
 
 
-def test_a_store_that_another_program_holds_open(small: Lab) -> None:
+def test_a_store_that_another_program_holds_open(published: Lab) -> None:
     """Publishing goes on beside it, since it renames a new file over; reading in place says who is in the way."""
-    small.evaluate(publish=True)
     program = "import duckdb, sys; c = duckdb.connect(sys.argv[1]); print('open', flush=True); sys.stdin.read()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program, str(small.home.store)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as foreign:
+    command = [sys.executable, "-c", program, str(published.home.store)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as foreign:
         assert foreign.stdin is not None
         assert foreign.stdout is not None
         assert foreign.stdout.readline() == "open\n"
-        said = small.cli("query", "SELECT 1")
+        said = published.cli("query", "SELECT 1")
         assert said.code == 2
-        assert f"another program has {small.home.store} open for writing" in said.err
-        assert "FAIL store" in small.cli("doctor").out
-        small.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
-        small.evaluate(publish=True)
-        assert small.one("SELECT count(*) FROM turn_results") == 4
+        assert f"another program has {published.home.store} open for writing" in said.err
+        assert "FAIL store" in published.cli("doctor").out
+        published.suite(cases=[*TWO_CASES, case("gamma", ("7", 7.0))])
+        published.evaluate(publish=True)
+        assert published.one("SELECT count(*) FROM turn_results") == 4
         foreign.stdin.close()
-    assert small.one("SELECT count(*) FROM turn_results") == 4
-    assert small.cli("query", "SELECT 1").code == 0
+    assert published.one("SELECT count(*) FROM turn_results") == 4
+    assert published.cli("query", "SELECT 1").code == 0

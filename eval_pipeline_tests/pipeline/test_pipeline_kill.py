@@ -3,7 +3,6 @@
 import os
 import signal
 import sqlite3
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -40,17 +39,11 @@ def requests() -> Counter[str]:
     return Counter(log.read_text().splitlines()) if log.exists() else Counter()
 
 
-def kill_after(lab: Lab, count: int, *arguments: str) -> None:
-    """Runs the evaluation in a process of its own and kills it as soon as the log has that many requests."""
-    environment = {**lab.environment, "LOGGED_LATENCY_S": "0.03"}
+def kill_at(lab: Lab, count: int, *arguments: str) -> None:
+    """Runs the evaluation in a process of its own, which is killed with its request of that number."""
+    environment = {**lab.environment, "LOGGED_LATENCY_S": "0.03", "LOGGED_KILL_AT": str(count)}
     child = forked(f"{MODULE}:main", arguments, environment, lab.home.root.parent / "child.log")
-    deadline = time.monotonic() + 100
-    while requests().total() < count and child.poll() is None:
-        assert time.monotonic() < deadline, "the process does not get on"
-        time.sleep(0.002)
-    assert child.poll() is None, f"it ended before it could be killed: {child.log.read_text()}"
-    child.send_signal(signal.SIGKILL)
-    child.wait()
+    assert child.wait(100) == -signal.SIGKILL, child.log.read_text()
 
 
 def journalled(lab: Lab) -> int:
@@ -58,55 +51,60 @@ def journalled(lab: Lab) -> int:
         return int(connection.execute("SELECT count(*) FROM responses").fetchone()[0])
 
 
-def undisturbed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Lab, Counter[str]]:
-    other = Lab.at(tmp_path / "undisturbed")
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], set[str]]:
+    """What a run publishes that nobody kills, and its requests."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    other = Lab.at(folder)
     prepare(other)
-    with monkeypatch.context() as patched:
-        patched.setenv("LOGGED_REQUESTS", str(tmp_path / "undisturbed.log"))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setitem(registry.PROVIDERS, "logged", PLACE)
+        patched.setenv("LOGGED_REQUESTS", str(folder / "requests.log"))
         other.evaluate("small", "logged", publish=True)
-        return other, requests()
+        assert set(requests().values()) == {1}
+        return other.store_contents(), set(requests())
 
 
 # 48 generations, then 10 recovery attempts: at the first request, in the middle, while recovering.
 @pytest.mark.parametrize("moment", [1, 20, 52])
 def test_a_killed_run_goes_on_where_it_was(
-    logged: Lab, moment: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    logged: Lab, moment: int, undisturbed: tuple[dict[str, str], set[str]]
 ) -> None:
-    kill_after(logged, moment)
+    kill_at(logged, moment)
     before, known = requests(), journalled(logged)
     assert before.total() - known <= UNRECORDED
     made = logged.evaluate("small", "logged", publish=True)
     after = requests()
-    expected, asked_then = undisturbed(tmp_path, monkeypatch)
-    assert after.keys() == asked_then.keys()
-    assert set(asked_then.values()) == {1}
+    expected, asked_then = undisturbed
+    assert after.keys() == asked_then
     twice = [request for request, count in after.items() if count > 1]
     assert max(after.values()) <= 2
     assert len(twice) == before.total() - known
     assert set(twice) <= before.keys()
     facts = [made[name].facts for name in ("generations", "recovery_attempts")]
     assert sum(found["calls"] for found in facts) == after.total() - before.total()
-    assert logged.store_contents() == expected.store_contents()
+    assert logged.store_contents() == expected
 
 
 def test_a_run_that_is_killed_again_and_again_pays_once_for_what_arrived(logged: Lab) -> None:
     lost = 0
-    for moment in (10, 25, 40):
-        kill_after(logged, moment + lost)
+    for _ in range(3):
+        kill_at(logged, 15)
         lost = requests().total() - journalled(logged)
         assert lost <= UNRECORDED * 3
-    logged.evaluate("small", "logged")
+    logged.evaluate("small", "logged", upto="recovery_attempts")
     assert requests().total() - lost == journalled(logged)
     assert max(requests().values()) <= 4
     assert len(requests()) == journalled(logged)
 
 
+@pytest.mark.dagster
 def test_a_killed_command_leaves_a_run_that_the_next_one_sweeps(logged: Lab) -> None:
     import dagster as dg
 
     day = "2026-03-01"
     arguments = ["run", "--no-report", "--eval-date", day]
-    kill_after(logged, 20, *arguments)
+    kill_at(logged, 20, *arguments)
     before, known = requests(), journalled(logged)
     said = logged.cli(*arguments)
     assert said.code == 0, said.text

@@ -1,4 +1,4 @@
-"""What `runs` says of runs that end well, fail, are cut off or overlap, and what a later run makes of them."""
+"""What `runs` says of runs however they end, or where they overlap, and what a later run makes of them."""
 
 import fcntl
 import threading
@@ -6,21 +6,34 @@ from contextlib import suppress
 from datetime import date
 from typing import Any
 
+import dagster as dg
 import pytest
 
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages import generate, publishing
+from eval_pipeline.stages import generate, publishing, score
 from eval_pipeline.stages.checks.verdicts import check_every_turn_once
 from eval_pipeline.workspace.planned import effective_epoch
-from eval_pipeline.workspace.runs import RunContext, partition_lock, record_run, run_rows
+from eval_pipeline.workspace.runs import (
+    RunContext,
+    end_run,
+    ending_failed,
+    fail_dead_runs,
+    partition_lock,
+    record_run,
+    run_rows,
+)
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.chains import INGESTING, checked, is_up_to_date, ran, ran_of_suite, stage_is_current
-from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, number
+from eval_pipeline_tests.defs.runs import materialise
+from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, case, number
 
 PARTITION = Partition("small", "puppet", DAY)
+DATE = ("--eval-date", DAY.isoformat())
 LATER = date(2026, 3, 2)
 FAILED_ONLY = Scope(failed=True)
 
@@ -28,6 +41,10 @@ FAILED_ONLY = Scope(failed=True)
 def rows(lab: Lab) -> dict[str, dict[str, Any]]:
     """The partition's `runs` by id, as the record has them."""
     return {row["run_id"]: row for row in run_rows(lab.workspace(), PARTITION)}
+
+
+def statuses(lab: Lab) -> list[str]:
+    return [row["status"] for row in rows(lab).values()]
 
 
 def broken_then(recovery: Answer) -> Any:
@@ -85,8 +102,8 @@ def test_a_recovery_call_that_failed_is_asked_again(small: Lab, puppet: type[Pup
 
 def test_a_recovery_call_that_was_refused_is_left_alone(small: Lab, puppet: type[Puppet]) -> None:
     puppet.answer = broken_then(CallError(CallErrorKind.REFUSED, "no"))
-    small.evaluate()
-    assert small.evaluate(run_id="second")["recovery_attempts"].reused
+    small.evaluate(upto="recovery_attempts")
+    assert small.evaluate(run_id="second", upto="recovery_attempts")["recovery_attempts"].reused
 
 
 def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, puppet: type[Puppet]) -> None:
@@ -109,7 +126,7 @@ def test_the_failed_cases_of_a_part_are_those_of_when_it_was_made(small: Lab, pu
 
 def test_a_part_that_can_be_drawn_again_is_checked_against_the_scope(small: Lab, puppet: type[Puppet]) -> None:
     scope = Scope(tags=("hard",))
-    small.evaluate(scope=scope)
+    small.evaluate(scope=scope, upto="turn_metrics")
     verdict = checked(check_every_turn_once, small.workspace(), PARTITION)
     assert verdict.passed
     assert verdict.facts["planned"] == 1
@@ -135,22 +152,15 @@ def test_the_row_is_there_while_models_are_asked_and_counts_recovery(small: Lab,
     assert (row["status"], row["calls"], row["journal_hits"], row["call_errors"]) == ("complete", 1, 0, 1)
 
 
-def test_a_run_that_failed_says_so_and_what_it_had_asked(lab: Lab, puppet: type[Puppet]) -> None:
-    lab.suite()
-    lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 1})
-    puppet.answer = dies_after(2)
+@pytest.mark.parametrize(("answer", "calls"), [(2, 3), ("recovery", 4)])
+def test_a_run_that_failed_says_so_and_what_it_had_asked(one_at_a_time: Lab, answer: Any, calls: int) -> None:
+    withdrawn = FatalCallError("the key was withdrawn")
+    Puppet.answer = broken_then(withdrawn) if answer == "recovery" else dies_after(answer)
     with pytest.raises(FatalCallError):
-        lab.evaluate()
-    row = rows(lab)["run"]
-    assert (row["status"], row["calls"], row["scope"], row["turns_planned"]) == ("failed", 3, "full", 3)
+        one_at_a_time.evaluate()
+    row = rows(one_at_a_time)["run"]
+    assert (row["status"], row["calls"], row["scope"], row["turns_planned"]) == ("failed", calls, "full", 3)
     assert row["finished_at"] is not None
-
-
-def test_a_run_whose_recovery_failed_says_so(small: Lab, puppet: type[Puppet]) -> None:
-    puppet.answer = broken_then(FatalCallError("the key was withdrawn"))
-    with pytest.raises(FatalCallError):
-        small.evaluate()
-    assert (rows(small)["run"]["status"], rows(small)["run"]["calls"]) == ("failed", 4)
 
 
 def test_a_run_that_could_not_be_published_is_not_complete(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,25 +294,122 @@ def cut_off(lab: Lab, epoch: str, run_id: str, *, killed: bool, count: int = 2) 
 @pytest.mark.parametrize("earlier", [True, False])
 def test_a_plain_run_goes_on_with_a_fresh_one_that_was_cut_off(one_at_a_time: Lab, killed: bool, earlier: bool) -> None:
     if earlier:
-        one_at_a_time.evaluate(run_id="earlier", publish=True)
+        one_at_a_time.evaluate(run_id="earlier")
     cut_off(one_at_a_time, "fresh", "fresh", killed=killed)
     # What only publishes has made nothing.
     if earlier:
         ran(one_at_a_time.workspace(), PARTITION, "published", run=RunContext("by hand"))
     assert not is_up_to_date(one_at_a_time.workspace(), PARTITION)
-    made = one_at_a_time.evaluate(run_id="plain", publish=True)
+    made = one_at_a_time.evaluate(run_id="plain")
     assert len(Puppet.asked) == 1
     assert made["generations"].facts["journal_hits"] == 2
     assert rows(one_at_a_time)["plain"]["epoch"] == "fresh"
-    assert one_at_a_time.evaluate(run_id="again", publish=True)["generations"].reused
+    assert one_at_a_time.evaluate(run_id="again")["generations"].reused
 
 
 def test_what_was_cut_off_before_the_record_was_made_is_over(one_at_a_time: Lab) -> None:
     cut_off(one_at_a_time, "fresh", "fresh", killed=True)
-    one_at_a_time.evaluate(epoch="fresher", run_id="fresher", publish=True)
+    one_at_a_time.evaluate(epoch="fresher", run_id="fresher")
     Puppet.reset()
     assert is_up_to_date(one_at_a_time.workspace(), PARTITION)
-    one_at_a_time.evaluate(run_id="plain", publish=True)
+    one_at_a_time.evaluate(run_id="plain")
     assert not Puppet.asked
     assert rows(one_at_a_time)["plain"]["epoch"] == "fresher"
     assert effective_epoch(one_at_a_time.workspace(), PARTITION, "own") == "own"
+
+
+def failing(*_: object) -> Any:
+    raise StoreError("no room")
+
+
+def test_a_stage_that_fails_after_recovery_ends_the_run_as_failed(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr(score, "load_evidence", failing)
+        assert small.cli("run", "--no-report", *DATE).code == 1
+    (row,) = rows(small).values()
+    assert (row["status"], row["calls"], row["finished_at"] is not None) == ("failed", 3, True)
+    assert small.cli("run", "--no-report", *DATE).code == 0
+    assert statuses(small) == ["failed", "complete"]
+
+
+def test_a_blocking_check_that_fails_ends_the_run_as_failed(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = score.attempted_turns
+    monkeypatch.setattr(score, "attempted_turns", lambda *given: iter(list(real(*given))[1:]))
+    assert small.cli("run", "--no-report", *DATE).code == 1
+    assert statuses(small) == ["failed"]
+
+
+def test_a_run_with_nothing_to_do_that_cannot_be_published_is_failed(
+    small: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert small.cli("run", "--no-report", *DATE).code == 0
+    monkeypatch.setattr(publishing, "note_later_run", failing)
+    said = small.cli("run", "--no-report", *DATE)
+    assert (said.code, "small, puppet: no room" in said.err) == (1, True)
+    assert statuses(small) == ["complete", "failed"]
+
+
+def test_ends_are_noted_once_and_only_for_runs_that_have_a_row(small: Lab) -> None:
+    workspace = small.workspace()
+    with pytest.raises(KeyError), ending_failed(workspace, PARTITION, "unknown"):
+        raise KeyError
+    assert rows(small) == {}
+    record_run(workspace, PARTITION, "run")
+    with pytest.raises(KeyboardInterrupt), ending_failed(workspace, PARTITION, "run"):
+        raise KeyboardInterrupt
+    (row,) = rows(small).values()
+    assert row["status"] == "failed"
+    end_run(workspace, PARTITION, "run", "complete")
+    assert rows(small) == {"run": row}, "what has failed is not complete later"
+
+
+def test_dead_runs_are_failed_without_an_end(small: Lab) -> None:
+    workspace = small.workspace()
+    for run_id in ("dead", "alive"):
+        record_run(workspace, PARTITION, run_id)
+    record_run(workspace, PARTITION, "done", status="complete")
+    fail_dead_runs(workspace, ["dead", "done", "unknown"])
+    found = {run_id: (row["status"], row["finished_at"]) for run_id, row in rows(small).items()}
+    assert found == {"dead": ("failed", None), "alive": ("running", None), "done": ("complete", None)}
+
+
+def fatal(lab: Lab) -> None:
+    """A fresh run that fails with its first call."""
+    Puppet.answer = staticmethod(lambda call: FatalCallError("wrong key"))
+    with pytest.raises(FatalCallError):
+        lab.evaluate(epoch="fresh", run_id="fresh")
+    Puppet.reset()
+
+
+@pytest.mark.parametrize("earlier", [True, False])
+def test_a_plain_run_ignores_a_fresh_one_that_failed_before_anything_was_paid(small: Lab, earlier: bool) -> None:
+    if earlier:
+        small.evaluate()
+    fatal(small)
+    assert effective_epoch(small.workspace(), PARTITION, "") == ""
+    assert is_up_to_date(small.workspace(), PARTITION) == earlier
+    small.evaluate(run_id="plain")
+    assert len(Puppet.asked) == (0 if earlier else 3)
+
+
+def test_what_a_killed_run_paid_nobody_knows_and_what_was_handed_in_as_a_batch_is_paid(small: Lab) -> None:
+    fatal(small)
+    workspace = small.workspace()
+    asked = workspace.model_version("puppet").model_copy(update={"batch": True})
+    workspace.__dict__["model_versions"] = {"puppet": asked}
+    assert effective_epoch(workspace, PARTITION, "") == "fresh"
+    assert effective_epoch(small.workspace(), PARTITION, "") == ""
+    record_run(small.workspace(), PARTITION, "fresh", finished_at=None)
+    assert effective_epoch(small.workspace(), PARTITION, "") == "fresh"
+
+
+@pytest.mark.dagster
+def test_a_run_of_single_assets_is_complete_when_they_are(small: Lab) -> None:
+    small.suite("other", [case("one", ("50", 50.0))])
+    with open_instance(small.home) as instance:
+        assert isinstance(instance, dg.DagsterInstance)
+        instance.add_dynamic_partitions(DIMENSION, ["puppet"])
+        result = materialise(small, instance, only=["small/raw_dataset", "small/cases", "small/generations"])
+        assert result.success
+    (row,) = rows(small).values()
+    assert (row["status"], row["finished_at"] is not None) == ("complete", True)

@@ -31,8 +31,10 @@ def cases_read_back(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_second_identical_run_changes_nothing_but_runs(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    read = cases_read_back(monkeypatch)
     first = small.cli(*ARGUMENTS)
     assert first.code == 0, first.text
+    assert read == [], "it has them from the suite's files, and the stages after `published` need them, too"
     assert len(puppet.asked) == 3
     contents, files, reports = small.store_contents(), small.record_files(), report_files(small)
     assert len(contents) > 15
@@ -43,7 +45,6 @@ def test_a_second_identical_run_changes_nothing_but_runs(
         raise AssertionError("a run that is up to date needs no Dagster")
 
     monkeypatch.setattr("eval_pipeline.defs.running.launch.run", never)
-    read = cases_read_back(monkeypatch)
     second = small.cli(*ARGUMENTS)
     assert second.code == 0, second.text
     assert second.out == first.out
@@ -59,37 +60,27 @@ def test_a_second_identical_run_changes_nothing_but_runs(
     ]
 
 
-def test_a_first_run_reads_no_case_back_from_the_record(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It has them from the suite's files, and the stages after `published` need them, too."""
-    read = cases_read_back(monkeypatch)
-    said = small.cli(*ARGUMENTS, "--no-report")
-    assert said.code == 0, said.text
-    assert read == []
-
-
-def test_the_stages_themselves_say_that_nothing_was_done(small: Lab, puppet: type[Puppet]) -> None:
+def test_the_stages_themselves_say_that_nothing_was_done(published: Lab, puppet: type[Puppet]) -> None:
     """Also without the shortcut of the command line: as when an asset is materialised again."""
-    small.evaluate(publish=True)
-    contents, files = small.store_contents(), small.record_files()
-    made = small.evaluate(publish=True, run_id="second")
+    contents, files = published.store_contents(), published.record_files()
+    made = published.evaluate(publish=True, run_id="second")
     kept = {name for name, result in made.items() if result.reused}
     assert kept == set(made) - {"published"}
     assert len(puppet.asked) == 3
-    assert small.store_contents() == contents
-    assert small.record_files() == files
+    assert published.store_contents() == contents
+    assert published.record_files() == files
 
 
-def test_another_date_uses_the_journal_and_adds_to_the_store(small: Lab, puppet: type[Puppet]) -> None:
+def test_another_date_uses_the_journal_and_adds_to_the_store(published: Lab, puppet: type[Puppet]) -> None:
     from datetime import date
 
-    small.evaluate(publish=True)
     puppet.reset()
-    made = small.evaluate(publish=True, day=date(2026, 3, 2))
+    made = published.evaluate(publish=True, day=date(2026, 3, 2))
     assert not puppet.asked
     assert made["generations"].facts["journal_hits"] == 3
-    rows = small.sql("SELECT eval_date::VARCHAR, count(*) FROM turn_results GROUP BY 1 ORDER BY 1")
+    rows = published.sql("SELECT eval_date::VARCHAR, count(*) FROM turn_results GROUP BY 1 ORDER BY 1")
     assert rows == [("2026-03-01", 3), ("2026-03-02", 3)]
-    assert small.sql("SELECT DISTINCT eval_date::VARCHAR FROM latest_turn_results") == [("2026-03-02",)]
+    assert published.sql("SELECT DISTINCT eval_date::VARCHAR FROM latest_turn_results") == [("2026-03-02",)]
 
 
 def test_another_epoch_asks_anew(small: Lab, puppet: type[Puppet]) -> None:

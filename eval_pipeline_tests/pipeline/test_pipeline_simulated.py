@@ -2,14 +2,12 @@
 
 import json
 from collections import Counter
-from math import exp, sqrt
+from math import sqrt
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import pytest
 
-from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 
 RATES = {
@@ -22,7 +20,7 @@ RATES = {
     "rounding": 0.04,
 }
 SLOPE, RECOVERY_RATE, CHANGE_RATE = 0.3, 0.6, 0.35
-SEEDS, SAMPLES = (1, 2, 3), 3
+SEEDS, SAMPLES = (1, 2), 3
 SUITE = "finqa_sample"
 
 
@@ -72,37 +70,6 @@ def test_the_failure_modes_found_are_those_that_were_drawn(drawn: Lab) -> None:
             examples.setdefault(cause, place)
     listed = "\n".join(f"{count} × drawn {c[0]}: {c[1]}, e.g. {examples[c]}" for c, count in disagreeing.most_common())
     assert sum(disagreeing.values()) <= 0.05 * len(rows), f"{sum(disagreeing.values())} of {len(rows)}:\n{listed}"
-
-
-def test_every_mode_is_as_frequent_as_its_rate_says(drawn: Lab) -> None:
-    """Rates rise with complexity by the odds; a gold that cannot show the mode drawn shows the next that it can."""
-    modes, total = list(RATES), sum(RATES.values())
-    expected, variance = dict.fromkeys(modes, 0.0), dict.fromkeys(modes, 0.0)
-    for case in drawn.workspace().cases(SUITE):
-        for turn in case.turns:
-            possible = {mode for mode in modes if TRACK.damage(case, turn, mode, Random(0)) is not None}
-            odds = total / (1 - total) * exp(SLOPE * TRACK.gold_complexity(turn))
-            chances = dict.fromkeys(modes, 0.0)
-            for place, mode in enumerate(modes):
-                shown = next((m for m in modes[place:] + modes[:place] if m in possible), None)
-                if shown:
-                    chances[shown] += odds / (1 + odds) * RATES[mode] / total
-            for mode, chance in chances.items():
-                repeats = SAMPLES * len(SEEDS)
-                expected[mode] += repeats * chance
-                variance[mode] += repeats * chance * (1 - chance)
-    counts = Counter(mode for _, _, mode in first_attempts(drawn))
-    off = {m: (counts[m], expected[m]) for m in modes if abs(counts[m] - expected[m]) > 4 * sqrt(variance[m]) + 3}
-    assert not off, f"(found, expected): {off}"
-    assert all(counts[mode] > 30 for mode in modes)
-
-
-def test_another_seed_fails_on_other_turns(drawn: Lab) -> None:
-    failed = {
-        version: {turn for v, turn, mode in first_attempts(drawn) if v == version and mode != "correct"}
-        for version in (f"seed-{seed}" for seed in SEEDS)
-    }
-    assert len({frozenset(turns) for turns in failed.values()}) == len(SEEDS)
 
 
 def test_recovery_figures_are_those_of_the_attempts_that_were_drawn(drawn: Lab) -> None:

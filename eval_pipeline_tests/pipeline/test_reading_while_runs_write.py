@@ -2,28 +2,21 @@
 
 import duckdb
 
-from eval_pipeline_tests.forked import COMMAND, forked
+from eval_pipeline_tests.forked import forked
 from eval_pipeline_tests.reader import TORN, Reader
+from eval_pipeline_tests.remote import MODULE
 from eval_pipeline_tests.support import Lab
-
-RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
 
 
 def test_a_reader_meets_neither_a_lock_nor_a_torn_state_while_eight_partitions_are_made(lab: Lab) -> None:
     lab.suite()
     names = [f"model-{i}" for i in range(9)]
-    lab.versions(
-        *[{"name": name, "provider": "simulated", "options": {"seed": i, "rates": {}}} for i, name in enumerate(names)]
-    )
-    assert lab.cli(*RUN, "--model-version", names[0]).code == 0  # there is something to read from the beginning
+    rates = {"provider": "simulated", "options": {"rates": {}}}
+    lab.versions(*[{"name": name, **rates} for name in names])
+    lab.evaluate(version=names[0], publish=True)  # there is something to read from the beginning
     with Reader(lab.home.store) as reader:
         children = [
-            forked(
-                COMMAND,
-                [*RUN, *(argument for name in half for argument in ("--model-version", name))],
-                lab.environment,
-                lab.home.root.parent / f"{half[0]}.log",
-            )
+            forked(f"{MODULE}:main", half, lab.environment, lab.home.root.parent / f"{half[0]}.log")
             for half in (names[1::2], names[2::2])
         ]
         codes = [child.wait(240) for child in children]

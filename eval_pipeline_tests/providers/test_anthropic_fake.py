@@ -1,16 +1,13 @@
 """The fake Anthropic server itself: it refuses what the API refuses, and counts what it answered."""
 
-import asyncio
 import json
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from typing import Any
 
 import pytest
 
-from eval_pipeline_tests.fakes.anthropic_faults import LostReply, TooMany
+from eval_pipeline_tests.fakes.anthropic_faults import LostReply
 from eval_pipeline_tests.fakes.anthropic_messages import body_hash
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 
@@ -85,34 +82,3 @@ def test_what_was_answered_and_what_was_charged_is_told_to_other_processes() -> 
     assert told["most_in_flight"] == 1
     assert told["batches"] == [{"id": "msgbatch_000001", "custom_ids": ["a"], "hashes": [key], "ended": False}]
     assert KEY not in json.dumps(told)
-
-
-def test_a_batch_that_is_cancelled_ends_without_answers() -> None:
-    with AnthropicServer(batch_polls=9) as server:
-        url = f"{server.url}/v1/messages/batches"
-        taken = post(url, {"requests": [{"custom_id": "a", "params": MESSAGE}]})[1]
-        assert post(f"{url}/{taken['id']}/cancel", {})[1]["processing_status"] == "canceling"
-        seen = urllib.request.Request(f"{url}/{taken['id']}", headers=HEADERS)
-        with urllib.request.urlopen(seen, timeout=5) as reply:
-            told = json.load(reply)
-    assert told["processing_status"] == "ended"
-    assert told["request_counts"]["canceled"] == 1
-    assert server.model.charged.total() == 0
-
-
-def test_more_than_a_limit_in_flight_is_refused() -> None:
-    async def ask(url: str) -> list[int]:
-        asked = [asyncio.to_thread(post, f"{url}/v1/messages", MESSAGE) for _ in range(4)]
-        return sorted(status for status, _ in await asyncio.gather(*asked))
-
-    with AnthropicServer(latency_s=0.8, faults=TooMany(2)) as server:
-        assert asyncio.run(ask(server.url)) == [200, 200, 429, 429]
-
-
-def test_it_runs_as_a_process_that_ends_with_its_input() -> None:
-    command = [sys.executable, "-m", "eval_pipeline_tests.fakes.anthropic_process", "--answer=42", "--fail=529:1.0"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        url = json.loads(process.stdout.readline())["url"]
-        assert post(f"{url}/v1/messages", MESSAGE)[0] == 529
-        process.stdin.close()
-        assert process.wait(10) == 0

@@ -35,7 +35,7 @@ def prompt_of(turn: int, number: int = 0) -> str:
 def test_earlier_turns_are_shown_with_the_gold_answers(lab: Lab, puppet: type[Puppet]) -> None:
     conversation(lab)
     puppet.answer = staticmethod(lambda call: number(8080.25))
-    lab.evaluate()
+    lab.evaluate(upto="generations")
     assert "57" in prompt_of(2)
     assert "8080.25" not in prompt_of(2)
     assert "57" not in prompt_of(1).rpartition("[user]")[2]
@@ -46,7 +46,7 @@ def test_earlier_turns_are_shown_with_the_models_own_first_answers(lab: Lab, pup
     conversation(lab, history="own")
     said = {(0, 0): number(8080.25), (1, 0): BROKEN, (1, 1): number(7171.5), (2, 0): number(49)}
     puppet.answer = staticmethod(lambda call: said[call.turn_index, call.number])
-    lab.evaluate()
+    lab.evaluate(upto="turn_metrics")
     assert "8080.25" in prompt_of(1)
     assert "8080.25" in prompt_of(2)
     assert "(no answer)" in prompt_of(2)
@@ -61,35 +61,29 @@ def test_earlier_turns_are_shown_with_the_models_own_first_answers(lab: Lab, pup
 
 
 @pytest.mark.parametrize(
-    ("answers", "asked", "outcome"),
+    ("answers", "asked", "outcome", "most"),
     [
-        ([BROKEN, number(50)], 2, "ran"),
-        ([BROKEN, number(1)], 2, "ran"),  # wrong, but it runs
-        ([BROKEN, BROKEN, number(50)], 3, "ran"),
-        ([BROKEN, "", BROKEN], 3, "failed"),
-        ([BROKEN, CallError(CallErrorKind.REFUSED, "no")], 2, "call_error"),
-        ([number(1)], 1, "ran"),
-        ([CallError(CallErrorKind.BAD_REQUEST, "no")], 1, "call_error"),
+        ([BROKEN, number(50)], 2, "ran", 2),
+        ([BROKEN, number(1)], 2, "ran", 2),  # wrong, but it runs
+        ([BROKEN, BROKEN, number(50)], 3, "ran", 2),
+        ([BROKEN, "", BROKEN], 3, "failed", 2),
+        ([BROKEN, CallError(CallErrorKind.REFUSED, "no")], 2, "call_error", 2),
+        ([number(1)], 1, "ran", 2),
+        ([CallError(CallErrorKind.BAD_REQUEST, "no")], 1, "call_error", 2),
+        ([BROKEN], 1, "failed", 0),
     ],
 )
 def test_recovery_ends_with_success_a_failed_call_or_the_last_attempt(
-    lab: Lab, puppet: type[Puppet], answers: list[str | Exception], asked: int, outcome: str
+    lab: Lab, puppet: type[Puppet], answers: list[str | Exception], asked: int, outcome: str, most: int
 ) -> None:
     lab.suite(cases=[case("one", ("50", 50.0))])
-    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 2})
+    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": most})
     puppet.answer = staticmethod(lambda call: answers[call.number])
-    lab.evaluate()
+    lab.evaluate(upto="turn_metrics")
     assert [call.number for call in puppet.asked] == list(range(asked))
     assert lab.sql("SELECT outcome, attempts FROM turn_results") == [(outcome, asked)]
-
-
-def test_no_recovery_where_the_model_version_allows_none(lab: Lab, puppet: type[Puppet]) -> None:
-    lab.suite(cases=[case("one", ("50", 50.0))])
-    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0})
-    puppet.answer = staticmethod(lambda call: BROKEN)
-    lab.evaluate()
-    assert len(puppet.asked) == 1
-    assert lab.sql("SELECT recovery_attempts_count, recovery_score FROM finqa_turns") == [(0, None)]
+    if most == 0:
+        assert lab.sql("SELECT recovery_attempts_count, recovery_score FROM finqa_turns") == [(0, None)]
 
 
 def test_a_recovery_prompt_shows_what_was_written_and_the_error_before(lab: Lab, puppet: type[Puppet]) -> None:
@@ -97,7 +91,7 @@ def test_a_recovery_prompt_shows_what_was_written_and_the_error_before(lab: Lab,
     lab.versions({"name": "puppet", "provider": "puppet"})
     wrong = json.dumps({"plan": [{"tool": "compute", "operation": "divide", "args": [5, 0]}]})
     puppet.answer = staticmethod(lambda call: [wrong, "", number(50)][call.number])
-    lab.evaluate()
+    lab.evaluate(upto="recovery_attempts")
     first, second, third = (call.prompt for call in puppet.asked)
     assert second.messages[: len(first.messages)] == first.messages
     assert second.messages[-2].text == wrong
@@ -136,34 +130,34 @@ def test_samples_are_asked_each_for_itself_and_counted_by_pass_at_k(lab: Lab, pu
 
 
 def test_one_sample_has_no_pass_at_k(small: Lab) -> None:
-    small.evaluate()
+    small.evaluate(upto="statistics")
     assert small.one("SELECT count(*) FROM statistics WHERE metric LIKE 'pass%'") == 0
 
 
 def test_a_call_that_failed_is_recorded_and_asked_again_by_the_next_run(small: Lab, puppet: type[Puppet]) -> None:
     failed = CallError(CallErrorKind.OVERLOADED, "too many")
     puppet.answer = staticmethod(lambda call: failed if call.case_id == "beta" else call.gold.oracle())
-    small.evaluate()
+    small.evaluate(upto="turn_metrics")
     query = "SELECT outcome, error_class, tokens, correct FROM turn_results WHERE case_id = 'beta'"
     assert small.sql(query) == [("call_error", "call_error", 0, False)]
     assert small.sql("SELECT call_error, error_message, response FROM attempts WHERE case_id = 'beta'") == [
         ("overloaded", "too many", None)
     ]
     puppet.reset()
-    made = small.evaluate()
+    made = small.evaluate(upto="turn_metrics")
     assert puppet.turns_asked() == ["beta#0"]
     assert not made["generations"].reused
     assert small.sql(query) == [("ran", None, 110, True)]
     puppet.reset()
-    assert small.evaluate()["generations"].reused
+    assert small.evaluate(upto="turn_metrics")["generations"].reused
     assert not puppet.asked
 
 
 def test_a_refusal_is_final(small: Lab, puppet: type[Puppet]) -> None:
     puppet.answer = staticmethod(lambda call: CallError(CallErrorKind.REFUSED, "I would rather not"))
-    small.evaluate()
+    small.evaluate(upto="generations")
     puppet.reset()
-    assert small.evaluate()["generations"].reused
+    assert small.evaluate(upto="generations")["generations"].reused
     assert not puppet.asked
 
 
@@ -173,10 +167,10 @@ def test_a_run_that_cannot_succeed_ends_at_once_and_leaves_nothing_half_done(sma
 
     puppet.answer = staticmethod(answer)
     with pytest.raises(FatalCallError, match="the key is wrong"):
-        small.evaluate()
+        small.evaluate(upto="generations")
     assert not list((small.home.record / "generations").rglob("*.parquet"))
     puppet.reset()
-    small.evaluate()
+    small.evaluate(upto="generations")
     assert puppet.turns_asked() == ["beta#0"]
 
 

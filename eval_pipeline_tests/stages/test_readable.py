@@ -36,7 +36,7 @@ def test_below_95_percent_it_is_a_remark_and_below_50_an_error(
 ) -> None:
     prepare(small)
     wrong_on(unread, BROKEN)
-    small.evaluate("many")
+    small.evaluate("many", upto="turn_metrics")
     inputs = small.inputs("many")
     verdict = check_readable(inputs)
     assert (verdict.passed, verdict.warning) == (passed, warning)
@@ -55,7 +55,7 @@ def test_below_95_percent_it_is_a_remark_and_below_50_an_error(
 def test_calls_that_gave_no_answer_count(small: Lab, kind: CallErrorKind) -> None:
     prepare(small)
     wrong_on(12, CallError(kind, "made to fail"))
-    small.evaluate("many")
+    small.evaluate("many", upto="turn_metrics")
     verdict = check_readable(small.inputs("many"))
     assert (verdict.passed, verdict.warning) == (False, False)
     assert f"12 × {kind.value}" in verdict.text
@@ -64,7 +64,7 @@ def test_calls_that_gave_no_answer_count(small: Lab, kind: CallErrorKind) -> Non
 def test_what_was_recovered_can_be_read(small: Lab) -> None:
     prepare(small, max_recovery_attempts=1)
     Puppet.answer = staticmethod(lambda call: call.gold.oracle() if call.number else BROKEN)
-    small.evaluate("many")
+    small.evaluate("many", upto="turn_metrics")
     assert check_readable(small.inputs("many")).passed
 
 
@@ -74,14 +74,14 @@ def test_recorded_answers_are_judged_and_turns_without_a_prediction_are_not(smal
     (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     told = small.cli("import", "predictions", str(tmp_path / "rows.jsonl"), "--suite", "many", "--model-version", "old")
     assert told.code == 0
-    small.evaluate("many", "old")
+    small.evaluate("many", "old", upto="turn_metrics")
     assert readability(small.inputs("many", "old")) == Readability(4, 3, simulated=False)
 
 
 def test_turns_that_the_budget_refused_are_not_judged(small: Lab) -> None:
     prepare(small)
     wrong_on(5, CallError(CallErrorKind.BUDGET, "not asked"))
-    small.evaluate("many")
+    small.evaluate("many", upto="turn_metrics")
     assert readability(small.inputs("many")) == Readability(15, 15, simulated=False)
 
 

@@ -86,6 +86,12 @@ def test_what_a_metric_says_beyond_its_value_is_kept_beside_it(kind: Any, said: 
     assert scored.results == {"m": {0: said, 1: said}}
 
 
+def counted(lab: Lab, metric: str) -> tuple[Any, ...]:
+    query = "SELECT n, mean, failures, mean_without_failures FROM statistics"
+    (row,) = lab.sql(f"{query} WHERE metric = '{metric}' AND split = 'all'")
+    return row
+
+
 def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
     small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,17 +104,13 @@ def test_a_metric_that_fails_on_some_turns_is_on_record_and_in_both_means(
 
     extra = Metric("odd", odd, "boolean", "a test's")
     with_metrics(monkeypatch, TRACK, (*TRACK.metrics, extra))
-    small.evaluate()
+    small.evaluate(upto="statistics")
     found = small.sql("SELECT turn_id, metric, inputs, message FROM metric_errors")
     assert found == [("small/alpha#1", "odd", '{"predicted":57.0}', "57 is too much")]
     values = dict(small.sql("SELECT turn_id, (value, error) FROM metrics WHERE metric = 'odd'"))
     assert values["small/alpha#1"] == (0.0, "ArithmeticError: 57 is too much")
     assert values["small/beta#0"] == (1.0, None)
-    ((n, mean, failures, without),) = small.sql(
-        "SELECT n, mean, failures, mean_without_failures FROM statistics WHERE metric = 'odd' AND split = 'all'"
-    )
-    assert (n, failures, without) == (3, 1, 1.0)
-    assert mean == pytest.approx(2 / 3)
+    assert counted(small, "odd") == (3, pytest.approx(2 / 3), 1, 1.0)
     assert small.one("SELECT count(*) FROM finqa_turns WHERE numerical_match") == 3
     assert json.loads(small.one("SELECT to_json(list(odd ORDER BY turn_id)) FROM finqa_turns")) == [True, False, True]
 
@@ -124,9 +126,5 @@ def test_a_failure_on_one_sample_is_no_failure_of_the_others(small: Lab, monkeyp
         return True
 
     with_metrics(monkeypatch, TRACK, (*TRACK.metrics, Metric("third", third, "boolean", "a test's")))
-    small.evaluate()
-    ((n, mean, failures, without),) = small.sql(
-        "SELECT n, mean, failures, mean_without_failures FROM statistics WHERE metric = 'third' AND split = 'all'"
-    )
-    assert (n, failures, without) == (9, 1, 1.0)
-    assert mean == pytest.approx(8 / 9)
+    small.evaluate(upto="statistics")
+    assert counted(small, "third") == (9, pytest.approx(8 / 9), 1, 1.0)

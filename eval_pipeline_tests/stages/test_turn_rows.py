@@ -102,7 +102,7 @@ def test_error_classes_messages_and_the_first_attempt(lab: Lab, puppet: type[Pup
 
 
 def test_every_metric_of_every_turn_is_in_the_long_table_and_agrees_with_the_wide_one(small: Lab) -> None:
-    small.evaluate()
+    small.evaluate(upto="turn_metrics")
     counts = small.sql("SELECT turn_id, count(*), count(DISTINCT metric) FROM metrics GROUP BY 1 ORDER BY 1")
     assert len(counts) == 3
     assert len({row[1:] for row in counts}) == 1
@@ -142,7 +142,7 @@ def test_inputs_that_json_cannot_hold_are_shown_as_text() -> None:
 
 def test_the_newest_partition_of_a_model_version(small: Lab) -> None:
     for day in (2, 5, 3):
-        small.evaluate(day=date(2026, 3, day))
+        small.evaluate(day=date(2026, 3, day), upto="statistics")
     assert newest_partition(small.workspace(), "small", "puppet") == Partition("small", "puppet", date(2026, 3, 5))
     assert newest_partition(small.workspace(), "small", "other") is None
 
@@ -162,6 +162,6 @@ def test_a_number_beyond_all_measure_is_wrong_and_nothing_else(huge: float, lab:
         return response(number(huge) if call.turn_index == 0 else call.gold.oracle(), 10, 10)
 
     puppet.answer = staticmethod(answer)
-    lab.evaluate()
+    lab.evaluate(upto="turn_metrics")
     assert lab.sql("SELECT turn_index, correct FROM turn_results ORDER BY 1") == [(0, False), (1, True)]
     assert lab.sql("SELECT verdict, value FROM evidence ORDER BY turn_index") == [("different", None), ("equal", 0.0)]

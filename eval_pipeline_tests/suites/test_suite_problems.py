@@ -112,20 +112,18 @@ def test_a_list_of_cases_and_several_documents_in_one_file_have_their_own_lines(
     assert (second.line, second.field) == (25, "turns.1.answer")
 
 
-def test_jsonl_has_the_line_of_the_case_and_the_field_in_it(tmp_path: Path) -> None:
+def test_jsonl_has_the_line_of_the_case_and_pretty_printed_json_that_of_the_field(tmp_path: Path) -> None:
     good, bad = yaml.safe_load(GOOD), yaml.safe_load(GOOD)
-    bad["id"], bad["turns"][1]["answer"] = "two", None
+    bad["id"], bad["turns"][1]["program"] = "two", "add(50"
     lines = f"{json.dumps(good)}\n\n{json.dumps(bad)}\n"
-    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=lines))
-    assert (found.file, found.line, found.field) == ("small/cases.jsonl", 3, "turns.1.answer")
-
-
-def test_json_that_is_pretty_printed_has_the_line_of_the_field(tmp_path: Path) -> None:
-    bad: dict[str, Any] = yaml.safe_load(GOOD)
-    bad["turns"][1]["program"] = "add(50"
+    made = suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=lines)
+    (found,) = problems(made)
+    assert (found.file, found.line, found.field) == ("small/cases.jsonl", 3, "turns.1.program")
     text = json.dumps([bad], indent=2)
+    (made / "suite.yaml").write_text(HEADER.format(cases="cases.json"))
+    (made / "cases.json").write_text(text)
     line = next(n for n, found in enumerate(text.splitlines(), start=1) if '"add(50"' in found)
-    (found,) = problems(suite_of(tmp_path, cases="cases.json", cases__json=text))
+    (found,) = problems(made)
     assert (found.line, found.field) == (line, "turns.1.program")
 
 
@@ -149,18 +147,14 @@ def test_a_file_that_does_not_parse_is_named_with_the_line(
     assert any(problem.line == line and expected in problem.message for problem in found), found
 
 
-def test_what_only_the_json_module_reads_of_a_line_is_told_by_its_field(tmp_path: Path) -> None:
+def test_half_a_character_is_told_by_its_field_and_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     half = json.dumps(yaml.safe_load(GOOD)).replace("how much?", "how \\ud800 much?")
-    (found,) = problems(suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=half))
-    assert (found.line, found.field) == (1, "turns.0.question")
-
-
-def test_a_file_that_is_no_text_is_named(tmp_path: Path) -> None:
-    made = suite_of(tmp_path, cases="one.yaml")
-    (made / "one.yaml").write_bytes(b"id: \xff\xfe")
+    made = suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=half)
     (found,) = problems(made)
-    assert found.file == "small/one.yaml"
-    assert "UTF-8" in found.message
+    assert (found.line, found.field) == (1, "turns.0.question")
+    (made / "cases.jsonl").write_bytes(b"id: \xff\xfe")
+    (found,) = problems(made)
+    assert (found.file, "UTF-8" in found.message) == ("small/cases.jsonl", True)
 
 
 def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
@@ -226,30 +220,19 @@ def test_a_wrong_header_keeps_the_suites_name_and_says_what_is_wrong(
         load_suite(source)
 
 
-def test_a_header_that_is_no_text_is_a_problem_of_that_suite_alone(tmp_path: Path) -> None:
-    suite_of(tmp_path, one__yaml=GOOD)
-    (tmp_path / "other").mkdir()
-    (tmp_path / "other" / "suite.yaml").write_bytes(b"\xff\xfe")
-    found = find_suites([tmp_path])
-    assert found["small"].header is not None
-    assert found["other"].header is None
-
-
-def test_the_same_suite_in_two_folders_is_refused_with_both_places(tmp_path: Path) -> None:
+def test_wrong_and_doubled_headers_are_problems_of_that_suite_alone(tmp_path: Path) -> None:
     for folder in ("a", "b"):
-        (tmp_path / folder).mkdir()
-        suite_of(tmp_path / folder)
-    found = find_suites([tmp_path / "a", tmp_path / "b"])["small"]
-    assert found.header is None
-    assert str(tmp_path / "a" / "small") in found.problems[0].message
-
-
-def test_an_unknown_suite_is_refused_with_the_known_ones(tmp_path: Path) -> None:
-    home = Home(tmp_path / "eval", tmp_path / "data")
-    (home.data / "suites").mkdir(parents=True)
-    suite_of(home.data / "suites")
-    with pytest.raises(UsageError, match="unknown suite 'big'; known: small"):
-        Workspace(home).suite("big")
+        (tmp_path / folder / "suites").mkdir(parents=True)
+        suite_of(tmp_path / folder / "suites")
+    (tmp_path / "a" / "suites" / "other").mkdir()
+    (tmp_path / "a" / "suites" / "other" / "suite.yaml").write_bytes(b"\xff\xfe")
+    alone = find_suites([tmp_path / "a" / "suites"])
+    assert (alone["small"].header is None, alone["other"].header is None) == (False, True)
+    doubled = find_suites([tmp_path / "a" / "suites", tmp_path / "b" / "suites"])["small"]
+    assert doubled.header is None
+    assert str(tmp_path / "a" / "suites" / "small") in doubled.problems[0].message
+    with pytest.raises(UsageError, match="unknown suite 'big'; known: other, small"):
+        Workspace(Home(tmp_path / "eval", tmp_path / "a")).suite("big")
 
 
 def test_the_content_hash_follows_every_file_and_nothing_else(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""300 reviews, made twice on two branches by processes that are killed at random, and merged: none is lost."""
+"""Many reviews, made twice on two branches by processes that are killed at random, and merged: none is lost."""
 
 import os
 import random
@@ -73,15 +73,15 @@ def campaign(folder: Path, count: int, seed: int) -> tuple[int, int]:
     return len(told), kills
 
 
-def test_none_of_300_reviews_made_twice_is_lost(tmp_path: Path) -> None:
-    told, kills = campaign(tmp_path, 300, seed=1)
-    assert told >= 600
-    assert kills > 10, kills
+def test_none_of_80_reviews_made_twice_is_lost(tmp_path: Path) -> None:
+    told, kills = campaign(tmp_path, 80, seed=1)
+    assert told >= 160
+    assert kills > 5, kills
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(2, 22))
-def test_none_is_lost_whenever_the_kills_come(tmp_path: Path, seed: int) -> None:
+def test_none_of_300_is_lost_whenever_the_kills_come(tmp_path: Path, seed: int) -> None:
     campaign(tmp_path, 300, seed)
 
 
