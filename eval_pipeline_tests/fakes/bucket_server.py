@@ -1,7 +1,6 @@
 """An object store on loopback: moto's S3, which honours `If-Match` and `If-None-Match`, and faults on demand."""
 
 import threading
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,6 +8,8 @@ from typing import Any
 import boto3
 from moto.server import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import WSGIRequestHandler, make_server
+
+from eval_pipeline.objects import conditions
 
 KEY, SECRET = "AKIAEXAMPLE", "s3cr3t/of+the/bucket"
 Request = tuple[str, str]
@@ -31,7 +32,7 @@ class BucketServer:
             cut off and nothing happens.
         failing: the status with which every request is answered, if any.
         careless: how it treats the conditions of a write: it ignores them ("always"), or looks at them when the request
-            comes, and writes a moment later ("early").
+            comes, and writes when all writers of `objects.conditions` have come ("early").
     """
 
     def __init__(self) -> None:
@@ -39,6 +40,7 @@ class BucketServer:
         self.before: Callable[[Request], object] = lambda request: None
         self.failing = self.careless = ""
         self._writing = threading.Lock()
+        self._looked = threading.Barrier(conditions._WRITERS)
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
@@ -60,7 +62,8 @@ class BucketServer:
         if request[0] != "PUT":
             return self._said(environ, start_response)
         if self.careless == "always" or (self.careless == "early" and self._may_write(environ)):
-            time.sleep(0.2 if self.careless == "early" else 0.0)
+            if self.careless == "early":
+                self._looked.wait(60)
             for condition in _CONDITIONS:
                 environ.pop(condition, None)
         with self._writing:  # moto does not look and write in one

@@ -19,7 +19,7 @@ from eval_pipeline_tests.servers import StatePostgres
 _serial = count()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def server() -> Iterator[BucketServer]:
     with bucket_server() as found:
         yield found

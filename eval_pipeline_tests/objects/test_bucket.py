@@ -4,14 +4,23 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 
 import pytest
 
 from eval_pipeline.core.bucket_address import BucketAddress, bucket_address, working_folder
-from eval_pipeline.core.errors import MissingExtraError, StoreError, UsageError
+from eval_pipeline.core.errors import DamagedFileError, MissingExtraError, StoreError, UsageError
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.objects.bucket import Bucket, ConflictError
+from eval_pipeline.objects.conditions import broken_condition
+from eval_pipeline.store.tables import EVIDENCE
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.part_files import part_files
+from eval_pipeline.workspace.parts import open_part, part_path, part_rows
+from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 
 pytestmark = pytest.mark.services("bucket")
@@ -139,13 +148,6 @@ def test_each_bucket_has_a_working_folder_of_its_own(tmp_path: Path) -> None:
     assert working_folder(BucketAddress("b", "p"), {"XDG_CACHE_HOME": "/c"}).parent == Path("/c/eval-pipeline")
 
 
-def test_a_home_in_a_folder_imports_nothing_of_it() -> None:
-    imported = "import eval_pipeline.cli, eval_pipeline.stages.publishing, eval_pipeline.view.page, sys"
-    told = "print(*(name for name in sys.modules if 'obstore' in name or 'mirrored' in name or '.objects' in name))"
-    ran = subprocess.run([sys.executable, "-c", f"{imported}; {told}"], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == []
-
-
 OF_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
@@ -177,3 +179,101 @@ def test_a_large_file_is_put_without_being_held_in_memory(
     with pytest.raises(ConflictError):
         bucket.put_file("large", file, None)
     assert bucket.put_file("large", file, first) != first
+
+
+def test_of_several_writers_one_wins_and_nothing_is_left(
+    bucket: Bucket, server: BucketServer, address: BucketAddress
+) -> None:
+    assert broken_condition(bucket) is None
+    assert server.objects(address.bucket) == {}
+
+
+@pytest.mark.parametrize("how", ["always", "early"])
+def test_a_store_that_lets_several_win_is_told(
+    bucket: Bucket, server: BucketServer, address: BucketAddress, how: str
+) -> None:
+    server.careless = how
+    assert broken_condition(bucket) == "of 4 that wrote one new object at once, 4 won, and not one"
+    server.careless = ""
+    assert server.objects(address.bucket) == {}
+
+
+def test_a_store_that_replaces_what_is_not_as_it_was_is_told(bucket: Bucket, server: BucketServer) -> None:
+    def careless(request: tuple[str, str]) -> None:
+        if sum(method == "PUT" for method, _ in server.log) > 4:
+            server.careless = "always"
+
+    server.before = careless
+    assert broken_condition(bucket) == "of 4 that replaced one object at once, 4 won, and not one"
+
+
+@pytest.mark.parametrize("careless", ["always", ""])
+def test_what_was_found_is_told_where_nothing_can_be_removed(
+    bucket: Bucket, server: BucketServer, monkeypatch: pytest.MonkeyPatch, careless: str
+) -> None:
+    def refused(*_: object) -> None:
+        raise StoreError("its keys may not delete")
+
+    monkeypatch.setattr(Bucket, "delete", refused)
+    server.careless = careless
+    if careless:
+        assert "4 won" in str(broken_condition(bucket))
+    else:
+        with pytest.raises(StoreError, match="may not delete"):
+            broken_condition(bucket)
+
+
+DAY = date(2026, 3, 1)
+NAME = "team/evals/parts/evidence/suite=shop/model_version=puppet/eval_date=2026-03-01/a.jsonl"
+
+
+@pytest.fixture(params=["folder", "bucket"])
+def home(request: pytest.FixtureRequest, tmp_path: Path) -> Home:
+    bucket: BucketAddress | None = None
+    if request.param == "bucket":
+        bucket = request.getfixturevalue("address")
+    return Home(tmp_path / "home", tmp_path / "data", bucket)
+
+
+def inputs_of(home: Home, version: str = "puppet") -> Inputs:
+    return Inputs.of(Workspace(home), Partition("shop", version, DAY))
+
+
+def put(home: Home, kind: str, version: str = "puppet") -> Path:
+    inputs = inputs_of(home, version)
+    path = part_path(inputs, "evidence", "a")
+    with open_part(inputs, (EVIDENCE,), path) as outputs:
+        outputs.line("evidence", {"kind": [kind]})
+    return path
+
+
+def test_the_first_part_wins_and_hosts_read_it(home: Home, tmp_path: Path) -> None:
+    path, files = put(home, "first"), part_files(home)
+    put(home, "second")
+    assert files.exists(path)
+    other = home if home.bucket is None else Home(tmp_path / "other", home.data, home.bucket)
+    there = part_path(inputs_of(other), "evidence", "a")
+    assert list(part_rows(part_files(other), there)) == [("evidence", {"kind": "first"})]
+    assert not list(home.root.rglob("*.tmp")) and not list(other.root.rglob("*.tmp"))
+    assert home.bucket is None or not list(home.root.rglob("*.jsonl"))
+
+
+def test_parts_of_an_evaluation_go_and_others_stay(home: Home) -> None:
+    gone, stays = put(home, "x"), put(home, "x", "others")
+    files = part_files(home)
+    (folder,) = files.folders(("suite=*", "model_version=puppet"))
+    files.drop(folder)
+    assert not files.exists(gone) and files.exists(stays)
+    files.drop(stays.parent)
+    assert not home.parts.exists() and files.folders(("suite=*",)) == []
+    with pytest.raises(StoreError, match="it is not there; give workers the same home"):
+        list(part_rows(files, gone))
+
+
+def test_a_damaged_part_is_named_and_removed(server: BucketServer, address: BucketAddress, tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", tmp_path / "data", address)
+    path = put(home, "first")
+    server.flip(address.bucket, NAME, -40)
+    with pytest.raises(DamagedFileError, match=f"{address}/{NAME.removeprefix('team/evals/')} is not what was written"):
+        list(part_rows(part_files(home), path))
+    assert server.objects(address.bucket) == {}

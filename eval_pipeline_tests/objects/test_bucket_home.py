@@ -168,7 +168,6 @@ def test_another_host_knows_what_a_dead_process_left_unpublished(hosts: Hosts, s
         note.add(place)
     assert left_behind(at_b) == [], "its process is at work"
     known = leases.open_leases()
-    assert known is not None
     known.release(known.process())  # as if it had died, and its lease expired
     assert left_behind(at_b) == left_behind(at_a) == places
     assert "a run ended before it published small · one · 2026-03-01 and 1 more" in lag(at_b)
@@ -193,6 +192,5 @@ def hashes(lab: Lab) -> dict[str, str]:
         for source in table.record_tables():
             for key in record.partitions(source):
                 header = record.header(source, key)
-                assert header is not None
                 found[record.path(source, key).relative_to(record.root).as_posix()] = header.content_hash
     return {name: content for name, content in found.items() if name.partition("/")[0] not in OF_ONE_CALL}

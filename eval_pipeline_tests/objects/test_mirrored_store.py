@@ -22,12 +22,7 @@ from eval_pipeline.store.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
 from eval_pipeline_tests.objects.stores import Host, few
-from eval_pipeline_tests.store.samples import (
-    TRACKS,
-    contents,
-    key_of,
-    remove_partition,
-)
+from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, remove_partition
 from eval_pipeline_tests.store.test_manifests import newer
 from eval_pipeline_tests.support import ROOT
 
@@ -174,20 +169,14 @@ def test_a_damaged_object_is_told_and_mended(
     assert b.shown() == a.shown() == expected
 
 
-def published(
-    host: Host, server: BucketServer, address: BucketAddress
-) -> tuple[dict[str, list[tuple[object, ...]]], str]:
-    """What a host shows that has published, and the object with the manifest of its suite."""
-    few(host.record)
-    host.publish()
-    return host.shown(), next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
-
-
-def test_a_manifest_of_a_newer_version_is_left_alone(
+def test_a_manifest_of_a_newer_version_is_left_alone_and_other_bytes_behind_an_etag_are_mended(
     hosts: Hosts, server: BucketServer, address: BucketAddress
 ) -> None:
     a, b = hosts
-    expected, name = published(a, server, address)
+    few(a.record)
+    a.publish()
+    expected = a.shown()
+    name = next(name for name in server.objects(address.bucket) if "/manifests/suite=" in name)
     written = newer(server.objects(address.bucket)[name])
     server.client.put_object(Bucket=address.bucket, Key=name, Body=written)
     told = f"^the manifest s3://{address.bucket}/{name} was written by a newer eval-pipeline"
@@ -198,18 +187,11 @@ def test_a_manifest_of_a_newer_version_is_left_alone(
     (problem,) = b.problems()
     assert re.match(told, problem)
     b.publish(full=True)
-    assert a.shown() == b.shown() == expected and a.problems() == []
+    assert a.shown() == b.shown() == expected
 
-
-def test_a_manifest_whose_bytes_differ_behind_its_etag_is_mended(
-    hosts: Hosts, server: BucketServer, address: BucketAddress
-) -> None:
-    a, b = hosts
-    expected, name = published(a, server, address)
     server.flip(address.bucket, name)
     copy = a.folder / "catalog" / "manifests" / Path(name).name
     found = a.record.bucket.look(name.removeprefix(f"{address.prefix}/"))
-    assert found is not None
     mirror._note(copy).write_text(f"{found.etag}\n{mirror._state(copy)}")  # as if it had been fetched whole
     assert a.publish(full=True).full
     assert b.problems() == [] and b.shown() == expected
@@ -260,7 +242,7 @@ def _parts(server: BucketServer, address: BucketAddress) -> set[str]:
     return {name for name in server.objects(address.bucket) if "/catalog/parts/" in name}
 
 
-@pytest.mark.parametrize(("small", "large"), [(1, 12), pytest.param(10, 100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(("small", "large"), [(1, 5), pytest.param(10, 100, marks=pytest.mark.soak)])
 def test_publishing_one_more_evaluation_asks_the_bucket_as_often_in_a_large_store(
     address: BucketAddress, server: BucketServer, tmp_path: Path, small: int, large: int
 ) -> None:
