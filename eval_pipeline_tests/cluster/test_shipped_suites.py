@@ -1,6 +1,6 @@
 """The shipped suites on workers and in one process: the same record, and the same published rows.
 
-Here whole, in `test_dask.py` the first cases.
+Here whole, in `test_dask.py` the first cases up to the last stage that uses workers.
 Model versions are those that need no network and no weights: both simulated ones, `oracle` and `null`.
 """
 
@@ -15,6 +15,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.cluster.dask_services import Services
+from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.kill_rounds import contents
 from eval_pipeline_tests.support import SHIPPED, Lab
 
@@ -39,14 +40,17 @@ def services(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Services]:
 
 
 def evaluated(folder: Path, suite: str, version: str, most: int | None, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    """A home with an evaluation of the first cases, published."""
+    """A home with an evaluation: published, or of the first cases up to the evidence."""
     lab = Lab(Home(folder, SHIPPED))
     for name, value in lab.environment.items():
         monkeypatch.setenv(name, value)
     for stage in ("raw_dataset", "cases"):
         lab.stage(stage, lab.inputs(suite, version))
-    cases = tuple(case.id for case in lab.workspace().cases(suite))[:most]
-    lab.evaluate(suite, version, scope=Scope(cases=cases) if most else None, publish=True)
+    if most is None:
+        lab.evaluate(suite, version, publish=True)
+    else:
+        cases = tuple(case.id for case in lab.workspace().cases(suite))[:most]
+        compared(lab, suite, version=version, scope=Scope(cases=cases))
     return lab
 
 
@@ -67,9 +71,11 @@ def same(
     assert files[0].keys() == files[1].keys()
     other = {path.parts[0] for path, held in files[0].items() if files[1][path] != held}
     assert not other & UNMEASURED if suite in MEASURING else other <= {"runs"}, other
-    found, expected = contents(there), contents(here)
-    assert [name for name, rows in expected.items() if found[name] != rows] == []
-    assert expected["turn_results"]
+    assert {path.parts[0] for path in files[0]} >= {"generations", "evidence"}
+    if most is None:
+        found, expected = contents(there), contents(here)
+        assert [name for name, rows in expected.items() if found[name] != rows] == []
+        assert expected["turn_results"]
 
 
 @pytest.mark.soak
