@@ -274,12 +274,13 @@ def test_a_real_server_answers_under_a_schema() -> None:
 
 
 def prompts(lab: Lab) -> list[Prompt]:
-    """All turns of a conversation of the shipped suite, about its shortest page: reading takes the time."""
+    """The first and last turn of a conversation of the shipped suite, about its shortest page: reading takes time."""
     (lab.home.data / "suites" / "finqa_sample").symlink_to(SHIPPED / "suites" / "finqa_sample")
     workspace = Workspace(lab.home)
     track = workspace.track("finqa_sample")
     case = min(read_cases(workspace.suite("finqa_sample")), key=lambda case: len(case.context.text))
-    return [track.prompt(case, turn, history_texts(track, case, turn, None), "calculation-1") for turn in case.turns]
+    turns = (case.turns[0], case.turns[-1])
+    return [track.prompt(case, turn, history_texts(track, case, turn, None), "calculation-1") for turn in turns]
 
 
 @needs_model
@@ -295,7 +296,6 @@ def test_tokens_counted_beforehand_are_those_that_are_used(lab: Lab) -> None:
             return pairs
 
     pairs = asyncio.run(asyncio.wait_for(both(prompts(lab)), 300))
-    assert len(pairs) >= 3
     assert [counted for counted, _ in pairs] == [used for _, used in pairs]
     assert min(counted for counted, _ in pairs) > 300
 
