@@ -1,6 +1,7 @@
 """Calls at endpoints that break off or cannot be reached: what the budget counts, and when a run gives up."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from eval_pipeline.asking.answers import Answer, Answered
 from eval_pipeline.asking.budgets import most
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.port import Journal
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -129,14 +131,14 @@ def test_questions_that_were_tried_less_often_say_nothing(journal: Journal, max_
     ],
 )
 def test_a_dead_address_is_told_within_seconds_and_costs_nothing(
-    journal: Journal, monkeypatch: pytest.MonkeyPatch, provider: str, options: dict[str, Any]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str, options: dict[str, Any]
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-the-tests")
     version = make_version(
         provider=provider, concurrency=3, max_tokens_total=10**6, options={"base_url": NOWHERE, **options}
     )
 
-    async def ask() -> Caller:
+    async def ask(journal: Journal) -> Caller:
         asked = create(version, Environment())
         caller = Caller(asked, journal, version, retries=RetryPolicy(first_pause_s=0.01))
         async with asked:
@@ -147,4 +149,5 @@ def test_a_dead_address_is_told_within_seconds_and_costs_nothing(
     async def worker(caller: Caller, turn: int) -> None:
         await caller.ask(make_call(turn, text=f"Question {turn}?"))
 
-    assert asyncio.run(asyncio.wait_for(ask(), 60)).counters.tokens == 0
+    with SqliteJournal(tmp_path / "j.sqlite") as journal:
+        assert asyncio.run(asyncio.wait_for(ask(journal), 60)).counters.tokens == 0

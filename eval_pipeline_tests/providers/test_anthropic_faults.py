@@ -98,15 +98,14 @@ def ask_with_retries(server: AnthropicServer, folder: Path, **options: Any) -> A
 @pytest.mark.parametrize(("fault", "kind"), [pytest.param(*row[1:], id=row[0]) for row in TRANSIENT])
 def test_what_passes_is_typed_and_asked_again(fault: Fault, kind: str, stream: bool, tmp_path: Path) -> None:
     options = {"stream": stream, **({"timeout_s": 1.0} if isinstance(fault, Hang) else {})}
-    with AnthropicServer(faults=[fault]) as server, pytest.raises(CallError) as told:
-        ask_once(server, **options)
-    assert (told.value.kind, told.value.retryable) == (CallErrorKind(kind), True)
-    assert len(server.log) == 1  # the SDK itself asks once: the caller counts and journals what is asked
-
-    with AnthropicServer(faults=[fault]) as server:
+    with AnthropicServer(faults=[fault] * 2) as server:
+        with pytest.raises(CallError) as told:
+            ask_once(server, **options)
+        assert (told.value.kind, told.value.retryable) == (CallErrorKind(kind), True)
+        assert len(server.log) == 1  # the SDK itself asks once: the caller counts and journals what is asked
         answer = ask_with_retries(server, tmp_path, **options)
     assert (answer.response.text, answer.response.retries) == ("answer", 1)
-    assert len(server.log) == 2
+    assert len(server.log) == 3
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -251,9 +251,9 @@ def test_imports_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
         "from eval_pipeline.providers.imported_versions import save_imported\n"
         "for n in range(5): save_imported(Path(sys.argv[1]), ModelVersion(name=f'{sys.argv[2]}{n}', provider='oracle'))"
     )
-    children = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "abc"]
-    assert [child.wait(30) for child in children] == [0, 0, 0]
-    assert len(load_model_versions([path])) == 15
+    children = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
+    assert [child.wait(30) for child in children] == [0, 0]
+    assert len(load_model_versions([path])) == 10
 
 
 def test_batches_need_a_provider_that_has_them_and_dollar_limits_a_price(tmp_path: Path) -> None:
