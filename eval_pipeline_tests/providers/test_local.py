@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,19 @@ from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import MissingExtraError
-from eval_pipeline.core.model import CallErrorKind, Prompt, Response
+from eval_pipeline.core.model import CallErrorKind, Message, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
-from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
+from eval_pipeline.providers.base import CallError, Environment, FatalCallError
 from eval_pipeline.providers.local import process as local_process
 from eval_pipeline.providers.local import provider as local
 from eval_pipeline.providers.local.process import LocalServer
 from eval_pipeline.providers.local.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
 from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
-from eval_pipeline.stages.attempts.ask import history_texts
-from eval_pipeline.suites import read_cases
-from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 from eval_pipeline_tests.fakes.anthropic_server import KEY
 from eval_pipeline_tests.fakes.scripted import make_call
-from eval_pipeline_tests.support import SHIPPED, Lab
 
 WHY_NOT = local_available()
 
@@ -273,35 +270,27 @@ def test_a_real_server_answers_under_a_schema() -> None:
     asyncio.run(asyncio.wait_for(main(), 120))
 
 
-def prompts(lab: Lab) -> list[Prompt]:
-    """The first and last turn of a conversation of the shipped suite, about its shortest page: reading takes time."""
-    (lab.home.data / "suites" / "finqa_sample").symlink_to(SHIPPED / "suites" / "finqa_sample")
-    workspace = Workspace(lab.home)
-    track = workspace.track("finqa_sample")
-    case = min(read_cases(workspace.suite("finqa_sample")), key=lambda case: len(case.context.text))
-    turns = (case.turns[0], case.turns[-1])
-    return [track.prompt(case, turn, history_texts(track, case, turn, None), "calculation-1") for turn in turns]
+PAGE = '| item (µ) | 2019 | 2020 |\n| sales – net, "€m" | 412.5 | -331,250 % |\n{"plan": [{"tool": "extract"}]}\n'
 
 
 @needs_model
-def test_tokens_counted_beforehand_are_those_that_are_used(lab: Lab) -> None:
-    async def both(asked: list[Prompt]) -> list[tuple[int, int | None]]:
+def test_tokens_counted_beforehand_are_those_that_are_used() -> None:
+    """Of a page and a conversation about it; reading more would take long."""
+    said = [("system", "Answer."), ("user", PAGE * 6), ("user", "How much?"), ("assistant", "…"), ("user", "And then?")]
+    prompts = [Prompt(tuple(Message(role, text) for role, text in said[:count])) for count in (3, 5)]
+
+    async def both() -> list[tuple[int, int | None]]:
         version = ModelVersion(name="v", provider="local", concurrency=1, max_tokens=1)
         async with LocalProvider(version, Environment()) as provider:
-            pairs = []
-            for prompt in asked:
-                call = made(prompt)
-                counted = await provider.count_tokens(call)
-                pairs.append((counted, (await provider.generate(call)).usage.input_tokens))
-            return pairs
+            calls = [replace(make_call(), prompt=prompt) for prompt in prompts]
+            return [
+                (await provider.count_tokens(call), (await provider.generate(call)).usage.input_tokens)
+                for call in calls
+            ]
 
-    pairs = asyncio.run(asyncio.wait_for(both(prompts(lab)), 300))
+    pairs = asyncio.run(asyncio.wait_for(both(), 300))
     assert [counted for counted, _ in pairs] == [used for _, used in pairs]
-    assert min(counted for counted, _ in pairs) > 300
-
-
-def made(prompt: Prompt) -> Call:
-    return Call("suite", "case", "suite/case#0", 0, 0, 0, prompt, make_call().gold, make_call().task)
+    assert 300 < pairs[0][0] < pairs[1][0]
 
 
 @needs_model
