@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 MARK = "services"
+_WHOLE = re.compile(rf"^pytestmark = \[?pytest\.mark\.{MARK}\(", re.MULTILINE)
 _PLACES = (*sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin"))), "/usr/sbin")
 
 
@@ -84,11 +85,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Where only tests with services run, files that cannot have any are not even imported: that takes longest.
+    """Files whose tests will not run are not even imported: that takes longest.
 
-    The mark is in the file, or in a `conftest.py` with its fixtures.
+    Where only tests with services run, the mark has to be in the file, or in a `conftest.py` with its fixtures; where none
+    do, files that are marked as a whole are left out.
     """
-    if not config.option.markexpr.startswith(MARK) or collection_path.suffix != ".py":
+    chosen = config.option.markexpr
+    if collection_path.suffix != ".py":
+        return None
+    if f"not {MARK}" in chosen or config.getoption("tier", "all") in ("smoke", "test"):
+        return _WHOLE.search(collection_path.read_text()) is not None or None
+    if not chosen.startswith(MARK):
         return None
     above = (folder / "conftest.py" for folder in collection_path.parents if folder.is_relative_to(config.rootpath))
     files = [collection_path, *filter(Path.exists, above)]

@@ -202,7 +202,7 @@ class _Run:
         return rest
 
     def _cost(self, items: Sequence[pytest.Item]) -> float:
-        return sum(self._costs.get(item.nodeid, _UNKNOWN) for item in items)
+        return sum(self._costs.get(item.nodeid) or _UNKNOWN for item in items)
 
     def _replay(self, events: Sequence[Event]) -> None:
         for name, told in events:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from eval_pipeline.core.private import file_mode
 
+NO_TOKEN = "EVAL_UI_NO_TOKEN"  # noqa: S105, a name
+"""Environment variable: `1` if a proxy controls access instead of the token."""
 _BYTES = 32
 
 

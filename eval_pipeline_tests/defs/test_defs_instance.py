@@ -17,8 +17,8 @@ from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.running import launch, supervisor
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep
 from eval_pipeline.defs.running.storage import ReusingEventLog
-from eval_pipeline.defs.running.webserver import NO_TOKEN
 from eval_pipeline.providers.base import CallError
+from eval_pipeline.web.token import NO_TOKEN
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.defs.runs import materialise

@@ -29,9 +29,8 @@ from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
-from eval_pipeline.defs.running.webserver import NO_TOKEN
 from eval_pipeline.store.durable import locked
-from eval_pipeline.web.token import token_of
+from eval_pipeline.web.token import NO_TOKEN, token_of
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.workspace import Workspace
 

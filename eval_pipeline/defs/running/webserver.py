@@ -16,10 +16,8 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.supervision import end_with_supervisor
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import LOOPBACK, Door, further_names
-from eval_pipeline.web.token import token_of
+from eval_pipeline.web.token import NO_TOKEN, token_of
 
-NO_TOKEN = "EVAL_UI_NO_TOKEN"  # noqa: S105, a name
-"""Environment variable: `1` if a proxy controls access instead of the token."""
 _POLL_MS = 2000
 
 
