@@ -87,8 +87,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Files whose tests will not run are not even imported: that takes longest.
 
-    Where only tests with services run, the mark has to be in the file, or in a `conftest.py` with its fixtures; where none
-    do, files that are marked as a whole are left out.
+    Where only tests with services run, the mark has to be in the file, or in a `conftest.py` with its fixtures; where
+    none do, files that are marked as a whole are left out.
     """
     chosen = config.option.markexpr
     if collection_path.suffix != ".py":

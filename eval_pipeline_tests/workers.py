@@ -242,6 +242,9 @@ class _Run:
 
     def _interrupt(self) -> None:
         """Ends all workers: they still end their fixtures."""
+        if reporter := self._session.config.pluginmanager.getplugin("terminalreporter"):
+            for worker in self._workers:
+                reporter.write_line(f"{worker.name} is interrupted in {worker.running and worker.running.nodeid}")
         for worker in self._workers:
             if worker.process.is_alive():
                 os.kill(worker.process.pid, signal.SIGINT)
@@ -271,13 +274,14 @@ def _work(session: pytest.Session, name: str, connection: Connection, others: Se
             connection.send(events)
             events.clear()
     except (KeyboardInterrupt, EOFError):
-        pass
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it will not end sooner
+        with suppress(Exception):  # the handler of signals has changed, for one
+            session._setupstate.teardown_exact(None)
+        return
     except pytest.exit.Exception as error:
         connection.send([*events, ("stopped", str(error))])
     except BaseException:
         connection.send([*events, ("broken", f"worker {name}:\n{traceback.format_exc()}")])
-    with suppress(ValueError):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it will not stop sooner
     session._setupstate.teardown_exact(None)
 
 
