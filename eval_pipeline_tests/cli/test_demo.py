@@ -22,6 +22,14 @@ from eval_pipeline_tests.support import ROOT, Lab, Puppet, case
 
 PART = Part(["other", "third"], "2026-03-01", local=False)
 NAMES = ("strong", "weak")
+QUICKLY = """
+import sys
+from eval_pipeline_tests import direct, pictures
+sys.modules["eval_pipeline.defs.running.launch"] = direct
+sketches = pictures.sketches()
+sketches.__enter__()
+"""
+"""As evaluations run in the process of the test: without Dagster, and with sketches of charts."""
 
 
 @pytest.mark.parametrize(
@@ -39,6 +47,7 @@ def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[lis
 
 
 def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(beside, "_START", QUICKLY + beside._START)
     monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 2)
     lab.suite("first", [case("c0", ("50", 50.0))])
     lab.suite("second", [case("long_name", ("50", 50.0))])
