@@ -113,6 +113,20 @@ def test_a_plan_of_what_failed_before(small: Lab, puppet: type[Puppet]) -> None:
     assert planned(small.cli("plan", "--fresh").out)[0] == "3"
 
 
+def test_an_edited_file_of_predictions_is_told_at_the_run(lab: Lab) -> None:
+    lab.suite()
+    lab.versions()
+    file = lab.home.root.parent / "answers.jsonl"
+    file.write_text('{"case_id": "alpha", "turn_index": 0, "answer": "50"}\n')
+    assert lab.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "mine").code == 0
+    lab.evaluate(version="mine", upto="turn_metrics")
+    (imported,) = lab.home.predictions.rglob("*.jsonl")
+    imported.write_text(imported.read_text().replace("50", "51"))
+    said = lab.cli("run", "--no-report", "--model-version", "mine", "--eval-date", DAY.isoformat())
+    assert said.code == 1
+    assert f"{imported}: was changed since it was imported" in said.err
+
+
 def test_publish_report_and_query(small: Lab) -> None:
     small.evaluate()
     said = small.cli("query", "SELECT 1")

@@ -122,6 +122,18 @@ def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
     assert str(path) in doctor.out
 
 
+def test_a_damaged_file_of_one_model_version_stops_no_other(small: Lab) -> None:
+    small.versions({"name": "fine", "provider": "oracle"}, {"name": "hurt", "provider": "oracle"})
+    small.evaluate(version="hurt", publish=True)
+    path = small.record_file("turn_results")
+    damage(path, share=0.1, count=200)
+    said = small.cli(*RUN)
+    assert said.code == 1
+    assert f"small, hurt: {path} is damaged" in said.err
+    assert ("fine",) in small.sql("SELECT DISTINCT model_version FROM turn_results")
+    assert "fine" in said.out
+
+
 def test_a_damaged_journal_is_named_and_set_aside(published: Lab, puppet: type[Puppet]) -> None:
     contents = published.store_contents()
     published.home.journal.write_bytes(b"SQLite format 3\0" + b"\x5a" * 8000)

@@ -152,9 +152,10 @@ def test_half_a_character_is_told_by_its_field_and_a_file_that_is_no_text_is_nam
     made = suite_of(tmp_path, cases="cases.jsonl", cases__jsonl=half)
     (found,) = problems(made)
     assert (found.line, found.field) == (1, "turns.0.question")
-    (made / "cases.jsonl").write_bytes(b"id: \xff\xfe")
+    (made / "suite.yaml").write_text(HEADER.format(cases="one.yaml"))
+    (made / "one.yaml").write_bytes(b"id: \xff\xfe")
     (found,) = problems(made)
-    assert (found.file, "UTF-8" in found.message) == ("small/cases.jsonl", True)
+    assert (found.file, "UTF-8" in found.message) == ("small/one.yaml", True)
 
 
 def test_every_problem_of_every_file_is_told_at_once(tmp_path: Path) -> None:
