@@ -49,7 +49,7 @@ def add(record: Record, number: int, turns: int) -> int:
     key = key_of(day=FIRST + timedelta(days=number))
     words = [f"{draw.getrandbits(64):x}" for _ in range(4096)]
     texts = [" ".join(draw.choices(words, k=60)) for _ in range(turns)]
-    put_partition(record, key, turns=1)
+    put_partition(record, key, turns=1, whole=True)
     ids = [f"finqa/c{index // 2}#{index % 2}" for index in range(turns)]
     place = {"turn_id": ids, "turn_index": [index % 2 for index in range(turns)], "sample": [0] * turns}
     hashes = list(map(prompt_hash, texts))

@@ -82,8 +82,9 @@ def put_partition(
     value: float = 1.0,
     scope: str = "full",
     prompts: Sequence[str] | None = None,
+    whole: bool = False,
 ) -> None:
-    """Every table that a run of one partition writes, of few columns that matter."""
+    """Tables that a run of one partition writes, or every one, of few columns that matter."""
     prompts = prompts if prompts is not None else [f"prompt {index} of {key.model_version}" for index in range(turns)]
     hashes = [prompt_hash(text) for text in prompts]
     ids = [f"{key.suite}/c{index // 2}#{index % 2}" for index in range(turns)]
@@ -112,7 +113,7 @@ def put_partition(
     put(record, FINQA, key, turns, **place, numerical_match=[value] * turns)
     put(record, RUNS, key, scope=[scope])
     done = {"metrics", "turn_results", "finqa_turns", "runs"}
-    for table in all_tables(TRACKS):
+    for table in all_tables(TRACKS) if whole else ():
         if table.key == "partition" and not table.sources and table.name not in done:
             put(record, table, key)
 
@@ -137,7 +138,7 @@ def filled(record: Record) -> None:
     put_suite(record)
     for model in ("alpha", "beta"):
         put_model(record, model)
-        put_partition(record, key_of(model))
+        put_partition(record, key_of(model), whole=True)
 
 
 def contents(path: Path, *, in_order: bool = False) -> dict[str, list[tuple[Any, ...]]]:

@@ -68,7 +68,7 @@ def test_nothing_is_done_where_nothing_changed(record: Record, out: Path) -> Non
 @pytest.mark.usefixtures("published")
 def test_only_what_differs_is_replaced(record: Record, out: Path, tmp_path: Path) -> None:
     put(record, METRICS, key_of(), 2, value=[0.0, 0.25])
-    put_partition(record, key_of("gamma"), turns=5)
+    put_partition(record, key_of("gamma"), turns=5, whole=True)
     done = publish(record, out, TRACKS)
     assert not done.full
     assert done.partitions_replaced == 1 + sum(table.key in {"partition", "shared"} for table in all_tables(TRACKS))
@@ -91,7 +91,7 @@ def test_other_keys_are_left_alone_when_keys_are_given(record: Record, out: Path
 @pytest.mark.usefixtures("published")
 def test_partitions_whose_files_are_gone_are_dropped(record: Record, out: Path, tmp_path: Path) -> None:
     long = key_of("m" * 300)
-    put_partition(record, long)
+    put_partition(record, long, whole=True)
     publish(record, out, TRACKS)
     remove_partition(record, key_of("beta"))
     remove_partition(record, long)

@@ -136,11 +136,11 @@ def test_nothing_can_be_written(store: Path, sql: str) -> None:
 
 
 def test_latest_is_the_newest_date_of_the_full_scope(record: Record, out: Path) -> None:
-    put_partition(record, key_of("alpha", DAY))
-    put_partition(record, key_of("alpha", NEXT), scope="full")
-    put_partition(record, key_of("alpha", LAST), scope="tag:short")
-    put_partition(record, key_of("beta", DAY), scope="sample:2")
-    put_partition(record, key_of("beta", NEXT), scope="sample:2")
+    put_partition(record, key_of("alpha", DAY), whole=True)
+    put_partition(record, key_of("alpha", NEXT), scope="full", whole=True)
+    put_partition(record, key_of("alpha", LAST), scope="tag:short", whole=True)
+    put_partition(record, key_of("beta", DAY), scope="sample:2", whole=True)
+    put_partition(record, key_of("beta", NEXT), scope="sample:2", whole=True)
     times = [dt.datetime(2026, 1, 7, hour) for hour in (3, 1, 2)]
     put(record, RUNS, key_of("gamma", DAY), scope=["full"])
     put(record, RUNS, key_of("gamma", NEXT), 3, scope=["case:c1", "full", "full"], started_at=times)
