@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import sys
 import zlib
-from contextlib import ExitStack, closing
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -151,36 +152,36 @@ ANYBODYS = "import duckdb; c = duckdb.connect(sys.argv[1], read_only=True)"
 
 
 def test_open_readers_keep_their_state_and_their_parts(full: Full) -> None:
+    """Each is the only one for a while: else another one's lock would do."""
     record, out = full
-    original, theirs = parts_of(out), list["subprocess.Popen[str]"]()
-
-    def told() -> list[str]:
-        for process in theirs:
-            print(file=process.stdin, flush=True)  # type: ignore[arg-type]
-        return [process.stdout.readline().strip() for process in theirs]  # type: ignore[union-attr]
+    original = parts_of(out)
 
     def published(value: float) -> None:
         put_partition(record, key_of("beta"), value=value)
         publish(record, out, TRACKS)
 
-    with ExitStack() as stack:
-        for opening in (OURS, ANYBODYS):
-            script = f"import sys; {opening}\nfor _ in sys.stdin: print(c.execute('{SUM}').fetchone()[0], flush=True)"
-            command = [sys.executable, "-c", script, str(out)]
-            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-            theirs.append(stack.enter_context(child))
-        here = [connect_read_only(out), duckdb.connect(str(out), read_only=True)]
-        assert told() == ["6.0", "6.0"]
+    with closing(duckdb.connect(str(out), read_only=True)) as here:
         published(0.5)
-        assert [reader.execute(SUM).fetchone() for reader in here] == [(6.0,)] * 2
-        for reader in here:
-            reader.close()
-        del here, reader
-        assert told() == ["6.0", "6.0"]
-        assert ask(out, SUM) == [(4.5,)]
-        published(0.25)
-        assert told() == ["6.0", "6.0"]
-    published(1.0)
+        assert here.execute(SUM).fetchone() == (6.0,)
+    for opening, before, value in ((ANYBODYS, "4.5", 0.25), (OURS, "3.75", 0.75)):
+        script = f"import sys; {opening}\nfor _ in sys.stdin: print(c.execute('{SUM}').fetchone()[0], flush=True)"
+        command = [sys.executable, "-c", script, str(out)]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as theirs:
+
+            def told(theirs: Any = theirs) -> str:
+                print(file=theirs.stdin, flush=True)
+                return theirs.stdout.readline().strip()
+
+            assert told() == before
+            published(value)
+            assert told() == before
+            theirs.communicate()
+    assert ask(out, SUM) == [(5.25,)]
+    with closing(connect_read_only(out)) as here:
+        published(1.0)
+        assert here.execute(SUM).fetchone() == (5.25,)
+        assert original < parts_of(out)
+    publish(record, out, TRACKS, erase=True)
     assert parts_of(out) == original
 
 
