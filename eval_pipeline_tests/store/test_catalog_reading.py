@@ -35,6 +35,21 @@ def small(full_home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home / "eval.duckdb"
 
 
+@pytest.fixture(scope="module")
+def sound(small: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in files_of(small)}
+
+
+@pytest.fixture(scope="module")
+def places(small: Path) -> dict[str, object]:
+    """What queries that are refused name."""
+    part = next((small.parent / "catalog" / "parts").glob("*/*.parquet"))
+    hidden = run_query(small, f"SELECT json_serialize_sql($$WITH x AS ({COPYING.format(part=part)}) FROM x$$) AS made")
+    made = hidden["made"][0].as_py().replace("'", "''")
+    told = {"hidden": made, "hidden_twice": made.replace("'", "''")}
+    return {"part": part, "folder": part.parent, "store": small, **told}
+
+
 def test_any_duckdb_reads_it_and_every_table_has_its_part(full: Full) -> None:
     _, out = full
     with duckdb.connect(str(out), read_only=True) as connection:
@@ -179,15 +194,12 @@ def test_a_home_may_be_named_by_a_link(full: Full, tmp_path: Path) -> None:
         "DELETE FROM metrics",
     ],
 )
-def test_queries_change_nothing_and_read_nothing_else(small: Path, sql: str) -> None:
-    part = next((small.parent / "catalog" / "parts").glob("*/*.parquet"))
-    before = {path: path.read_bytes() for path in files_of(small)}
-    hidden = run_query(small, f"SELECT json_serialize_sql($$WITH x AS ({COPYING.format(part=part)}) FROM x$$) AS made")
-    made = hidden["made"][0].as_py().replace("'", "''")
-    places = {"part": part, "folder": part.parent, "store": small}
+def test_queries_change_nothing_and_read_nothing_else(
+    small: Path, sound: dict[Path, bytes], places: dict[str, object], sql: str
+) -> None:
     with pytest.raises(UsageError):
-        run_query(small, sql.format(**places, hidden=made, hidden_twice=made.replace("'", "''")))
-    assert {path: path.read_bytes() for path in files_of(small)} == before
+        run_query(small, sql.format(**places))
+    assert {path: path.read_bytes() for path in files_of(small)} == sound
 
 
 def test_queries_may_explain_and_have_tables_of_their_own(small: Path) -> None:
