@@ -13,7 +13,7 @@ import resource
 import subprocess
 import time
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import forkserver
@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from eval_pipeline_tests.workers import COSTS
 
 FILE = Path(__file__).with_name("costs.json")
 DEAR = 0.2
@@ -152,8 +154,25 @@ def read_costs(file: Path = FILE) -> tuple[str, Costs]:
 
 def is_dear(costs: Costs, nodeid: str) -> bool:
     """Whether a test costs too much for `make test`."""
-    module, _, name = nodeid.removeprefix(_NODE).partition("::")
+    module, name = _place(nodeid)
     return name in costs.get(module, {})
+
+
+def _place(nodeid: str) -> tuple[str, str]:
+    """The module of a test, and its name in there."""
+    module, _, name = nodeid.removeprefix(_NODE).partition("::")
+    return module, name
+
+
+def known(costs: Costs, nodeids: Sequence[str]) -> dict[str, float]:
+    """What tests are known to cost, by node id; cheap ones of a module are taken as alike."""
+    cheap = Counter(_place(nodeid)[0] for nodeid in nodeids if not is_dear(costs, nodeid))
+    found = {}
+    for nodeid in nodeids:
+        module, name = _place(nodeid)
+        own = costs.get(module, {})
+        found[nodeid] = own[name] if name in own else own.get("", 0.0) / cheap[module]
+    return found
 
 
 def shared_out(measured: Mapping[str, tuple[float, Mapping[str, float]]]) -> dict[str, float]:
@@ -172,7 +191,7 @@ def by_module(costs: Mapping[str, float]) -> dict[str, dict[str, float]]:
     """The form of the file: dear tests by name, and the others of a module together."""
     found: dict[str, dict[str, float]] = defaultdict(dict)
     for nodeid, seconds in sorted(costs.items()):
-        module, _, name = nodeid.removeprefix(_NODE).partition("::")
+        module, name = _place(nodeid)
         own = found[module]
         if seconds >= DEAR:
             own[name] = round(seconds, 2)
@@ -191,7 +210,7 @@ def over_budget(spent: Mapping[str, float], costs: Costs, always: Iterable[str])
     """
     allowed: dict[str, float] = {module: own.get("", 0.0) for module, own in costs.items()}
     for nodeid in always:
-        module, _, name = nodeid.removeprefix(_NODE).partition("::")
+        module, name = _place(nodeid)
         allowed[module] = allowed.get(module, 0.0) + costs.get(module, {}).get(name, 0.0)
     found = [
         f"{module}: {seconds:.1f} CPU s in `make test`, {allowed.get(module, 0.0):.1f} on record"
@@ -244,7 +263,8 @@ class _Session:
             return self._tier == "ci"
         return item.get_closest_marker(ALWAYS) is not None or not is_dear(self._costs, item.nodeid)
 
-    def pytest_collection_finish(self) -> None:
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        self._config.stash[COSTS] = known(self._costs, [item.nodeid for item in session.items])
         self._collected = cpu_seconds() / (loop_seconds() / _QUIET_LOOP)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -261,7 +281,7 @@ class _Session:
         elif self._tier == "test":
             spent: dict[str, float] = defaultdict(float, {"": self._collected})
             for nodeid, seconds in costs.items():
-                spent[nodeid.removeprefix(_NODE).partition("::")[0]] += seconds
+                spent[_place(nodeid)[0]] += seconds
             self._over = over_budget(spent, self._costs, self._always)
             if self._over and session.exitstatus == 0:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
