@@ -4,15 +4,17 @@ UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
 # What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
-# servers that suites of SQL may run on; installed by both targets of tests as root on Debian.
+# servers that suites of SQL may run on; installed as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl
 
-# Tests of services wait for them: one worker more than processors.
-TESTS = $(BIN)/python -m pytest -m "not soak and not services"
-TESTS_OF_SERVICES = $(BIN)/python -m pytest -m "services and not soak" -n $$(($$(nproc) + 1))
+TESTS = $(BIN)/python -m pytest
+# What `make test` runs; CI names more.
+CHOICE = --tier test
+# Some tests wait for services: one worker more than processors.
+WITH_SERVICES = -n $$(($$(nproc) + 1))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-services check format dev bench soak debian clean
+.PHONY: help setup demo smoke test test-all costs check format dev bench soak debian clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -36,18 +38,24 @@ demo: setup  ## Evaluate three model versions on the shipped suites and show the
 dev: setup  ## Serve the Dagster UI on port 3000 and print its address (webserver and daemon).
 	@$(BIN)/eval-pipeline dev
 
-test: setup debian  ## Run the tests that start no services.
-	$(TESTS)
+smoke: setup  ## Run cheap tests that the edit since the last commit can reach.
+	$(TESTS) --tier smoke --changed-since HEAD
 
-test-services: setup debian  ## Run those that do: browsers, the UI, databases, Dask, LibreOffice, a local model.
-	$(TESTS_OF_SERVICES)
+test: setup debian  ## Run every cheap test, and some from end to end.
+	$(TESTS) $(CHOICE)
 
-check: setup  ## Format, lint, types, floors, all tests.
+test-all: setup debian  ## Run every test.
+	$(TESTS) $(WITH_SERVICES)
+
+costs: setup debian  ## Run every test, and write what each costs.
+	$(TESTS) $(WITH_SERVICES) --record-costs
+
+check: setup  ## Format, lint, types, floors, tests.
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(MAKE) -j2 test test-services
+	$(MAKE) test
 
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .
