@@ -27,8 +27,8 @@ from eval_pipeline_tests.workers import COSTS
 FILE = Path(__file__).with_name("costs.json")
 DEAR = 0.2
 """CPU seconds from which a test is not in `make test`, unless it is marked `always`."""
-BRIEF = 0.02
-"""CPU seconds below which a test is in `make smoke`."""
+SMOKE_BUDGET = 10.0
+"""CPU seconds of `make smoke`: of the tests that an edit reaches, the cheapest."""
 TIER_BUDGET = 300.0
 """CPU seconds of `make test`, collection included."""
 ALWAYS = "always"
@@ -175,6 +175,17 @@ def known(costs: Costs, nodeids: Sequence[str]) -> dict[str, float]:
     return found
 
 
+def cheapest(costs: Mapping[str, float], budget: float) -> set[str]:
+    """The cheapest tests that a budget is enough for."""
+    found = set()
+    for nodeid, seconds in sorted(costs.items(), key=lambda pair: pair[1]):
+        budget -= seconds
+        if budget < 0:
+            break
+        found.add(nodeid)
+    return found
+
+
 def shared_out(measured: Mapping[str, tuple[float, Mapping[str, float]]]) -> dict[str, float]:
     """Cost of each test: its own, and its part of what it shares with others.
 
@@ -250,18 +261,22 @@ class _Session:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """Keeps the tests of the tier."""
         kept = [item for item in items if self._in_tier(item)]
-        dropped = [item for item in items if not self._in_tier(item)]
+        if self._tier == "smoke":
+            chosen = cheapest(known(self._costs, [item.nodeid for item in kept]), SMOKE_BUDGET)
+            kept = [item for item in kept if item.nodeid in chosen]
+        dropped = set(items).difference(kept)
         self._always = [item.nodeid for item in kept if item.get_closest_marker(ALWAYS)]
         if dropped:
             items[:] = kept
-            self._config.hook.pytest_deselected(items=dropped)
+            self._config.hook.pytest_deselected(items=list(dropped))
 
     def _in_tier(self, item: pytest.Item) -> bool:
         if self._tier == "all":
             return True
         if item.get_closest_marker("services"):
             return self._tier == "ci"
-        return item.get_closest_marker(ALWAYS) is not None or not is_dear(self._costs, item.nodeid)
+        always = item.get_closest_marker(ALWAYS) is not None and self._tier != "smoke"
+        return always or not is_dear(self._costs, item.nodeid)
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         self._config.stash[COSTS] = known(self._costs, [item.nodeid for item in session.items])

@@ -2,7 +2,18 @@
 
 import pytest
 
-from eval_pipeline_tests.costs import DEAR, TIER_BUDGET, Meter, by_module, cpu_seconds, is_dear, over_budget, shared_out
+from eval_pipeline_tests.costs import (
+    DEAR,
+    TIER_BUDGET,
+    Meter,
+    by_module,
+    cheapest,
+    cpu_seconds,
+    is_dear,
+    known,
+    over_budget,
+    shared_out,
+)
 
 HOME = "eval_pipeline_tests/"
 
@@ -20,6 +31,13 @@ def test_dear_tests_are_named_and_cheap_ones_added_up() -> None:
     assert is_dear(costs, f"{HOME}x/test_y.py::test_z[0]")
     assert not is_dear(costs, f"{HOME}x/test_y.py::test_v")
     assert not is_dear(costs, f"{HOME}new/test_new.py::test_of_today"), "a new test is in `make test`"
+
+
+def test_what_is_on_record_tells_what_tests_cost_and_which_are_cheapest() -> None:
+    costs = known({"x/test_y.py": {"": 1.0, "test_z": 4.0}}, [f"{HOME}x/test_y.py::test_{name}" for name in "zab"])
+    assert list(costs.values()) == [4.0, 0.5, 0.5]
+    assert cheapest(costs, 4.9) == {f"{HOME}x/test_y.py::test_{name}" for name in "ab"}
+    assert cheapest(costs, 5.0) == set(costs)
 
 
 @pytest.mark.parametrize(
