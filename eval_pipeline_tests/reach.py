@@ -38,6 +38,7 @@ _OURS = re.compile(r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.
 BY_NAME = "Lab"
 """A class of `support` that can do everything: its users reach those of its members only whose names they say."""
 _DATA = ":DATA_FILES contents"
+_REACH = pytest.StashKey["Reach"]()
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ def reach(since: str, root: Path = ROOT, cache: Path | None = None) -> Reach:
     changed = _git(root, "diff", "--name-only", "--no-renames", base)
     files = {*changed, *_git(root, "ls-files", "--others", "--exclude-standard")} - {COSTS}
     begun = f"{len(files)} files changed since {base[:10]}"
+    if not files:
+        return Reach(begun, frozenset())
     if deciding := sorted(name for name in files if DECIDES_ALL.fullmatch(name)):
         return Reach(f"{begun}; everything runs: {deciding[0]} changed")
     with tempfile.TemporaryDirectory() as folder:
@@ -260,16 +263,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.getgroup("reach").addoption("--changed-since", metavar="COMMIT", help=told)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Works out what the change reaches."""
+    if since := config.getoption("--changed-since"):
+        config.stash[_REACH] = reach(since, cache=config.cache.mkdir("reach") / "modules" if config.cache else None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Modules without a test that is reached are not even imported, unless the tier has others."""
+    found = config.stash.get(_REACH, None)
+    if found is None or found.places is None or _of_ci(config) or collection_path.suffix != ".py":
+        return None
+    modules = {_module(place) for place in found.places}
+    own = _dotted(str(collection_path.relative_to(ROOT)))
+    above = {_dotted(str((folder / "conftest.py").relative_to(ROOT))) for folder in _folders(collection_path)}
+    if modules & {own, *above}:
+        return None
+    text = collection_path.read_text(encoding="utf-8")
+    return not any(module in text for module in modules) or None  # it may import fixtures
+
+
+def _of_ci(config: pytest.Config) -> bool:
+    return config.getoption("--tier", "all") == "ci"
+
+
+def _folders(path: Path) -> list[Path]:
+    return [folder for folder in path.parents if folder.is_relative_to(ROOT)]
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Drops the tests that are not reached; those that are belong to the tier `ci`, whatever they cost."""
-    if not (since := config.getoption("--changed-since")):
+    found = config.stash.get(_REACH, None)
+    if found is None:
         return
-    found = reach(since, cache=config.cache.mkdir("reach") / "modules" if config.cache else None)
     kept = [item for item in items if found.places is None or starts_of(item) & found.places]
-    told = f"reach: {found.told}" + ("" if found.places is None else f"; they reach {len(kept)} of {len(items)} tests")
+    told = f"reach: {found.told}" + ("" if found.places is None else f"; they reach {len(kept)} tests")
     config.get_terminal_writer().line(told)
-    if config.getoption("--tier", "all") == "ci":
+    if _of_ci(config):
         for item in kept:
             item.add_marker("always")
     elif dropped := set(items).difference(kept):
@@ -290,5 +321,4 @@ def starts_of(item: pytest.Item) -> set[str]:
         of_all = fixture._autouse and (fixture.baseid in {"", TESTS} or fixture.argnames == ("monkeypatch",))
         if not of_all and Path(code.co_filename).is_relative_to(ROOT):
             found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
-    folders = [folder for folder in item.path.parents if folder.is_relative_to(ROOT)]
-    return found | {f"{_dotted(str((folder / 'conftest.py').relative_to(ROOT)))}:" for folder in folders}
+    return found | {f"{_dotted(str((folder / 'conftest.py').relative_to(ROOT)))}:" for folder in _folders(item.path)}
