@@ -1,4 +1,4 @@
-"""Services: programs of their own that tests start and talk to. `make test` starts none, `make test-services` does.
+"""Services: programs of their own that tests start and talk to. `make test` starts none.
 
 A test that starts one carries `@pytest.mark.services("browser", ...)`; without the mark it fails, so that none is
 forgotten. Where a program is not installed, the test is skipped; on CI it has to be there.
