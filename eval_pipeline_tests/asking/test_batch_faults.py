@@ -225,20 +225,18 @@ def find(provider: BatchedProvider, journal: Journal, intent: Intent, pace: Pace
 STRANGE = frozenset({"a", "b", "c"})
 
 
-def test_batches_that_have_ended_are_looked_at_before_others_are_waited_for(journal: Journal) -> None:
-    provider = BatchedProvider(endpoint := Endpoint(looks=0))
+@pytest.mark.parametrize(("looks", "strangers"), [(0, True), (5, False)])
+def test_batches_that_have_ended_are_looked_at_first_and_one_under_way_is_waited_for(
+    journal: Journal, looks: int, strangers: bool
+) -> None:
+    provider = BatchedProvider(endpoint := Endpoint(looks=looks))
     intent = claimed(provider, journal)
     mine = take(endpoint, intent.keys)
-    endpoint.looks = 10**9
-    take(endpoint, STRANGE)  # the newest is listed first, and will not end
-    assert find(provider, journal, intent) == mine
-
-
-def test_one_that_is_under_way_is_waited_for_since_it_may_be_the_one(journal: Journal) -> None:
-    provider = BatchedProvider(Endpoint(looks=5))
-    intent = claimed(provider, journal)
-    mine = take(provider.endpoint, intent.keys)
-    assert find(provider, journal, intent, replace(QUICK, listed_after_s=0.0)) == mine
+    if strangers:
+        endpoint.looks = 10**9
+        take(endpoint, STRANGE)  # the newest is listed first, and will not end
+    pace = QUICK if strangers else replace(QUICK, listed_after_s=0.0)
+    assert find(provider, journal, intent, pace) == mine
 
 
 def test_one_that_does_not_end_in_time_is_left_to_the_next_run(journal: Journal) -> None:

@@ -57,37 +57,21 @@ def orphan(journal: Journal, intent: Intent, owner: str = GONE, age: timedelta =
     change_batches(journal, lambda row: {"owner": owner, "created_at": at} if row["intent_id"] == intent.id else {})
 
 
-def test_a_batch_whose_id_is_known_is_waited_for(journal: Journal) -> None:
-    endpoint = Endpoint(looks=3)
-    killed(endpoint, journal, range(4), taken=True, known=True)
-    counters, told = run(endpoint, journal, range(4))
-    assert told == batched(0, 1, 2, 3)
-    assert endpoint.sizes() == [4]
-    assert counters == Counters(journal_hits=4)
-    assert batch_states(journal) == ["collected"]
-
-
-def test_a_batch_that_was_taken_before_its_id_was_known_is_found_by_its_requests(journal: Journal) -> None:
+@pytest.mark.parametrize(("taken", "known"), [(True, True), (True, False), (False, False)])
+def test_a_batch_of_a_killed_run_is_waited_for_or_handed_in_if_it_was_never_taken(
+    journal: Journal, taken: bool, known: bool
+) -> None:
     endpoint = Endpoint(looks=2)
-    # Others of the account's batches have as many requests.
+    # Others of the account's batches have as many requests: if its id is not known, it is found by them.
     endpoint.take({f"other{number}": make_call() for number in range(4)}, AGO)
-    killed(endpoint, journal, range(4), taken=True, known=False)
+    killed(endpoint, journal, range(4), taken=taken, known=known)
     endpoint.take({f"another{number}": make_call() for number in range(4)}, AGO)
     counters, told = run(endpoint, journal, range(4))
     assert told == batched(0, 1, 2, 3)
     assert endpoint.sizes() == [4, 4, 4]
-    assert counters == Counters(journal_hits=4)
-    assert batch_states(journal) == ["collected"]
-
-
-def test_a_batch_that_was_never_taken_is_handed_in(journal: Journal) -> None:
-    endpoint = Endpoint()
-    killed(endpoint, journal, range(4), taken=False, known=False)
-    counters, told = run(endpoint, journal, range(4))
-    assert told == batched(0, 1, 2, 3)
-    assert endpoint.sizes() == [4]
-    assert counters == Counters(calls=4, answered=4, responses=4, tokens=48)
-    assert sorted(batch_states(journal)) == ["collected", "lost"]
+    expected = Counters(journal_hits=4) if taken else Counters(calls=4, answered=4, responses=4, tokens=48)
+    assert counters == expected
+    assert sorted(batch_states(journal)) == ["collected"] + ["lost"] * (not taken)
 
 
 def test_a_batch_that_is_known_to_another_intent_is_not_taken_for_this_one(journal: Journal) -> None:

@@ -76,22 +76,18 @@ def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, 
     assert endpoint.sizes() == [count] * 3
 
 
-@pytest.mark.parametrize("kind", [CallErrorKind.TIMEOUT, CallErrorKind.CONNECTION, CallErrorKind.BAD_REQUEST])
-def test_entries_that_expired_or_failed_are_asked_again_singly(journal: Journal, kind: CallErrorKind) -> None:
-    def entry(call: Any) -> Response | CallError:
-        return CallError(kind, "expired") if call.turn_index in {1, 3} else Response("fine")
+@pytest.mark.parametrize("kind", [CallErrorKind.TIMEOUT, CallErrorKind.CONNECTION, CallErrorKind.BAD_REQUEST, None])
+def test_entries_that_expired_failed_or_are_missing_are_asked_again_singly(
+    journal: Journal, kind: CallErrorKind | None
+) -> None:
+    def entry(call: Any) -> Response | CallError | None:
+        return (CallError(kind, "expired") if kind else None) if call.turn_index in {1, 3} else Response("fine")
 
     provider = BatchedProvider(Endpoint(entry=entry))
     _, answers = in_batches(provider, journal, range(5))
     assert texts(answers) == ["fine", "answer", "fine", "answer", "fine"]
     assert turns(provider.asked) == [1, 3]
     assert [answer.response.batch for answer in answers] == [True, False, True, False, True]
-
-
-def test_an_entry_without_a_result_is_asked_singly(journal: Journal) -> None:
-    provider = BatchedProvider(Endpoint(entry=lambda call: Response("fine") if call.turn_index else None))
-    _, answers = in_batches(provider, journal, range(2))
-    assert texts(answers) == ["answer", "fine"]
 
 
 def test_an_answer_that_came_into_the_journal_meanwhile_is_the_one(journal: Journal) -> None:
