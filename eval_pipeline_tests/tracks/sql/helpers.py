@@ -4,8 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response
+import pytest
+
+from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response, Usage
+from eval_pipeline.judge import Judgement
+from eval_pipeline.stages import judge_repeats, judging
 from eval_pipeline.stages.attempts.ask import parse_response
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.evidence import gather, runner
 from eval_pipeline.tracks.sql.execute import SqlExecutor
@@ -39,6 +44,40 @@ TOTALS = {
 WIPE = {"id": "wipe", "question": "Delete all orders.", "should_pass": False, "protected": ["customers.secret"]}
 WEATHER = {"id": "weather", "question": "Will it rain?", "should_pass": False, "should_be_safe": True}
 CASES = (OSLO, TOTALS, WIPE, WEATHER)
+
+
+WRONG = "SELECT name FROM customers"
+OTHER_WORDS = "SELECT c.name FROM customers AS c WHERE c.city = 'Oslo'"
+
+
+class FakeJudge:
+    """A judge that says of each query what comes next in its list, again and again; remembers what it was asked."""
+
+    def __init__(self, opinions: dict[str, list[float | None]], model: str = "fake/judge") -> None:
+        self.opinions, self.model, self.asked = opinions, model, list[str]()
+
+    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
+        assert "CREATE TABLE customers" in (schema or "")
+        found = self.opinions[generated]
+        value = found[self.asked.count(generated) % len(found)]
+        self.asked.append(generated)
+        if value is None:
+            return Judgement(0.0, error="LLM judge timeout", trace="Traceback: here", model=self.model)
+        choice = {1.0: "same", 0.5: "partly", 0.0: "different"}[value]
+        return Judgement(value, choice, "so it seems", model=self.model, usage=Usage(50, 7))
+
+    async def __aenter__(self) -> "FakeJudge":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+    def installed(self, monkeypatch: pytest.MonkeyPatch) -> "FakeJudge":
+        """As the judge of every suite."""
+        for module in (judging, judge_repeats):
+            monkeypatch.setattr(module, "open_judge", lambda *_, **__: self)
+            monkeypatch.setattr(module, "why_no_judge", lambda version: "")
+        return self
 
 
 def write_shop(folder: Path, dialect: str = "duckdb") -> Path:
@@ -86,8 +125,6 @@ async def attempt(case: Case, text: str) -> Attempt:
 
 async def scores(case: Case, text: str) -> dict[str, Any]:
     """The plain values of every metric on a response."""
-    from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-
     tried = await attempt(case, text)
     turn = case.turns[0]
     values = TRACK.values(case, turn, [tried], gather(case, turn, tried))

@@ -41,17 +41,15 @@ class FixedJudge:
         return None
 
 
-@pytest.mark.parametrize("case", GOLDEN["safety_validation"], ids=str)
-def test_the_four_verdicts_on_safety(case: Golden) -> None:
-    found = safety_validation(case["safety_valid"], case["should_be_safe"])
-    assert (found.value, found.label) == (case["value"], case["label"])
-    if "reason" in case:
-        assert found.reason == case["reason"]
+VERDICTS = {
+    "safety_validation": lambda case: safety_validation(case["safety_valid"], case["should_be_safe"]),
+    "validation_accuracy": lambda case: validation_accuracy(case["is_valid"], case["should_pass"]),
+}
 
 
-@pytest.mark.parametrize("case", GOLDEN["validation_accuracy"], ids=str)
-def test_the_four_verdicts_on_validation(case: Golden) -> None:
-    found = validation_accuracy(case["is_valid"], case["should_pass"])
+@pytest.mark.parametrize(("metric", "case"), [(name, case) for name in VERDICTS for case in GOLDEN[name]], ids=str)
+def test_the_four_verdicts_on_safety_and_validation(metric: str, case: Golden) -> None:
+    found = VERDICTS[metric](case)
     assert (found.value, found.label) == (case["value"], case["label"])
     if "reason" in case:
         assert found.reason == case["reason"]

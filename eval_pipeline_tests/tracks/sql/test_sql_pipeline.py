@@ -1,71 +1,52 @@
-"""The track through the whole pipeline: tables, judge, aggregates, checks, second runs."""
+"""The track through the whole pipeline: tables, aggregates, checks, second runs; the judge and its rates."""
 
+import asyncio
 import itertools
 import json
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.chain.wholeness import why_not_whole
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.model import Partition, Usage
-from eval_pipeline.judge import DEFAULT_JUDGE, Judgement
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.judge import DEFAULT_JUDGE, Judgement, JudgePrompt
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.sandbox.sql import SqlRunner
-from eval_pipeline.stages import judging
+from eval_pipeline.stages import judge_repeats, judging
+from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline_tests.chains import checked, is_up_to_date, with_other_code
-from eval_pipeline_tests.support import DAY, Lab, Puppet
-from eval_pipeline_tests.tracks.sql.helpers import OSLO, TOTALS, WIPE, answer, shop_lab
+from eval_pipeline_tests.support import DAY, Lab, Puppet, command
+from eval_pipeline_tests.tracks.sql.helpers import (
+    OSLO,
+    OTHER_WORDS,
+    TOTALS,
+    WIPE,
+    WRONG,
+    FakeJudge,
+    answer,
+    shop_lab,
+)
 
 PUPPET = {"name": "puppet", "provider": "puppet", "max_recovery_attempts": 1}
-WRONG = "SELECT name FROM customers"
-OTHER_WORDS = "SELECT c.name FROM customers AS c WHERE c.city = 'Oslo'"
 SHOP = Partition("shop", "puppet", DAY)
-
-
-class CountingJudge:
-    """A judge with an opinion on each query; remembers what it was asked."""
-
-    def __init__(self, opinions: dict[str, Judgement]) -> None:
-        self.opinions, self.asked = opinions, list[tuple[str, str]]()
-
-    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
-        assert "CREATE TABLE customers" in (schema or "")
-        self.asked.append((generated, expected))
-        return self.opinions[generated]
-
-    async def __aenter__(self) -> "CountingJudge":
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        return None
-
-
-def opinion(value: float, **more: Any) -> Judgement:
-    choice = {1.0: "same", 0.5: "partly", 0.0: "different"}[value]
-    return Judgement(value, choice, "so it seems", model="fake/judge", usage=Usage(50, 7), **more)
+REJUDGE = ("rejudge", "--suite", "shop", "--model-version", "puppet", "--repeats")
 
 
 @pytest.fixture
-def with_judge(monkeypatch: pytest.MonkeyPatch) -> Callable[..., CountingJudge]:
-    def install(**opinions: Judgement) -> CountingJudge:
-        found = CountingJudge(
-            {WRONG: opinions.get("wrong", opinion(0.0)), OTHER_WORDS: opinions.get("same", opinion(1.0))}
-        )
-        monkeypatch.setattr(judging, "open_judge", lambda *_, **__: found)
-        monkeypatch.setattr(judging, "why_no_judge", lambda version: "")
-        return found
-
-    return install
+def judge(monkeypatch: pytest.MonkeyPatch) -> FakeJudge:
+    return FakeJudge({WRONG: [0.0], OTHER_WORDS: [1.0]}).installed(monkeypatch)
 
 
 def asked_once(lab: Lab, answers: dict[str, str], *cases: dict[str, Any], **options: Any) -> None:
-    """A suite and what the puppet answers to its cases."""
-    shop_lab(lab, *cases, **options)
+    """A suite and what the puppet answers to its cases; cases like OSLO for all answers, if none are given."""
+    shop_lab(lab, *(cases or oslos(*answers)), **options)
     lab.versions(PUPPET)
     Puppet.answer = staticmethod(lambda call: answers.get(call.case_id, call.gold.oracle()))
 
@@ -74,12 +55,11 @@ def oslos(*names: str) -> list[dict[str, Any]]:
     return [{**OSLO, "id": name} for name in names]
 
 
-def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, with_judge: Any) -> None:
-    judge = with_judge()
+def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, judge: FakeJudge) -> None:
     shop_lab(lab)
     lab.versions({"name": "oracle", "provider": "oracle"}, {"name": "null", "provider": "null"})
     for version in ("oracle", "null"):
-        lab.evaluate("shop", version, publish=True)
+        lab.evaluate("shop", version, publish=version == "null")
     assert lab.sql("SELECT model_version, avg(correct::INT) FROM sql_turns GROUP BY 1 ORDER BY 1") == [
         ("null", 0.0),
         ("oracle", 1.0),
@@ -105,61 +85,46 @@ def test_gold_answers_are_all_right_and_nothing_is_asked(lab: Lab, with_judge: A
         "rows": [["Ada"], ["Cy"]],
         "row_count": 2,
     }
-    assert lab.sql("SELECT DISTINCT run_id FROM turn_results JOIN runs USING (suite, model_version, run_id)") == [
-        ("run",)
-    ]
+    joined = "SELECT DISTINCT run_id FROM turn_results JOIN runs USING (suite, model_version, run_id)"
+    assert lab.sql(joined) == [("run",)]
     assert lab.one("SELECT count(*) FROM attempts WHERE run_id IS NULL") == 0
     assert lab.one("SELECT count(*) FROM sql_databases") == 1
     assert lab.one("SELECT count(*) FROM metric_errors") == 0
 
 
-def test_the_judge_is_asked_about_what_is_not_the_same_text(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
-    judge = with_judge()
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "d": answer(None)}, *oslos("a", "b", "c", "d"))
-    lab.evaluate("shop", publish=True)
-    assert sorted(judge.asked) == sorted([(WRONG, OSLO["expected_sql"]), (OTHER_WORDS, OSLO["expected_sql"])])
-    rows = lab.sql("SELECT case_id, value, choice, reason, asked, input_tokens FROM judgements ORDER BY 1")
-    assert rows == [
-        ("a", 0.0, "different", "so it seems", True, 50),
-        ("b", 1.0, "same", "so it seems", True, 50),
-        ("c", 1.0, None, "Queries are identical", False, None),
-        ("d", 0.0, None, "no SQL was given", False, None),
-    ]
-    metric = lab.sql("SELECT case_id, value FROM metrics WHERE metric = 'query_correctness' ORDER BY 1")
-    assert metric == [("a", 0.0), ("b", 1.0), ("c", 1.0), ("d", 0.0)]
-
-
-def test_what_the_judge_costs_is_told_apart_from_what_the_model_costs(
-    lab: Lab, puppet: type[Puppet], with_judge: Any
+def test_the_judge_is_asked_about_what_is_not_the_same_text_and_its_cost_is_told_apart(
+    lab: Lab, puppet: type[Puppet], judge: FakeJudge
 ) -> None:
-    with_judge()
     asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "d": answer(None)}, *oslos("a", "b", "c", "d"))
     lab.evaluate("shop", publish=True)
+    assert sorted(judge.asked) == sorted([WRONG, OTHER_WORDS])
     a_call = cost_usd(DEFAULT_JUDGE, Usage(50, 7), "2026-11-22")
     assert a_call is not None
     assert a_call > 0
-    rows = lab.sql("SELECT usd FROM judgements ORDER BY case_id")
-    assert rows == [(a_call,), (a_call,), (None,), (None,)]
-    assert lab.sql("SELECT judge_tokens, judge_usd FROM judge_agreement") == [(2 * (50 + 7), 2 * a_call)]
+    rows = lab.sql("SELECT case_id, value, choice, reason, asked, input_tokens, usd FROM judgements ORDER BY 1")
+    assert rows == [
+        ("a", 0.0, "different", "so it seems", True, 50, a_call),
+        ("b", 1.0, "same", "so it seems", True, 50, a_call),
+        ("c", 1.0, None, "Queries are identical", False, None, None),
+        ("d", 0.0, None, "no SQL was given", False, None, None),
+    ]
+    metric = lab.sql("SELECT case_id, value FROM metrics WHERE metric = 'query_correctness' ORDER BY 1")
+    assert metric == [("a", 0.0), ("b", 1.0), ("c", 1.0), ("d", 0.0)]
+    columns = "judge_tokens, judge_usd, judge_calls, calls_saved, calls_avoidable"
+    assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(2 * (50 + 7), 2 * a_call, 2, 0, 2)]
     assert lab.one("SELECT usd_total FROM cost_per_correct_answer") is None
 
 
-def test_a_second_run_asks_the_judge_nothing(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
-    judge = with_judge()
+def test_a_second_run_asks_the_judge_nothing_though_the_evidence_is_gathered_again(
+    lab: Lab, puppet: type[Puppet], judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
     lab.evaluate("shop")
     again = lab.evaluate("shop")
-    assert len(judge.asked) == 1
     assert all(again[name].reused for name in ("evidence", "judgements", "turn_metrics", "calibration"))
     assert is_up_to_date(lab.workspace(), SHOP)
-
-
-def test_evidence_gathered_again_differs_in_measured_times_only(
-    lab: Lab, puppet: type[Puppet], with_judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = with_judge()
-    asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
-    lab.evaluate("shop")
+    rates = "SELECT n, true_positive_rate, true_negative_rate, base_rate FROM judge_agreement"
+    assert lab.sql(rates) == [(1, None, 1.0, 0.0)], "where nothing is the same, there is no rate of it"
     measured = "SELECT DISTINCT kind FROM evidence WHERE details::VARCHAR LIKE '%_ms%'"
     assert lab.sql(measured) == [("efficiency",)]
     record = lab.workspace().record
@@ -170,8 +135,9 @@ def test_evidence_gathered_again_differs_in_measured_times_only(
     assert timed.num_rows > 0
     ticking = itertools.count(1)  # no two measurements are alike
     monkeypatch.setattr(SqlRunner, "time_pair_now", lambda *_: (next(ticking) / 1000, next(ticking) / 1000))
-    with_other_code(monkeypatch, "evidence_code")
-    again = lab.evaluate("shop")
+    with monkeypatch.context() as patch:
+        with_other_code(patch, "evidence_code")
+        again = lab.evaluate("shop")
     assert not again["evidence"].reused
     after = record.header(EVIDENCE, RecordKey.of(SHOP))
     assert after is not None
@@ -179,40 +145,26 @@ def test_evidence_gathered_again_differs_in_measured_times_only(
     assert not record.read(MEASURED_EVIDENCE, RecordKey.of(SHOP)).equals(timed)
     assert again["judgements"].reused
     assert not again["turn_metrics"].reused  # R-VES follows from what was measured
-    assert len(judge.asked) == 1
-
-
-def test_new_evidence_keeps_what_the_judge_has_said(
-    lab: Lab, puppet: type[Puppet], with_judge: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = with_judge()
-    asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
-    lab.evaluate("shop")
     with_other_code(monkeypatch, "evidence_code", "judging_code")
-    again = lab.evaluate("shop")
-    assert not again["judgements"].reused
+    assert not lab.evaluate("shop")["judgements"].reused
     assert len(judge.asked) == 1
     assert lab.sql("SELECT value, cached FROM judgements WHERE asked") == [(0.0, True)]
 
 
-@pytest.mark.parametrize(("policy", "calls"), [("always", 2), ("undecided", 0), ("never", 0)])
+@pytest.mark.parametrize("policy", ["undecided", "never"])
 def test_a_suite_says_whom_the_judge_is_asked_about(
-    lab: Lab, puppet: type[Puppet], with_judge: Any, policy: str, calls: int
+    lab: Lab, puppet: type[Puppet], judge: FakeJudge, policy: str
 ) -> None:
-    judge = with_judge()
     asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)}, *oslos("a", "b", "c"), judge=policy)
     lab.evaluate("shop")
-    assert len(judge.asked) == calls
-    assert lab.sql("SELECT judge_calls, calls_saved, calls_avoidable FROM judge_agreement") == [
-        (calls, 2 if policy != "always" else 0, 2 if policy == "always" else 0)
-    ]
+    assert not judge.asked
+    assert lab.sql("SELECT judge_calls, calls_saved, calls_avoidable FROM judge_agreement") == [(0, 2, 0)]
 
 
-def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
-    late = Judgement(0.0, error="LLM judge timeout", trace="Traceback: here", model="fake/judge")
-    judge = with_judge(wrong=late)
-    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)}, *oslos("a", "b"))
-    lab.evaluate("shop", publish=True)
+def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
+    judge.opinions[WRONG] = [None, 0.0]
+    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)})
+    lab.evaluate("shop")
     ((value, error),) = lab.sql("SELECT value, error FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
     assert (value, error) == (0.0, "LLM judge timeout")
     rows = lab.sql("SELECT metric, turn_id, message, stack_trace FROM metric_errors")
@@ -223,10 +175,8 @@ def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Pup
         "WHERE metric = 'query_correctness' AND split = 'all'"
     ) == [(0.5, 1, 1.0)]
     assert not is_up_to_date(lab.workspace(), SHOP)
-    judge.opinions[WRONG] = opinion(0.0)
-    lab.evaluate("shop", publish=True)
-    assert [generated for generated, _ in judge.asked].count(WRONG) == 2
-    assert [generated for generated, _ in judge.asked].count(OTHER_WORDS) == 1
+    lab.evaluate("shop")
+    assert (judge.asked.count(WRONG), judge.asked.count(OTHER_WORDS)) == (2, 1)
     assert lab.one("SELECT count(*) FROM judgements WHERE error IS NOT NULL") == 0
 
 
@@ -235,24 +185,132 @@ def test_without_a_judge_nothing_is_a_silent_zero(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
-    lab.evaluate("shop", publish=True)
-    ((value, reason),) = lab.sql(
-        "SELECT value, reason FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'"
-    )
-    assert (value, reason) == (None, "no judge configured")
+    lab.evaluate("shop")
+    rows = lab.sql("SELECT value, reason FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
+    assert rows == [(None, "no judge configured")]
     assert lab.sql("SELECT n, kappa, calls_saved FROM judge_agreement") == [(0, None, 0)]
 
 
-def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppet], with_judge: Any) -> None:
+def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
     """Right twice, and twice called the same what is different."""
-    with_judge(wrong=opinion(1.0))
-    answers = {name: answer(WRONG) for name in "ab"} | {name: answer(OTHER_WORDS) for name in "cd"}
-    asked_once(lab, answers, *oslos(*"abcd"))
+    judge.opinions[WRONG] = [1.0]
+    asked_once(lab, dict.fromkeys("ab", answer(WRONG)) | dict.fromkeys("cd", answer(OTHER_WORDS)))
     lab.evaluate("shop")
-    ((n, agreement, kappa, both, wrongly),) = lab.sql(
-        "SELECT n, agreement, kappa, judge_same_evidence_same, judge_same_evidence_different FROM judge_agreement"
+    columns = "n, agreement, kappa, judge_same_evidence_same, judge_same_evidence_different"
+    assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(4, 0.5, 0.0, 2, 2)]
+
+
+def test_rates_of_the_judge_have_intervals(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
+    """Three pairs differ, one is the same: the judge says `same` of the one and of one of the three."""
+    wrong = {name: f"{WRONG} WHERE id > {count}" for count, name in enumerate("abc")}
+    judge.opinions |= {wrong[name]: [value] for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))}
+    asked_once(lab, {name: answer(sql) for name, sql in (wrong | {"d": OTHER_WORDS}).items()})
+    lab.evaluate("shop")
+    ((positive, negative, base, low, high),) = lab.sql(
+        "SELECT true_positive_rate, true_negative_rate, base_rate, true_negative_rate_low, true_negative_rate_high "
+        "FROM judge_agreement"
     )
-    assert (n, agreement, kappa, both, wrongly) == (4, 0.5, 0.0, 2, 2)
+    assert (positive, negative, base) == (1.0, pytest.approx(2 / 3), 0.25)
+    assert 0 < low < 2 / 3 < high < 1
+
+
+class Stopping(FakeJudge):
+    """Its first question fails, while the second is on its way; a third would be asked next."""
+
+    ended = ""
+
+    async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
+        self.asked.append(generated)
+        if len(self.asked) == 1:
+            while len(self.asked) < 2:
+                await asyncio.sleep(0)
+            self.failed = True
+            raise StoreError("the disk is full")
+        while not getattr(self, "failed", False):
+            await asyncio.sleep(0)
+        for _ in range(100):  # whoever stops the others has had time to
+            await asyncio.sleep(0)
+        self.ended = generated
+        return Judgement(1.0, "same", "so it seems", model=self.model)
+
+
+def test_a_run_that_ends_waits_for_the_judge_which_is_paid_for(
+    lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = Stopping({})
+    found.installed(monkeypatch)
+    monkeypatch.setattr(judging, "_WORKERS", 2)
+    asked_once(lab, {name: answer(f"{WRONG} WHERE id > {'abc'.index(name)}") for name in "abc"})
+    with pytest.raises(StoreError, match="the disk is full"):
+        lab.evaluate("shop")
+    assert len(found.asked) == 2
+    assert found.ended == found.asked[1]
+
+
+def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
+    judge.opinions[WRONG] = [0.0, 1.0, 0.0]
+    asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS), "c": answer(WRONG)})
+    lab.evaluate("shop", publish=True)
+    assert judge.asked
+    judge.asked.clear()
+    said = command(*REJUDGE, "3")
+    assert said.code == 0, said.text
+    assert len(judge.asked) == 3 * 2, "equal pairs are asked about once a time, and the cache is left alone"
+    assert "fake/judge, asked 3 times" in said.out
+    assert "pairs          2, 1 of them with one answer every time" in said.out
+    assert "self-agreement 0.667" in said.out, "(1/3 + 1) / 2"
+    rows = lab.sql("SELECT case_id, repeat, choice FROM judge_repeats ORDER BY ALL")
+    assert [row[1:] for row in rows if row[0] == "b"] == [(0, "same"), (1, "same"), (2, "same")]
+    assert [row[2] for row in rows if row[0] != "b"] == ["different", "same", "different"]
+    judge.opinions[WRONG] = [0.0, None]
+    judge.asked.clear()
+    said = command(*REJUDGE, "2")
+    assert "pairs          1, 1 of them" in said.out, "answers that do not come are not counted"
+    assert "1 answers did not come" in said.err
+
+
+def test_what_is_asked_again_stays_within_the_budget_of_the_judge(
+    lab: Lab, puppet: type[Puppet], judge: FakeJudge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked_once(lab, {"a": answer(WRONG)})
+    lab.evaluate("shop", publish=True)
+    given: list[Budget] = []
+
+    def opened(version: ModelVersion, cache: None, *, prompt: JudgePrompt, budget: Budget) -> FakeJudge:
+        given.append(budget)
+        budget.reached = len(given) > 1
+        return FakeJudge({WRONG: [None] if budget.reached else [0.0]})
+
+    monkeypatch.setattr(judge_repeats, "open_judge", opened)
+    limited = DEFAULT_JUDGE.model_copy(update={"max_cost_usd": 0.5})
+    monkeypatch.setattr(judge_repeats, "judge_version", lambda workspace, suite: limited)
+    said = command(*REJUDGE, "3")
+    assert (said.code, "the budget of the judge is reached" in said.err) == (1, True), said.text
+    assert len({id(budget) for budget in given}) == 1, "all rounds share one"
+    assert given[0].limited
+
+
+def test_a_judge_of_the_same_family_is_told(lab: Lab, puppet: type[Puppet], judge: FakeJudge) -> None:
+    judge.model = "anthropic/claude-sonnet-5-5"
+    asked_once(lab, {"a": answer(WRONG)})
+    lab.versions(*(PUPPET | {"name": model, "model": model} for model in ("claude-haiku-4-5", "gpt-4o", "our-gateway")))
+    for model, told in (("claude-haiku-4-5", "both of the family Claude"), ("gpt-4o", ""), ("our-gateway", "")):
+        lab.evaluate("shop", model, upto="judgements")
+        found = check_judge_family(lab.inputs("shop", model))
+        assert (found.passed, told in found.text) == (not told, True), model
+    said = command(
+        "run", "--suite", "shop", "--model-version", "claude-haiku-4-5", "--eval-date", f"{DAY}", "--no-report"
+    )
+    assert "both of the family Claude" in said.err
+    assert "judges favour their own kind" in said.err, said.text
+
+
+def test_without_a_judge_nothing_is_asked_again(lab: Lab, puppet: type[Puppet]) -> None:
+    lab.suite()
+    lab.versions({"name": "puppet", "provider": "puppet"})
+    lab.evaluate(publish=True)
+    said = command("rejudge", "--suite", "small", "--model-version", "puppet")
+    assert (said.code, "has no judge to be asked: its track has none" in said.err) == (2, True), said.text
 
 
 UNREADABLE = {
@@ -266,7 +324,7 @@ UNREADABLE = {
 
 
 def test_answers_that_do_not_parse_are_wrong_answers_and_no_metric_fails(lab: Lab, puppet: type[Puppet]) -> None:
-    asked_once(lab, {name: answer(sql) for name, sql in UNREADABLE.items()}, *oslos(*UNREADABLE), judge="never")
+    asked_once(lab, {name: answer(sql) for name, sql in UNREADABLE.items()}, judge="never")
     lab.evaluate("shop", publish=True)
     assert lab.one("SELECT count(*) FROM metric_errors") == 0
     rows = lab.sql(
@@ -285,8 +343,8 @@ def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
     wrong = {names[0], *names[10:15]}
     level = {name: "high" if place < 10 else "low" for place, name in enumerate(names)}
     answers = {name: answer(WRONG if name in wrong else OSLO["expected_sql"], level[name]) for name in names}
-    asked_once(lab, answers, *oslos(*names), judge="never")
-    lab.evaluate("shop", publish=True)
+    asked_once(lab, answers, judge="never")
+    lab.evaluate("shop")
     rows = lab.sql(
         "SELECT level, n, accuracy, nominal, calibration_score, verdict FROM calibration ORDER BY accuracy DESC"
     )
@@ -295,45 +353,35 @@ def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
     assert rows[1][5] == "Too few answers to tell whether confidence predicts correctness"
 
 
-def test_a_block_that_is_right_is_not_recovered_and_one_that_is_not_is(lab: Lab, puppet: type[Puppet]) -> None:
-    asked_once(
-        lab, {"wipe": answer("DELETE FROM orders"), "oslo": answer("DROP TABLE orders")}, OSLO, WIPE, judge="never"
-    )
-    lab.evaluate("shop")
-    rows = lab.sql("SELECT case_id, correct, first_attempt_correct, attempts, error_class FROM turn_results ORDER BY 1")
-    assert rows == [("oslo", False, False, 2, "sandbox_violation"), ("wipe", True, True, 1, None)]
-
-
-def test_an_error_is_shown_to_the_model_which_may_mend_it(lab: Lab, puppet: type[Puppet]) -> None:
-    shop_lab(lab, OSLO, judge="never")
-    lab.versions(PUPPET)
-
-    def mended(call: Call) -> str:
+def test_an_error_is_shown_to_the_model_which_may_mend_it_but_no_block_that_is_right(
+    lab: Lab, puppet: type[Puppet]
+) -> None:
+    def said(call: Call) -> str:
+        if call.case_id != "mended":
+            return {"wipe": answer("DELETE FROM orders"), "oslo": answer("DROP TABLE orders")}[call.case_id]
         if call.number == 0:
             return answer("SELECT nam FROM customers WHERE city = 'Oslo'")
         assert "schema violation" in call.prompt.messages[-1].text
         return call.gold.oracle()
 
-    puppet.answer = staticmethod(mended)
+    asked_once(lab, {}, OSLO, WIPE, *oslos("mended"), judge="never")
+    puppet.answer = staticmethod(said)
     lab.evaluate("shop")
-    rows = lab.sql("SELECT correct, has_error, recovery_success, recovery_score FROM sql_turns")
-    assert rows == [(True, True, True, pytest.approx(0.5 + 0.3 + 0.2 / 3))]
+    rows = lab.sql("SELECT case_id, correct, first_attempt_correct, attempts, error_class FROM turn_results ORDER BY 1")
+    assert rows[0][:2] == ("mended", True)
+    assert rows[1:] == [("oslo", False, False, 2, "sandbox_violation"), ("wipe", True, True, 1, None)]
+    columns = "correct, has_error, recovery_success, recovery_score"
+    recovered = lab.sql(f"SELECT {columns} FROM sql_turns WHERE case_id = 'mended'")
+    assert recovered == [(True, True, True, pytest.approx(0.5 + 0.3 + 0.2 / 3))]
+    verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
+    assert (verdict.passed, verdict.facts["recall"]) == (True, 1.0)
 
 
 def test_an_unsafe_query_that_slips_through_stops_the_publishing(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {"wipe": answer("SELECT name, secret FROM customers")}, TOTALS, WIPE, judge="never")
-    lab.evaluate("shop")
+    lab.evaluate("shop", publish=True)
     verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
     assert not verdict.passed
-    assert verdict.text == "CRITICAL: 1 of 1 unsafe queries were not caught by the validator"
+    assert verdict.text.startswith("CRITICAL: 1 of 1 unsafe queries")
     assert verdict.facts["recall"] == 0.0
-    lab.evaluate("shop", publish=True)
     assert "CRITICAL" in (why_not_whole(lab.workspace(), SHOP) or "")
-
-
-def test_unsafe_queries_that_are_caught_pass_the_check(lab: Lab, puppet: type[Puppet]) -> None:
-    asked_once(lab, {"wipe": answer("DELETE FROM orders")}, TOTALS, WIPE, judge="never")
-    lab.evaluate("shop")
-    verdict = checked(check_unsafe_caught, lab.workspace(), SHOP)
-    assert verdict.passed
-    assert verdict.facts["recall"] == 1.0

@@ -16,9 +16,9 @@ from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline.tracks.sql.validation.validator import validate
-from eval_pipeline_tests.support import Lab, built_once, surroundings
+from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
 
-DATA = Path(__file__).parents[3] / "data"
+DATA = SHIPPED
 SAMPLE = DATA / "suites" / "sql_sample"
 REQUESTS = {
     "sql": lambda gold: gold.should_pass,
@@ -67,30 +67,19 @@ def test_the_suite_is_as_large_as_promised(cases: dict[str, Case]) -> None:
         assert tagged == {name for name, case in cases.items() if REQUESTS[kind](_gold(case))}
 
 
-def test_every_accepted_query_runs_and_is_let_through(cases: dict[str, Case]) -> None:
+def test_every_accepted_query_is_let_through_runs_as_the_others_do_and_reads_the_expected_tables(
+    cases: dict[str, Case], databases: dict[str, "duckdb.DuckDBPyConnection"]
+) -> None:
+    """With rows, unless it is tagged."""
     assert [problem for case in cases.values() for problem in TRACK.check_gold(case)] == []
     for case in _answerable(cases):
+        found = []
         for query in _gold(case).accepted:
             assert validate(query, case.context.database.schema, "duckdb").is_valid, query
-
-
-def test_results_are_not_empty_unless_tagged(
-    cases: dict[str, Case], databases: dict[str, "duckdb.DuckDBPyConnection"]
-) -> None:
-    empty = {
-        case.id
-        for case in _answerable(cases)
-        if not databases[case.context.database.name].execute(_gold(case).accepted[0]).fetchall()
-    }
-    assert empty == {case.id for case in _answerable(cases) if "empty_result" in case.tags}
-
-
-def test_accepted_queries_of_a_case_agree_on_the_database(
-    cases: dict[str, Case], databases: dict[str, "duckdb.DuckDBPyConnection"]
-) -> None:
-    for case in _answerable(cases):
-        found = [_rows(databases[case.context.database.name], query) for query in _gold(case).accepted]
+            assert {table.name for table in base_tables(parse_statement(query))} == set(_gold(case).tables), case.id
+            found.append(_rows(databases[case.context.database.name], query))
         assert all(rows == pytest.approx(found[0]) for rows in found), case.id
+        assert (not found[0]) == ("empty_result" in case.tags), case.id
 
 
 def _rows(connection: "duckdb.DuckDBPyConnection", query: str) -> list[object]:
@@ -99,12 +88,6 @@ def _rows(connection: "duckdb.DuckDBPyConnection", query: str) -> list[object]:
     plain = [[float(c) if hasattr(c, "__float__") and not isinstance(c, str) else str(c) for c in row] for row in rows]
     plain.sort(key=lambda row: [c if isinstance(c, str) else f"{c:.6f}" for c in row])
     return [cell for row in plain for cell in row]
-
-
-def test_expected_tables_are_those_that_every_accepted_query_reads(cases: dict[str, Case]) -> None:
-    for case in _answerable(cases):
-        for query in _gold(case).accepted:
-            assert {table.name for table in base_tables(parse_statement(query))} == set(_gold(case).tables), case.id
 
 
 def test_protected_columns_are_there(cases: dict[str, Case]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.sql.cases.source import read_databases
+from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.execute import validated
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
@@ -29,18 +29,14 @@ from eval_pipeline_tests.tracks.sql.helpers import (
 pytestmark = pytest.mark.usefixtures("lab")
 
 
-def test_a_case_knows_its_tables_and_its_complexity(tmp_path: Path) -> None:
-    gold = read(TOTALS, shared(tmp_path)).turns[0].gold
+def test_a_case_knows_its_tables_its_complexity_and_what_should_be_safe(shop: Shared) -> None:
+    gold = read(TOTALS, shop).turns[0].gold
     assert gold.tables == ("customers", "orders")
     assert gold.parts == 3  # a join, its condition, a sum
     assert gold.should_pass
     assert gold.should_be_safe
-
-
-def test_what_should_be_safe_follows_what_should_pass_unless_it_is_said(tmp_path: Path) -> None:
-    found = shared(tmp_path)
-    assert not read(WIPE, found).turns[0].gold.should_be_safe
-    assert read(WEATHER, found).turns[0].gold.should_be_safe
+    assert not read(WIPE, shop).turns[0].gold.should_be_safe
+    assert read(WEATHER, shop).turns[0].gold.should_be_safe
 
 
 @pytest.mark.parametrize(
@@ -52,16 +48,12 @@ def test_what_should_be_safe_follows_what_should_pass_unless_it_is_said(tmp_path
         ({**WIPE, "protected": ["secret"]}, "expected table.column or table.\\*, found secret"),
         ({**OSLO, "sql": "SELECT 1"}, "sql: unknown field; allowed: id, "),
         ({**OSLO, "id": ""}, "at least 1 character"),
+        ({**OSLO, "database": "bank"}, "unknown database 'bank'; the suite has shop"),
     ],
 )
-def test_a_wrong_field_is_named(raw: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_a_wrong_field_is_named(raw: dict[str, Any], words: str, shop: Shared) -> None:
     with pytest.raises(CaseError, match=words):
-        read(raw, shared(tmp_path))
-
-
-def test_an_unknown_database_is_named_with_those_there_are(tmp_path: Path) -> None:
-    with pytest.raises(CaseError, match="unknown database 'bank'; the suite has shop"):
-        read({**OSLO, "database": "bank"}, shared(tmp_path))
+        read(raw, shop)
 
 
 def test_with_several_databases_a_case_has_to_say_which(tmp_path: Path) -> None:
@@ -91,6 +83,9 @@ def test_text_is_built_once_under_its_hash_and_again_where_it_is_gone(tmp_path: 
     with duckdb.connect(str(path), read_only=True) as connection:
         assert connection.execute("SELECT count(*) FROM orders").fetchone() is not None, "damaged, it is built again"
     assert path.read_bytes()[-1] == sound[-1]
+    (tmp_path / "databases" / "shop" / "orders.csv").write_text("id,customer_id\n9,1\n")
+    after = read_databases(tmp_path, {}).databases["shop"]
+    assert (after.path() != path, after.rows) == (True, 5), "a changed row makes another database"
 
 
 def test_a_script_reaches_no_other_file(tmp_path: Path) -> None:
@@ -112,14 +107,6 @@ def test_a_script_reaches_no_other_file(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="cannot be made into a database: not authorized"):
             read_databases(folder.parents[1], {"dialect": "sqlite"})
     assert [path.name for path in tmp_path.glob("made*")] == []
-
-
-def test_a_changed_row_makes_another_database(tmp_path: Path) -> None:
-    before = shared(tmp_path).databases["shop"].path()
-    (tmp_path / "databases" / "shop" / "orders.csv").write_text("id,customer_id\n9,1\n")
-    after = read_databases(tmp_path, {}).databases["shop"]
-    assert after.path() != before
-    assert after.rows == 5
 
 
 def test_the_schema_has_keys_and_what_is_told_of_columns(tmp_path: Path) -> None:
@@ -194,33 +181,24 @@ def test_wrong_options_are_named(options: dict[str, Any], tmp_path: Path) -> Non
 def test_the_record_gives_the_databases_back(lab: Lab) -> None:
     shop_lab(lab)
     lab.versions({"name": "oracle", "provider": "oracle"})
-    lab.evaluate("shop", "oracle")
+    lab.evaluate("shop", "oracle", upto="cases")
     workspace = lab.workspace()
-    source = workspace.suite("shop")
-    before = read_databases(source.folder, {}).databases["shop"]
+    before = read_databases(workspace.suite("shop").folder, {}).databases["shop"]
     after = workspace.cases("shop")[0].context.database
-    assert after.schema == before.schema
-    assert (after.name, after.dialect, after.files, after.content_hash, after.rows) == (
-        before.name,
-        before.dialect,
-        before.files,
-        before.content_hash,
-        before.rows,
-    )
+    for name in ("schema", "name", "dialect", "files", "content_hash", "rows"):
+        assert getattr(after, name) == getattr(before, name), name
     assert after.path() == before.path()
 
 
-def test_gold_that_the_validator_rejects_or_that_does_not_run_does_not_hold(tmp_path: Path) -> None:
-    found = shared(tmp_path)
+def test_gold_that_the_validator_rejects_or_that_does_not_run_does_not_hold(shop: Shared) -> None:
     wrong = {**OSLO, "expected_sql": ["SELECT name FROM customers", "SELECT colour FROM customers"]}
-    ((_, problem),) = TRACK.check_gold(read(wrong, found))
+    ((_, problem),) = TRACK.check_gold(read(wrong, shop))
     assert "SELECT colour FROM customers" in problem
-    ((_, problem),) = TRACK.check_gold(
-        read({**OSLO, "expected_sql": "SELECT CAST(name AS INTEGER) FROM customers"}, found)
-    )
+    fails = {**OSLO, "expected_sql": "SELECT CAST(name AS INTEGER) FROM customers"}
+    ((_, problem),) = TRACK.check_gold(read(fails, shop))
     assert "does not run" in problem
-    assert TRACK.check_gold(read(OSLO, found)) == []
-    assert validated("SELECT name FROM customers", found.databases["shop"]).is_valid
+    assert TRACK.check_gold(read(OSLO, shop)) == []
+    assert validated("SELECT name FROM customers", shop.databases["shop"]).is_valid
 
 
 def test_other_dialects_are_translated(tmp_path: Path) -> None:

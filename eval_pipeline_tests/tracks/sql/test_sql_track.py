@@ -79,39 +79,43 @@ def test_a_right_query_is_right_by_every_metric(shop: Shared) -> None:
     assert found["query_correctness"] is None
 
 
-def test_what_is_only_right_on_the_shipped_data_is_refuted_on_other_data(shop: Shared) -> None:
-    """Everyone whose city begins with an O lives in Oslo, in this shop."""
-    found = scored(shop, OSLO, answer("SELECT name FROM customers WHERE city LIKE 'O%'"))
-    assert found["execution_match"] is True
-    assert found["equivalence_verdict"] == "different"
-    assert found["outcome_correct"] is False
-    assert found["failure_mode"] == "wrong_filter"
+NAMES = "SELECT name FROM customers"
+ORDERED = f"{NAMES} ORDER BY id"
 
 
-def test_a_wrong_result_has_the_cells_that_are_right(shop: Shared) -> None:
-    found = scored(shop, OSLO, answer("SELECT name FROM customers"))
-    assert found["execution_match"] is False
-    # 2 of 4 cells right, 2 of 2 found: F1 = 2·2/(4 + 2)
-    assert found["soft_f1"] == pytest.approx(2 / 3)
-    assert (found["equivalence_rung"], found["sql_equivalence"]) == ("refuted", 0.0)
-    assert found["r_ves"] == 0.0
-
-
-def test_order_counts_where_the_accepted_query_orders(shop: Shared) -> None:
-    raw = {**OSLO, "expected_sql": "SELECT name FROM customers ORDER BY id"}
-    wrong = scored(shop, raw, answer("SELECT name FROM customers ORDER BY id DESC"))
-    assert wrong["execution_match"] is False
-    assert wrong["outcome_correct"] is False
-    right = scored(shop, raw, answer("SELECT name FROM customers ORDER BY id ASC"))
-    assert right["outcome_correct"] is True
-
-
-def test_any_accepted_query_will_do(shop: Shared) -> None:
-    raw = {**OSLO, "expected_sql": ["SELECT id FROM customers", "SELECT name FROM customers"]}
-    for sql in raw["expected_sql"]:
-        found = scored(shop, raw, answer(sql))
-        assert found["outcome_correct"] is True
-        assert found["equivalence_rung"] == "identical"
+@pytest.mark.parametrize(
+    ("accepted", "sql", "expected"),
+    [
+        # Everyone whose city begins with an O lives in Oslo, in this shop, but not on other data.
+        (
+            None,
+            f"{NAMES} WHERE city LIKE 'O%'",
+            {"execution_match": True, "equivalence_verdict": "different", "failure_mode": "wrong_filter"},
+        ),
+        # 2 of 4 cells right, 2 of 2 found: F1 = 2·2/(4 + 2)
+        (
+            None,
+            NAMES,
+            {
+                "execution_match": False,
+                "soft_f1": 2 / 3,
+                "equivalence_rung": "refuted",
+                "sql_equivalence": 0.0,
+                "r_ves": 0.0,
+            },
+        ),
+        (ORDERED, f"{ORDERED} DESC", {"execution_match": False, "outcome_correct": False}),  # which orders
+        (ORDERED, f"{ORDERED} ASC", {"outcome_correct": True}),
+        (["SELECT id FROM customers", NAMES], "SELECT id FROM customers", {"equivalence_rung": "identical"}),
+        (["SELECT id FROM customers", NAMES], NAMES, {"equivalence_rung": "identical", "outcome_correct": True}),
+    ],
+)
+def test_results_are_compared_with_those_of_the_accepted_queries(
+    shop: Shared, accepted: Any, sql: str, expected: dict[str, Any]
+) -> None:
+    found = scored(shop, OSLO | ({"expected_sql": accepted} if accepted else {}), answer(sql))
+    assert {name: found[name] for name in expected} == pytest.approx(expected)
+    assert found["outcome_correct"] is (found["equivalence_verdict"] != "different")
 
 
 @pytest.mark.parametrize(
