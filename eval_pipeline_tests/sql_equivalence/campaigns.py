@@ -1,5 +1,6 @@
-"""What the long campaigns try: mutants and sound rewrites of the golds of defog and Spider."""
+"""What campaigns try: mutants and sound rewrites of the golds of defog and Spider."""
 
+import csv
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,26 +13,27 @@ from typing import Any
 import sqlglot
 
 from eval_pipeline.sql_equivalence import check
-from eval_pipeline.sql_equivalence.queries.mutants import mutants
+from eval_pipeline.sql_equivalence.queries.mutants import Mutant, mutants
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside
-from eval_pipeline_tests.sql_equivalence import mutants as damaged
 from eval_pipeline_tests.sql_equivalence.brute_force import refuted_by_brute_force
 from eval_pipeline_tests.sql_equivalence.rewrites import rewritten
 
-SPIDER = outside.SQL / "spider"
+DEFOG, SPIDER = outside.SQL / "defog", outside.SQL / "spider"
+DIALECT = "sqlite"
 MANY = 500
-"""Campaigns of more pairs damage golds in the ways of the tests, too."""
+"""Campaigns of more pairs reword every gold."""
 _EACH = 5
 
 
 @dataclass(frozen=True)
-class Source:
-    """A gold with its schema; Spider's have no data."""
+class Gold:
+    """An accepted query with its schema; Spider's have no data, and no question here."""
 
     sql: str
     database: Path | None
     spider: str | None = None
+    question: str = ""
 
     def schema(self) -> SqlSchema:
         if self.database is not None:
@@ -39,8 +41,11 @@ class Source:
         assert self.spider is not None
         return _of_spider()[self.spider]
 
+    def mutants(self) -> list[Mutant]:
+        return mutants(sqlglot.parse_one(self.sql, dialect=DIALECT))
 
-Reworded = tuple[str, str, Source]
+
+Reworded = tuple[str, str, Gold]
 
 _of_file = lru_cache(maxsize=None)(SqlSchema.from_database)
 
@@ -51,36 +56,45 @@ def _of_spider() -> dict[str, SqlSchema]:
     return {entry["db_id"]: SqlSchema.from_spider(entry) for entry in entries}
 
 
-def _plain(sql: str) -> str:
-    return sql.strip().rstrip(";")
+def defog() -> list[Gold]:
+    """Every accepted query of defog."""
+    found = []
+    for file in sorted(outside.given(DEFOG).glob("*_sqlite.csv")):
+        with file.open() as lines:
+            for row in csv.DictReader(lines):
+                database = DEFOG / "sqlite" / f"{row['db_name']}.sqlite"
+                parts = map(str.strip, row["query"].split(";"))
+                found += [Gold(part, database, question=row["question"]) for part in parts if part]
+    return found
 
 
-def golds() -> list[Source]:
-    """Every gold that parses, once."""
-    outside.given(damaged.DEFOG)
-    found = [Source(_plain(gold.sql), gold.database) for gold in damaged.golds() if damaged._parses(gold)]
+def parses(gold: Gold) -> bool:
+    try:
+        sqlglot.parse_one(gold.sql, dialect=DIALECT)
+    except sqlglot.ParseError:  # one has an expression after LIMIT
+        return False
+    return True
+
+
+def golds() -> list[Gold]:
+    """Every gold of both that parses, once."""
     cases = json.loads(outside.given(SPIDER / "dev_sample.json").read_text())
-    found += [Source(_plain(case["query"]), None, case["db_id"]) for case in cases if case["db_id"] in _of_spider()]
-    return list(dict.fromkeys(found))
+    found = [Gold(gold.sql, gold.database) for gold in filter(parses, defog())]
+    found += [Gold(case["query"].strip().rstrip(";"), None, case["db_id"]) for case in cases]
+    return [gold for gold in dict.fromkeys(found) if gold.spider is None or gold.spider in _of_spider()]
 
 
 def mutated(count: int, seed: int) -> Iterator[tuple[str, str, SqlSchema]]:
-    """Golds with one mistake each, by the operators of the tests (in long campaigns) and by the ladder's own."""
+    """Golds with one mistake each."""
     rng = Random(seed)
     made: list[tuple[str, str, SqlSchema]] = []
-    if count >= MANY:
-        other = damaged.mutants(each=count // 12, seed=seed)
-        made += [(one.generated, one.expected, _of_file(one.database)) for one in other]
-    sources = golds()
-    rng.shuffle(sources)
-    for source in sources:
-        found = mutants(sqlglot.parse_one(source.sql, dialect="sqlite"))
-        chosen = rng.sample(found, min(_EACH, len(found)))
-        made += [(one.tree.sql(dialect="sqlite"), source.sql, source.schema()) for one in chosen]
+    for source in rng.sample(found := golds(), len(found)):
+        known = source.mutants()
+        chosen = rng.sample(known, min(_EACH, len(known)))
+        made += [(one.tree.sql(dialect=DIALECT), source.sql, source.schema()) for one in chosen]
         if len(made) >= 2 * count:
             break
-    rng.shuffle(made)
-    yield from made[:count]
+    yield from rng.sample(made, len(made))[:count]
 
 
 def reworded(count: int, seed: int) -> Iterator[Reworded]:

@@ -15,13 +15,10 @@ from typing import Any
 import pytest
 
 from eval_pipeline.sql_equivalence import Equivalence, SqlSchema, check
-from eval_pipeline.tracks.sql.metrics.failure_mode import failure_mode
-from eval_pipeline.tracks.sql.structure import differences
 from eval_pipeline_tests import outside
 
 BUGS = outside.SQL / "nl2sql_bugs"
 LEAST_TOLD = 0.9
-ALIKE = frozenset({"equivalent", "agreed", "weakly_agreed"})
 
 
 @dataclass(frozen=True)
@@ -59,12 +56,6 @@ def compared(found: list[Labelled]) -> Iterator[tuple[Labelled, Equivalence]]:
         yield pair, check(pair.generated, pair.expected, schema(pair.database), dialect="sqlite", time_limit_s=120)
 
 
-def mode_of(pair: Labelled) -> str:
-    """The failure mode of a query that runs."""
-    differing = differences(pair.generated, pair.expected, "sqlite")
-    return failure_mode(False, False, True, True, False, None, False, differing) or ""
-
-
 def test_wrong_queries_are_told_from_right_ones():
     wrong = [pair for pair in pairs() if pair.errors and pair.database == "superhero"]
     found = [told.verdict for _, told in compared(Random(0).sample(wrong, 5))]
@@ -72,19 +63,12 @@ def test_wrong_queries_are_told_from_right_ones():
 
 
 @pytest.mark.soak
-def test_all_wrong_queries_and_what_experts_say_of_them():
+def test_nearly_all_wrong_queries_are_told_from_right_ones():
     verdicts: Counter[tuple[str, str]] = Counter()
-    modes: Counter[tuple[str, str]] = Counter()
     for pair, told in compared(list(pairs())):
         verdicts["wrong" if pair.errors else "right", told.verdict] += 1
-        modes.update((error, mode_of(pair)) for error in pair.errors)
         if (told.verdict != "different") == bool(pair.errors):
-            print(told.verdict, pair.errors, told.evidence["reason"], told.evidence.get("error"))
-            print(f"  {pair.database}: {pair.generated}\n  {pair.expected}")
+            print(f"{told.verdict} {pair.errors}\n  {pair.database}: {pair.generated}\n  {pair.expected}")
     print(dict(verdicts))
-    names = sorted({mode for _, mode in modes})
-    print("|".join(["", "error", *names, ""]))
-    for error in sorted({error for error, _ in modes}):
-        print("|".join(["", error, *(str(modes[error, mode]) for mode in names), ""]))
     wrong = sum(count for (label, _), count in verdicts.items() if label == "wrong")
     assert verdicts["wrong", "different"] >= LEAST_TOLD * wrong

@@ -1,5 +1,13 @@
-"""Queries whose results cannot depend on the data: what is proved of them, and what must not be."""
+"""Queries that no data can change, queries that read rows without naming a table, and differences unlike the data.
 
+What is proved of the first and must not be; whether the data that a suite has could show a difference too.
+"""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import duckdb
 import pytest
 import sqlglot
 
@@ -80,3 +88,103 @@ def test_a_result_that_may_have_rows_is_not_fixed(sql):
 )
 def test_fixed_results_are_compared_in_the_deciding_engine(generated, expected, verdict):
     assert check(generated, expected, SCHEMA).verdict == verdict
+
+
+MACROS = """
+CREATE TABLE emp (id INT, salary INT); INSERT INTO emp VALUES (1, 777);
+CREATE MACRO sal(i) AS (SELECT max(salary) FROM emp WHERE id = i);
+CREATE MACRO pay() AS TABLE SELECT salary FROM emp;
+"""
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("SELECT sal(5)", "SELECT sal(6)"),
+        ("SELECT count(*), sal(5) FROM emp WHERE FALSE", "SELECT count(*), sal(6) FROM emp WHERE FALSE"),
+        ("SELECT salary FROM pay() WHERE salary = 1", "SELECT salary FROM pay() WHERE salary = 2"),
+    ],
+)
+def test_macros_of_the_database_are_not_the_same_for_ever(one: str, other: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.duckdb"
+    with duckdb.connect(str(path)) as made:
+        made.execute(MACROS)
+        assert made.execute(one).fetchall() == made.execute(other).fetchall()
+        made.execute("INSERT INTO emp VALUES (5, 1), (6, 2)")
+        differ = made.execute(one).fetchall() != made.execute(other).fetchall()
+        made.execute("DELETE FROM emp WHERE id > 1")
+    assert differ
+    found = check(one, other, SqlSchema.from_database(path), [path], dialect="duckdb")
+    assert found.verdict not in ("equivalent", "different")
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_a_condition_that_no_row_can_satisfy_is_no_fault_of_the_search(engine: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.db"
+    table = "CREATE TABLE c (id INTEGER PRIMARY KEY, n VARCHAR NOT NULL)"
+    if engine == "sqlite":
+        with sqlite3.connect(path) as file:
+            file.execute(table)
+    else:
+        with duckdb.connect(str(path)) as made:
+            made.execute(table)
+    schema = SqlSchema.from_database(path)
+    found = check("SELECT count(n) FROM c WHERE n IS NULL", "SELECT 0", schema, [path], dialect=engine)
+    assert "fault" not in str(dict(found.evidence))
+
+
+ROWS = [(number, "ABC"[number % 3], number * 10 + 5, "xy"[number % 2], None) for number in range(40)]
+DDL = "CREATE TABLE s (id INTEGER PRIMARY KEY, county TEXT, n INTEGER, kind TEXT, note TEXT)"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "duckdb"])
+def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / f"shop.{request.param}"
+    opened = sqlite3.connect(path) if request.param == "sqlite" else duckdb.connect(str(path))
+    with closing(opened) as connection:
+        connection.execute(DDL)
+        connection.executemany("INSERT INTO s VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("generated", "expected", "fits"),
+    [
+        # an aggregate of nothing: 0 and NULL
+        ("count(CASE WHEN kind = 'x' THEN 1 END) FROM s", "sum(CASE WHEN kind = 'x' THEN 1 ELSE 0 END) FROM s", False),
+        ("max(n) FROM s WHERE kind = 'x'", "n FROM s WHERE kind = 'x' ORDER BY n DESC LIMIT 1", False),
+        # a column that has no NULL
+        ("count(n) FROM s", "count(*) FROM s", False),
+        ("id FROM s WHERE NOT kind <> 'x'", "id FROM s WHERE kind = 'x' OR kind IS NULL", False),
+        # a column without two equal values
+        ("n FROM s", "DISTINCT n FROM s", False),
+        # numbers that no row has
+        ("id FROM s WHERE n > 0", "id FROM s", False),
+        # what the data could show, and happens not to
+        ("id FROM s WHERE n > 100", "id FROM s WHERE n >= 100", True),
+        ("county FROM s WHERE county <> 'D'", "county FROM s", True),
+        ("DISTINCT county FROM s WHERE n < 390", "DISTINCT county FROM s", True),
+        # what finds nothing in the data, where bounds and results would let nothing be found anywhere
+        ("id FROM s WHERE n < 0", "id FROM s WHERE n < -10", True),
+        ("count(*) FROM s WHERE n = 2031", "count(*) FROM s WHERE n = 2030", True),
+        ("id FROM s WHERE county = 'Rome'", "id FROM s WHERE county = 'Paris'", True),
+        # a column that has NULLs in the data
+        ("id FROM s WHERE note IS NULL", "id FROM s", True),
+    ],
+)
+def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, expected: str, fits: bool) -> None:
+    dialect = data.suffix.removeprefix(".")
+    schema = SqlSchema.from_database(data)
+    found = check(f"SELECT {generated}", f"SELECT {expected}", schema, [data], dialect, time_limit_s=60)
+    assert found.verdict == "different", found.evidence
+    assert found.evidence["fits_data"] is fits
+    example = found.evidence["counterexample"]
+    assert bool(example["tables"]["s"]["rows"]) or not fits
+    assert bool(example["expected"]["rows"] or example["generated"]["rows"]) or not fits
+
+
+def test_without_data_nothing_is_said() -> None:
+    schema = SqlSchema.from_ddl(DDL)
+    found = check("SELECT count(n) FROM s", "SELECT count(*) FROM s", schema, (), "sqlite")
+    assert (found.verdict, found.evidence["fits_data"]) == ("different", None)
