@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from functools import cache
 from typing import Any
+from unittest.mock import patch
 
 from eval_pipeline.core.model import (
     Attempt,
@@ -16,13 +17,13 @@ from eval_pipeline.core.model import (
     Response,
     Turn,
 )
+from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
-
-ROOT = Path(__file__).parents[3]
+from eval_pipeline_tests.support import SHIPPED
 
 TABLE: list[list[str | float]] = [
     ["(in millions)", "2020", "2019"],
@@ -52,6 +53,18 @@ def gold_turn(program: str, answer: Any = None, printed: str | None = None) -> d
         outcome = run_plan(FinqaPlan("plan", case_of(turn).turns[0].gold.program), case_of(turn).context)
         turn["answer"] = getattr(outcome, "value", {}).get("text", getattr(outcome, "value", {}).get("value", 0))
     return turn
+
+
+def calculation(text: str) -> str:
+    """A response that calculates."""
+    return json.dumps({"calculation": text})
+
+
+@cache
+def sample_cases() -> tuple[Case, ...]:
+    """The cases of the shipped suite."""
+    with patch("eval_pipeline.suites.cases.rehearse"):
+        return read_suite(read_header(SHIPPED / "suites" / "finqa_sample")).cases
 
 
 def read_plan(text: str) -> Program:

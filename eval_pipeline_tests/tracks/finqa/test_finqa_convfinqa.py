@@ -10,9 +10,8 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
 from eval_pipeline.tracks.finqa.importers.convfinqa import page_of, read_convfinqa
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline_tests import outside
 
-from .helpers import attempt_at, measured
+from .shared_sample import cases, scored
 
 CLEANED: dict[str, Any] = {
     "id": "Single_ACME/2020/page_12.pdf-3",
@@ -156,26 +155,15 @@ def test_the_page_of_a_conversation(name: str, page: str) -> None:
     assert page_of(name) == page
 
 
-@pytest.fixture(scope="module")
-def real() -> dict[str, Case]:
-    source = outside.given(outside.FINQA / "convfinqa_dev_sample.json")
-    return {raw["id"]: _case(json.loads(json.dumps(raw))) for raw in read_convfinqa(source, None)}
-
-
-def test_every_real_gold_program_gives_its_answer(real: dict[str, Case]) -> None:
-    assert (len(real), sum(len(case.turns) for case in real.values())) == (119, 423)
-    assert [problem for case in real.values() for problem in TRACK.check_gold(case)] == []
+def test_every_real_gold_program_gives_its_answer() -> None:
+    assert (len(cases()), sum(len(case.turns) for case in cases())) == (119, 423)
+    assert [problem for case in cases() for problem in TRACK.check_gold(case)] == []
 
 
 @pytest.mark.parametrize(("run", "correct", "conversations"), [("a", 346, 85), ("b", 341, 83)])
-def test_real_predictions(real: dict[str, Case], run: str, correct: int, conversations: int) -> None:
+def test_real_predictions(run: str, correct: int, conversations: int) -> None:
     matches = defaultdict(list)
-    lines = (outside.FINQA / f"predictions_claude-sonnet-4-6_run_{run}.jsonl").read_text(encoding="utf-8").splitlines()
-    for line in lines:
-        row = json.loads(line)
-        case = real[row["case_id"]]
-        turn = case.turns[row["turn_index"]]
-        attempt = attempt_at(case, turn, TRACK.from_recorded(row), recorded=True)
-        matches[case.id].append(measured(case, turn, attempt)["numerical_match"])
+    for (case, _), found in scored(run).items():
+        matches[case].append(found["numerical_match"])
     assert sum(map(sum, matches.values())) == correct
     assert sum(map(all, matches.values())) == conversations

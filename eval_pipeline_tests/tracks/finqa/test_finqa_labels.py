@@ -4,22 +4,19 @@ import hashlib
 import re
 from collections import Counter
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from eval_pipeline.statistics.agreement import Agreement, cohens_kappa
 from eval_pipeline.tracks.finqa.importers.convfinqa import page_of
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import ROOT
 
-from .helpers import ROOT
 from .shared_sample import scored
 
-LABELS: dict[str, list[dict[str, Any]]] = yaml.safe_load(
-    (Path(__file__).parents[2] / "golden" / "finqa_failure_labels.yaml").read_text(encoding="utf-8")
-)
+LABELS: dict[str, list[dict[str, Any]]] = golden("finqa_failure_labels.yaml")
 HALVES = ("tuning", "reported")
 
 

@@ -219,16 +219,19 @@ class Stopping(FakeJudge):
 
     ended = ""
 
+    def __init__(self) -> None:
+        super().__init__({})
+        self.both, self.failed = asyncio.Event(), asyncio.Event()
+
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         self.asked.append(generated)
         if len(self.asked) == 1:
-            while len(self.asked) < 2:
-                await asyncio.sleep(0)
-            self.failed = True
+            await self.both.wait()
+            self.failed.set()
             raise StoreError("the disk is full")
-        while not getattr(self, "failed", False):
-            await asyncio.sleep(0)
-        for _ in range(100):  # whoever stops the others has had time to
+        self.both.set()
+        await self.failed.wait()
+        for _ in range(100):  # who did not wait for it would be gone by now
             await asyncio.sleep(0)
         self.ended = generated
         return Judgement(1.0, "same", "so it seems", model=self.model)
@@ -237,7 +240,7 @@ class Stopping(FakeJudge):
 def test_a_run_that_ends_waits_for_the_judge_which_is_paid_for(
     lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = Stopping({})
+    found = Stopping()
     found.installed(monkeypatch)
     monkeypatch.setattr(judging, "_WORKERS", 2)
     asked_once(lab, {name: answer(f"{WRONG} WHERE id > {'abc'.index(name)}") for name in "abc"})
