@@ -1,7 +1,19 @@
 """What a page is made of, as a browser would take it apart."""
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from html.parser import HTMLParser
+from pathlib import Path
 from urllib.parse import urlencode
+
+import duckdb
+from starlette.testclient import TestClient
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.view.app import application
+from eval_pipeline.view.page import Bench
+from eval_pipeline.web.guard import Door
 
 OURS = frozenset(
     "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
@@ -71,3 +83,13 @@ def turn_of(turn_id: str, version: str, day: str = "2026-03-02", **more: object)
     """Address of a turn."""
     named = {"turn_id": turn_id, "model_version": version, "eval_date": day, **more}
     return f"/suites/harbour/turn?{urlencode(named, doseq=True)}"
+
+
+@contextmanager
+def changed(home: Home, folder: Path, *statements: str) -> Iterator[TestClient]:
+    """One who is let in to a copy of the store that these statements have changed."""
+    with duckdb.connect(shutil.copy(home.store, folder / "eval.duckdb")) as connection:
+        for statement in statements:
+            connection.execute(statement)
+    with Bench.of(Home(folder, home.data)) as bench:
+        yield TestClient(application(bench, Door(1, None)), base_url="http://127.0.0.1:1")

@@ -1,13 +1,45 @@
 """Differences of two texts, and the line of a series."""
 
 import re
+from collections import Counter
+from itertools import product
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.tracks.cards import (
+    MEANINGS,
+    BesideCard,
+    Card,
+    Cell,
+    CodeCard,
+    DifferenceCard,
+    FactsCard,
+    Mark,
+    TableCard,
+    TextCard,
+)
+from eval_pipeline.view.comparing.agreement import (
+    ALIKE,
+    ALL_RIGHT,
+    DIFFERENTLY,
+    NOT_ANSWERED,
+    NOT_SCORED,
+    REGRESSIONS,
+    is_code,
+    is_regression,
+    rank,
+    words,
+)
+from eval_pipeline.view.comparing.row_differences import row_differences
 from eval_pipeline.view.differences import Piece, differences, passage
+from eval_pipeline.view.rendering import render, static_file
 from eval_pipeline.view.sparkline import HEIGHT, WIDTH, sparkline
+from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
+from eval_pipeline_tests.view.pages import Parts, is_harmless
 
 TEXTS = st.text("ab 1.,\n", max_size=40)
 
@@ -85,3 +117,138 @@ def test_a_line_rises_with_accuracy_and_breaks_where_there_is_none() -> None:
     ((_, low), (_, high)) = [pair.split(",") for pair in re.findall(r'points="([^"]*)"', drawn)[0].split()]
     assert float(low) > float(high), "the y axis points down"
     assert "<" not in str(sparkline([None], "x"))
+
+
+def test_regressions_come_first_the_worst_of_them_before_all() -> None:
+    patterns = ["".join(found) for found in product("rw", repeat=3) if len(set(found)) > 1]
+    codes = sorted([*patterns, ALL_RIGHT, ALIKE, DIFFERENTLY, NOT_ANSWERED, NOT_SCORED], key=lambda c: (rank(c), c))
+    assert codes == [
+        "rww", "rrw", "rwr", NOT_ANSWERED, "wrw", "wwr", "wrr", DIFFERENTLY, ALIKE, NOT_SCORED, ALL_RIGHT,
+    ]  # fmt: skip
+    assert [code for code in codes if is_regression(code)] == ["rww", "rrw", "rwr"]
+
+
+@pytest.mark.parametrize(
+    ("code", "sides", "said"),
+    [
+        ("rw", 2, "Only B wrong"),
+        ("wr", 2, "Only A wrong"),
+        ("rrw", 3, "Only C wrong"),
+        ("wwr", 3, "Only C right"),
+        ("wrrw", 4, "Only A and D wrong"),
+        (REGRESSIONS, 2, "Only B wrong"),
+        (REGRESSIONS, 3, "A right, another wrong"),
+    ],
+)
+def test_a_group_is_said_in_words(code: str, sides: int, said: str) -> None:
+    assert words(code, sides) == said
+    assert is_code(code, sides)
+
+
+@pytest.mark.parametrize("text", ["rr", "ww", "r", "rwr", "nr", "'; DROP TABLE x", "RW", ""])
+def test_only_groups_are_groups(text: str) -> None:
+    assert not is_code(text, 2)
+
+
+ROWS = st.lists(st.lists(st.sampled_from([None, 1, 1.5, "a", "1", True]), min_size=1, max_size=2), max_size=8)
+
+
+@given(ROWS, ROWS)
+def test_rows_are_counted_as_often_as_they_are_there(first: list, second: list) -> None:
+    found = row_differences({"columns": ["x"], "rows": first}, {"columns": ["x"], "rows": second})
+    a, b = (Counter(map(canonical_json, rows)) for rows in (first, second))
+    assert Counter(map(canonical_json, found.removed)) == a - b
+    assert Counter(map(canonical_json, found.added)) == b - a
+    assert (found.only_first, found.only_second, found.common) == ((a - b).total(), (b - a).total(), (a & b).total())
+    assert found.is_same == (a == b)
+    assert found.reordered == (a == b and list(map(canonical_json, first)) != list(map(canonical_json, second)))
+
+
+@pytest.mark.parametrize("other", [None, 7, "x", {"columns": ["x"]}, {"columns": "x", "rows": []}, {"rows": [[1]]}])
+def test_what_is_no_table_has_no_rows(other: object) -> None:
+    assert row_differences({"columns": [], "rows": []}, other) is None
+    assert row_differences(other, {"columns": [], "rows": []}) is None
+
+
+def test_many_rows_are_counted_and_some_of_them_shown() -> None:
+    found = row_differences({"columns": ["n"], "rows": []}, {"columns": ["n"], "rows": [[n] for n in range(50)]})
+    assert (found.only_second, len(found.added)) == (50, 12)
+
+
+RIGHT, WRONG = Cell("12", Mark.RIGHT), Cell("13", Mark.WRONG, "should be 12")
+CARDS: dict[str, Card] = {
+    "table": TableCard("T", ["name", "n"], [["a", RIGHT], ["b", WRONG]], "A remark.", row_headers=True, left_out=3),
+    "code": CodeCard("T", "x = 1\ny = 2", "python", marked={2: Mark.WRONG}),
+    "text": TextCard("T", ["Sales of ", RIGHT, " fell."]),
+    "difference": DifferenceCard("T", "Gold", "add(1, 2)", "Answer", "add(1, 3)"),
+    "facts": FactsCard("T", [("value", RIGHT), ("unit", "percent")]),
+    "beside": BesideCard("T", [TableCard("Expected", ["n"], [["1"]]), FactsCard("Got", [("n", WRONG)])]),
+}
+
+
+def drawn(*cards: Card) -> str:
+    return render("parts/cards.html.j2", its={"cards": cards, "missing": ""})
+
+
+def test_there_is_a_card_of_every_kind() -> None:
+    assert {kind.kind for kind in map(_resolved, get_args(Card))} == set(CARDS)
+    assert set(MEANINGS) == set(Mark)
+
+
+def _resolved(kind: type) -> type:
+    return kind if isinstance(kind, type) else BesideCard
+
+
+@pytest.mark.parametrize("kind", CARDS)
+def test_each_kind_is_drawn(kind: str) -> None:
+    html = drawn(CARDS[kind])
+    is_harmless(html)
+    text = Parts(html).text
+    assert text.startswith("T ")
+    expected = {
+        "table": "T A remark. T name n a 12 (right) b 13 (wrong) should be 12 2 of 5 rows shown",
+        "code": "T python x = 1 y = 2 (wrong) wrong",
+        "text": "T Sales of 12 (right) fell. right",
+        "difference": "T Gold add(1, 2 ) Answer add(1, 3 )",
+        "facts": "T value 12 (right) unit percent right",
+        "beside": "T Expected Expected n 1 Got n 13 (wrong) should be 12 wrong",
+    }
+    assert text.startswith(expected[kind])
+
+
+def test_a_table_has_headers_with_their_scope() -> None:
+    found = Parts(drawn(CARDS["table"])).elements
+    assert [a["scope"] for tag, a in found if tag == "th"] == ["col", "col", "row", "row"]
+
+
+def test_differences_in_white_space_alone_are_not_marked() -> None:
+    html = drawn(DifferenceCard("T", "Gold", "SELECT a\n  FROM t", "Answer", "SELECT a FROM s\n"))
+    assert [tag for tag, _ in Parts(html).elements if tag in ("del", "ins")] == ["del", "ins"]
+    assert "SELECT a\n  FROM <del>t</del></pre>" in html
+    assert "SELECT a FROM <ins>s\n</ins></pre>" in html
+
+
+def test_a_long_table_is_cut_and_says_so() -> None:
+    text = Parts(drawn(TableCard("T", ["n"], [[str(n)] for n in range(1000)], left_out=5))).text
+    assert " 198 199 200 of 1,005 rows shown" in text
+
+
+@pytest.mark.parametrize("text", HOSTILE_TEXTS)
+def test_no_card_lets_anything_out(text: str) -> None:
+    cell = Cell(text, Mark.GOLD, text)
+    html = drawn(
+        TableCard(text[:99], [text, cell], [[text, cell]], text),
+        CodeCard(text[:99], text, text[:99], text, marked={1: Mark.MISSING}),
+        TextCard(text[:99], [text, cell], text),
+        DifferenceCard(text[:99], text[:99], text, text[:99], text[::-1], text),
+        FactsCard(text[:99], [(text, cell)], text),
+        BesideCard(text[:99], [TextCard(text, [cell])], text),
+    )
+    is_harmless(html)
+    assert len(html) < 1_000_000
+
+
+def test_every_mark_has_a_look_of_its_own() -> None:
+    style = static_file("style.css").decode()
+    looks = [re.search(rf"\.m-{mark} {{ (.*?) }}", style) for mark in Mark]
+    assert all(looks)

@@ -60,11 +60,7 @@ def test_links_stay_in_the_folder_and_lead_somewhere(exported: Exported) -> None
                     assert (path.parent / target).resolve().is_relative_to(exported.folder), (tag, target)
                     assert (path.parent / target).is_file(), (tag, target)
         assert not re.search(r"127\.0\.0\.1|localhost|token=|/suites/", html)
-
-
-def test_other_evaluations_are_not_in_it(exported: Exported) -> None:
-    """Else a purge of theirs would have to look for it."""
-    for path in exported.folder.rglob("*"):
+    for path in exported.folder.rglob("*"):  # else a purge of other evaluations would have to look for it
         if path.is_file():
             assert STEADY not in path.read_text()
 
@@ -92,6 +88,7 @@ def test_no_text_ends_the_script_or_its_line(text: str) -> None:
     assert said.isascii()
     assert not re.search("[<>&\n\x7f]", said)
     assert json.loads(said) == {"x": text}
+    assert data_script([]) == "globalThis.exportedTurns = [];\n"
 
 
 def test_text_is_found_by_what_any_of_them_says(exported: Exported) -> None:
@@ -120,31 +117,27 @@ _DRAWN = """SELECT correct FROM (SELECT range % 2 = 0 AS correct, 's/page_' || r
     ORDER BY md5(turn_id || '~' || 0) LIMIT 5000"""
 
 
-def test_a_page_that_would_be_too_long_leaves_out_sections(
+def test_only_an_earlier_export_is_replaced_and_a_page_that_would_be_too_long_leaves_out_sections(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(folder, "MOST_PAGE", 9_000)
-    found = export_evaluation(home, SUITE, STEADY, None, tmp_path / "short")
-    assert found.shortened
-    pages = [path.read_text() for path in found.folder.rglob("turns/*.html")]
-    told = [page for page in pages if "This page would be too long; it leaves out: What the model was asked" in page]
-    assert len(told) == found.shortened
-    assert max(len(page.encode()) for page in pages) <= 9_000
-
-
-def test_only_an_earlier_export_is_replaced(home: Home, tmp_path: Path) -> None:
     target = tmp_path / "documents"
     target.mkdir()
     (target / "letter.txt").write_text("dear")
-    with pytest.raises(UsageError, match="is not an export; name a new or empty folder"):
+    with pytest.raises(UsageError, match="is not an export"):
         export_evaluation(home, SUITE, STEADY, None, target)
     assert (target / "letter.txt").read_text() == "dear"
     (target / "letter.txt").unlink()
     first = export_evaluation(home, SUITE, STEADY, None, target)
     (target / "turns" / "left.html").write_text("of before")
-    assert export_evaluation(home, SUITE, STEADY, None, target).turns == first.turns
+    monkeypatch.setattr(folder, "MOST_PAGE", 9_000)
+    found = export_evaluation(home, SUITE, STEADY, None, target)
+    assert found.turns == first.turns
     assert not (target / "turns" / "left.html").exists()
     assert [path.name for path in tmp_path.iterdir()] == ["documents"]
+    pages = [path.read_text() for path in target.rglob("turns/*.html")]
+    told = [page for page in pages if "This page would be too long; it leaves out: What the model was asked" in page]
+    assert len(told) == found.shortened > 0
+    assert max(len(page.encode()) for page in pages) <= 9_000
 
 
 def test_the_command_writes_into_the_home_and_the_report_links_there(small: Lab) -> None:
@@ -176,17 +169,8 @@ def test_the_command_writes_into_the_home_and_the_report_links_there(small: Lab)
 def test_the_command_writes_where_it_is_told(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVAL_HOME", str(home.root))
     monkeypatch.setenv("EVAL_DATA", str(home.data))
-    said = command(
-        "view",
-        "--export",
-        str(tmp_path / "out"),
-        "--suite",
-        SUITE,
-        "--model-version",
-        FALLING,
-        "--eval-date",
-        "2026-03-01",
-    )
+    place = ("--suite", SUITE, "--model-version", FALLING, "--eval-date", "2026-03-01")
+    said = command("view", "--export", str(tmp_path / "out"), *place)
     assert said.code == 0, said.text
     assert "2026-03-01: All 31 turns" in said.out
     assert "`remove --purge` does not find it" in said.out
@@ -201,13 +185,7 @@ def test_the_command_writes_where_it_is_told(home: Home, tmp_path: Path, monkeyp
         assert words in told.text, arguments
 
 
-def test_data_of_no_turns_is_a_list() -> None:
-    assert data_script([]) == "globalThis.exportedTurns = [];\n"
-
-
-def test_turns_that_memory_does_not_take_together_are_taken_in_smaller_lots(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_turns_that_memory_does_not_take_together_are_taken_in_lots(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
 
     def narrow(look: object, evaluation: object, rows: Sequence[object]) -> None:

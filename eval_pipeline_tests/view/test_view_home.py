@@ -10,9 +10,8 @@ from eval_pipeline.operations.exporting.evaluations import evaluation_of
 from eval_pipeline.reports.facts import warnings
 from eval_pipeline.view.published import Look
 from eval_pipeline.workspace.workspace import Workspace
-from eval_pipeline_tests.view.changing import changed
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
-from eval_pipeline_tests.view.pages import Parts, is_harmless, turns_of
+from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turns_of
 
 
 def test_model_versions_come_newest_first(client: TestClient) -> None:

@@ -160,7 +160,7 @@ def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> N
     def read() -> None:
         with Bench.of(at) as bench:
             reader = TestClient(application(bench, Door(PORT, None)), base_url=URL)
-            for _ in range(4):
+            for _ in range(2):
                 for address in ("/", turns_of(FALLING, verdict="wrong"), turn_of("harbour/ship_00#1", FALLING)):
                     answers.append(reader.get(address))
                     states.add(bench.published._state)
@@ -171,8 +171,8 @@ def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> N
     while reading.is_alive():
         replaced(other, home, number := number + 1)
         reading.join(0.02)
-    assert [answer.status_code for answer in answers] == [200] * 12
-    assert len(states) > 3, "pages were read from several states of the store"
+    assert [answer.status_code for answer in answers] == [200] * 6
+    assert len(states) > 1, "pages were read from several states of the store"
 
 
 def test_what_is_no_store_is_a_sentence(tmp_path: Path, home: Home) -> None:

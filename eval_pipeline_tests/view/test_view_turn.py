@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from hypothesis import given
@@ -12,15 +12,15 @@ from starlette.testclient import TestClient
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
+from eval_pipeline.operations import reviewing
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.cards import FactsCard
 from eval_pipeline.view.parts import cards
 from eval_pipeline.view.parts.conversation import messages_of
 from eval_pipeline.view.published import Look
-from eval_pipeline_tests.view.changing import changed
-from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY
-from eval_pipeline_tests.view.pages import Parts, is_harmless, turn_of, turns_of
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
+from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of, turns_of
 
 RECOVERED = turn_of("harbour/ship_03#1", STEADY, "2026-03-01")
 
@@ -46,12 +46,8 @@ def test_the_history_has_every_model_version_and_date(client: TestClient) -> Non
         "falling&eval_date=2026-03-02", "hostile&eval_date=2026-03-02",
         "falling&eval_date=2026-03-01", "steady&eval_date=2026-03-01",
     ]  # fmt: skip
-    assert [("aria-current" in a) for tag, a in Parts(history).elements if tag == "tr"][1:] == [
-        False,
-        False,
-        False,
-        True,
-    ]
+    current = ["aria-current" in a for tag, a in Parts(history).elements if tag == "tr"]
+    assert current[1:] == [False, False, False, True]
 
 
 def test_previous_and_next_stay_in_the_filter(client: TestClient) -> None:
@@ -140,9 +136,6 @@ def test_cards_that_cannot_be_made_leave_the_rest_of_the_page(
     assert answer.status_code == 200
     assert "The track cannot show this turn (ZeroDivisionError)." in answer.text
     assert "Attempts" in answer.text
-
-
-def test_explaining_is_asked_of_tracks_that_do() -> None:
     assert Explains.__abstractmethods__ == {"cards"}
 
 
@@ -209,3 +202,67 @@ def test_a_track_is_shown_the_gold_that_is_scored_by(
         '{"program": "add(13, 8)", "answer": 21}' AS gold"""
     with changed(home, tmp_path, override) as reader:
         assert "Gold is 21" in Parts(reader.get(RECOVERED).text).text
+
+
+SHIP = turn_of(f"{SUITE}/ship_00#1", FALLING)
+
+
+def test_a_store_of_another_version_is_a_sentence(home: Home, tmp_path: Path) -> None:
+    with changed(home, tmp_path, "DROP MACRO TABLE leaderboard_details", "DROP MACRO TABLE leaderboard") as client:
+        answer = client.get("/")
+    assert answer.status_code == 503
+    assert "`eval-pipeline publish --full` rebuilds it" in Parts(answer.text).text
+
+
+def test_turns_of_a_track_that_is_not_installed_are_shown(home: Home, tmp_path: Path) -> None:
+    with changed(home, tmp_path, "DROP VIEW latest_finqa_turns", "DROP TABLE finqa_turns") as client:
+        assert "✗ wrong" in client.get(SHIP).text
+        assert client.get(turns_of(FALLING)).status_code == 200
+
+
+def test_turns_of_a_suite_that_has_become_broken_are_shown(home: Home, tmp_path: Path) -> None:
+    (tmp_path / "suites" / SUITE).mkdir(parents=True)
+    (tmp_path / "suites" / SUITE / "suite.yaml").write_text("name: [")
+    (tmp_path / "store").mkdir()
+    with changed(Home(home.root, tmp_path), tmp_path / "store") as client:
+        answer = client.get(SHIP)
+    assert answer.status_code == 200
+    assert "✗ wrong" in answer.text
+
+
+@pytest.mark.parametrize("letter", ["x", "字", '"', "\\"])
+def test_lists_sorted_by_long_texts_go_on(letter: str, home: Home, tmp_path: Path) -> None:
+    long = f"UPDATE turn_results SET question = repeat('{letter}', 2000) || question"
+    with changed(home, tmp_path, long) as client:
+        seen: list[str] = []
+        address: str | None = turns_of(FALLING, sort="question", size="10")
+        while address:
+            answer = client.get(address)
+            assert answer.status_code == 200, Parts(answer.text).text
+            page = Parts(answer.text)
+            seen += page.rows()
+            address = page.link("data-later")
+    assert len(seen) == len(set(seen)) == 31
+
+
+@pytest.mark.parametrize(
+    "place", ['["x","c",Infinity,0]', "[" * 900, '["x","c",1e400,0]', "[null]", '["x","\\ud800",0,0]', "nonsense"]
+)
+@pytest.mark.parametrize(
+    "page", [turns_of(FALLING, sort="question"), f"/suites/{SUITE}/compare?versions=steady,falling"]
+)
+def test_a_place_that_is_none_is_a_sentence(page: str, place: str, client: TestClient) -> None:
+    answer = client.get(f"{page}&after={quote(place)}")
+    assert answer.status_code in {200, 400}
+
+
+def test_a_sample_that_no_database_can_hold_is_a_sentence(client: TestClient) -> None:
+    assert client.get(turn_of(f"{SUITE}/ship_00#1", FALLING, sample=10**45)).status_code in {400, 404}
+
+
+def test_who_has_no_name_on_this_machine_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> str:
+        raise KeyError("getpwuid(): uid not found: 1234")
+
+    monkeypatch.setattr(reviewing.getpass, "getuser", unknown)
+    assert reviewing.own_name() == ""
