@@ -68,9 +68,16 @@ def test_cases_that_share_a_cluster_are_one_independent_group(lab: Lab, puppet: 
     assert lab.sql("SELECT n, clusters FROM statistics WHERE metric = 'correct' AND split = 'all'") == [(3, 2)]
 
 
-def test_without_a_right_conversation_the_cost_is_null_with_the_reason(small: Lab, puppet: type[Puppet]) -> None:
-    puppet.answer = staticmethod(lambda call: number(-1))
+def test_a_missing_cost_is_null_with_its_own_reason(small: Lab, puppet: type[Puppet]) -> None:
+    # One turn of two is right in one conversation, no conversation is.
+    wrong = {"small/alpha#0", "small/beta#0"}
+    puppet.answer = staticmethod(lambda call: number(-1) if call.turn_id in wrong else call.gold.oracle())
     small.evaluate()
+    assert small.sql("SELECT tokens_per_success, tokens_per_correct_turn, reason FROM cost_per_correct_answer") == [
+        (None, 330.0, "no successful conversation")
+    ]
+    puppet.answer = staticmethod(lambda call: number(-1))
+    small.evaluate(epoch="again")
     ((tokens, per_success, high, reason, usd_reason),) = small.sql(
         "SELECT tokens_total, tokens_per_success, tokens_per_success_high, reason, usd_reason "
         "FROM cost_per_correct_answer"
@@ -78,16 +85,6 @@ def test_without_a_right_conversation_the_cost_is_null_with_the_reason(small: La
     assert (tokens, per_success, high) == (330, None, None)
     assert reason == "no successful conversation; no correct turn"
     assert usd_reason == "no price for this model"
-
-
-def test_each_missing_cost_has_its_own_reason(small: Lab, puppet: type[Puppet]) -> None:
-    """One turn of two is right in one conversation, no conversation is."""
-    wrong = {"small/alpha#0", "small/beta#0"}
-    puppet.answer = staticmethod(lambda call: number(-1) if call.turn_id in wrong else call.gold.oracle())
-    small.evaluate()
-    assert small.sql("SELECT tokens_per_success, tokens_per_correct_turn, reason FROM cost_per_correct_answer") == [
-        (None, 330.0, "no successful conversation")
-    ]
 
 
 def test_splits_have_the_turns_of_their_group(lab: Lab, puppet: type[Puppet]) -> None:

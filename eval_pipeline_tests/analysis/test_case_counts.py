@@ -28,10 +28,14 @@ def counted(lab: Lab, scope: Scope | None = None) -> CaseCounts:
     return recorded_cases(lab.workspace().record, lab.inputs().place)
 
 
-def test_a_part_is_not_taken_for_the_suite_and_the_whole_is_whole(small: Lab) -> None:
+def test_a_part_what_was_left_out_and_the_budget_are_told_with_the_count(small: Lab) -> None:
     part = counted(small, Scope(cases=("alpha",)))
     assert part.text() == "1 of 2 cases; 1 left out because only a part of the suite was asked for"
     assert counted(small).text() == "all 2 cases"
+    folder = small.home.data / "suites" / "small"
+    write_left_out(folder, [LeftOutAtImport(case_id="gamma", why="gamma#0: 1 / 0 is nothing")])
+    said = "2 of 3 cases; 1 left out because its gold did not hold when it was imported (gamma#0: 1 / 0 is nothing)"
+    assert counted(small).text() == said
 
 
 def test_the_budget_is_named(small: Lab) -> None:
@@ -49,22 +53,12 @@ def test_a_case_whose_turns_are_all_excluded_is_told_and_one_that_keeps_a_turn_c
     assert cause.examples[0].startswith("beta: ")
 
 
-def test_what_an_importer_left_out_is_told_with_every_evaluation(small: Lab) -> None:
-    folder = small.home.data / "suites" / "small"
-    write_left_out(folder, [LeftOutAtImport(case_id="gamma", why="gamma#0: 1 / 0 is nothing")])
-    said = "2 of 3 cases; 1 left out because its gold did not hold when it was imported (gamma#0: 1 / 0 is nothing)"
-    assert counted(small).text() == said
-
-
-def test_a_wrong_field_is_named_without_its_path() -> None:
+def test_a_wrong_field_and_a_wrong_line_are_named_with_their_place(tmp_path: Path) -> None:
     entry = Entry({"id": "a"}, "s/a.yaml", 3, None)
     problems = [Problem("s/a.yaml", 5, "conversation.0.target.dataset_id.3", "is missing"), Problem("", 1, "", "")]
     told = wrong_case(entry, problems)
     assert told.why == "s/a.yaml:5: dataset_id: is missing (and 1 more problem of this case)"
     assert wrong_case(entry, [Problem("s/a.yaml", 1, "id", "is missing")]).why == "s/a.yaml:1: id: is missing"
-
-
-def test_a_wrong_line_of_that_file_is_told_with_its_place(tmp_path: Path) -> None:
     folder = tmp_path / "suite"
     folder.mkdir()
     lines = [{"case_id": "a", "why": "b"}, {"case_id": 3, "why": "b"}]

@@ -55,35 +55,23 @@ def test_the_last_look_is_at_the_part_that_the_rule_allows(cases: int, rule: str
     assert Design(Until(half_width=0.05), 0, plan, (), None, found).looks == max(1, len(plan) - whole)
 
 
-def test_equal_evaluations_are_asked_in_part_and_left_undecided() -> None:
+def test_equal_evaluations_are_left_undecided_and_a_broken_one_is_decided_before() -> None:
     outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
     draw = drawn(outcomes, outcomes)
     assert draw.stopped == "not decided within 30% of the cases (120 of 400)"
     assert [look.cases for look in draw.looks] == list(draw.design.schedule)
     assert {look.looks for look in draw.looks} == {6} and draw.looks[-1].verdict == "undecided"
-
-
-def test_a_small_suite_is_told_how_many_were_asked() -> None:
-    draw = drawn("10" * 6, "10" * 6)
-    assert draw.stopped == "not decided within 30% of the cases (10 of 12)"
-
-
-def test_a_broken_evaluation_is_decided_before() -> None:
     outcomes = "".join(np.random.default_rng(1).choice(["0", "1"], 400, p=[0.2, 0.8]))
     draw = drawn(outcomes, "".join("0" if i % 2 else sign for i, sign in enumerate(outcomes)))
     assert draw.stopped == "decided: worse than a" and draw.looks[-1].cases <= 60
+    draw = drawn("10" * 6, "10" * 6)
+    assert draw.stopped == "not decided within 30% of the cases (10 of 12)"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert drawn("1" * 40, "1" * 40, AGAINST).stopped == "every case was asked: undecided against a"
 
 
 AGAINST = Until.parse("decided-against a")
-
-
-def test_after_looks_the_whole_suite_decides_less_often_than_a_comparison_that_never_looked() -> None:
-    """10 of 400 turns broken, 2 fixed: p = 0.02 by t, which is not enough for the last of six looks."""
-    a, b = "1" * 390 + "0" * 10, "1" * 380 + "0" * 10 + "1" * 2 + "0" * 8
-    assert (paired_difference(list(map(int, a)), list(map(int, b)), range(400)).p_value or 1) < 0.03
-    draw = drawn(a, b, AGAINST)
-    assert [look.looks for look in draw.looks] == [6] * 6 and not draw.design.left
-    assert draw.stopped == "every case was asked: undecided against a"
 
 
 @pytest.mark.parametrize(("clusters", "verdict"), [(0, "worse"), (8, "undecided")])
@@ -101,13 +89,7 @@ def test_what_all_have_in_common_may_be_chance_if_they_are_few(number: int, verd
     assert drawn("1" * len(b), b, AGAINST, number).looks[-1].verdict == verdict
 
 
-def test_a_comparison_of_which_all_cases_are_alike_is_told_without_a_warning() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert drawn("1" * 40, "1" * 40, AGAINST).stopped == "every case was asked: undecided against a"
-
-
-def test_looks_of_a_comparison_spend_the_error_by_the_schedule() -> None:
+def test_looks_spend_the_error_so_that_the_whole_suite_decides_less_often() -> None:
     a, b = "1" * 390 + "0" * 10, "1" * 380 + "0" * 10 + "1" * 2 + "0" * 8
     draw = drawn(a, b, AGAINST)
     first = Draw(draw.design.first(1), draw._answers)
@@ -115,3 +97,9 @@ def test_looks_of_a_comparison_spend_the_error_by_the_schedule() -> None:
     low = first.looks[0].difference.low
     assert low == first._sampler.estimate(look=1, looks=6, spent=spent).low
     assert low < first._sampler.estimate(look=1, looks=6).low, "little is spent at the first look"
+    # 10 of 400 turns broken, 2 fixed: p = 0.02 by t, which is not enough for the last of six looks.
+    a, b = "1" * 390 + "0" * 10, "1" * 380 + "0" * 10 + "1" * 2 + "0" * 8
+    assert (paired_difference(list(map(int, a)), list(map(int, b)), range(400)).p_value or 1) < 0.03
+    draw = drawn(a, b, AGAINST)
+    assert [look.looks for look in draw.looks] == [6] * 6 and not draw.design.left
+    assert draw.stopped == "every case was asked: undecided against a"

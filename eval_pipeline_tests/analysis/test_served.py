@@ -71,13 +71,10 @@ def test_another_model_behind_the_name_breaks_the_series_though_no_figure_moved(
     assert told(small) == "", "it is told on the night of the change"
 
 
-def test_several_models_within_one_run_are_told(small: Lab) -> None:
+def test_several_models_within_one_run_are_told_and_fail_no_run(small: Lab) -> None:
     answered(small, 0, SNAPSHOT, NEXT)
     rows(small, TRENDS)
     assert told(small) == f"puppet: several models answered within one evaluation ({SNAPSHOT}, {NEXT})"
-
-
-def test_the_run_says_so_and_does_not_fail(small: Lab) -> None:
     for count, model in enumerate((SNAPSHOT, NEXT)):
         answered(small, count, model)
     said = command("run", "--suite", "small", "--model-version", "puppet", "--eval-date", str(night(1)), "--no-report")

@@ -81,7 +81,9 @@ def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the
     assert of_turns == [f"turn_results of {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
 
 
-def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComparison) -> None:
+def test_page_and_workbook_rank_say_how_errors_go_on_and_have_every_differing_turn(
+    folder: Path, compared: SuiteComparison
+) -> None:
     outline = Outline((folder / "report.html").read_text(encoding="utf-8"))
     text = "".join(outline.text)
     assert [found.model_version for found in compared.standings] == ["weak", "null"]
@@ -92,6 +94,23 @@ def test_the_page_ranks_and_says_who_is_better(folder: Path, compared: SuiteComp
         assert turn in text
     assert {"accuracy-of-models", "model-against-model", "trend"} <= {found.get("id") for found in outline.of("figure")}
     assert all(found.get("scope") for found in outline.of("th"))
+    figures = {(row["model_version"], row["metric"]): row for row in compared.conversations}
+    names = {row["model_version"] for row in compared.nights}
+    assert {name for name, _ in figures} == names
+    shown = list(openpyxl.load_workbook(folder / "report.xlsx")["Conversations"].iter_rows(min_row=2, values_only=True))
+    text = (folder / "report.html").read_text(encoding="utf-8")
+    assert len(shown) == len(figures)
+    for (name, metric), row in figures.items():
+        (found,) = (line for line in shown if line[0] == name and line[2] == FIGURES[metric])
+        assert found[3:5] == (row["n"], pytest.approx(row["mean"]))
+        assert FIGURES[metric] in text
+    book = openpyxl.load_workbook(folder / "report.xlsx")
+    sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold"]
+    assert book.sheetnames == [*sheets, "Queries"]
+    assert len(book["Charts"]._charts) == 4, "accuracy, cost, differences, dates"
+    turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
+    (pair,) = compared.pairs
+    assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}
 
 
 def test_the_page_leads_to_side_by_side(made: Made, compared: SuiteComparison, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,29 +125,6 @@ def test_the_page_leads_to_side_by_side(made: Made, compared: SuiteComparison, m
     assert f'<a href="https://evals.example.org{path}">' in (folder / "report.html").read_text(encoding="utf-8")
     monkeypatch.delenv("EVAL_VIEW_URL")
     ran_of_suite(made.workspace, "sample", "comparison_report")
-
-
-def test_page_and_workbook_say_how_errors_go_through_conversations(folder: Path, compared: SuiteComparison) -> None:
-    figures = {(row["model_version"], row["metric"]): row for row in compared.conversations}
-    names = {row["model_version"] for row in compared.nights}
-    assert {name for name, _ in figures} == names
-    shown = list(openpyxl.load_workbook(folder / "report.xlsx")["Conversations"].iter_rows(min_row=2, values_only=True))
-    text = (folder / "report.html").read_text(encoding="utf-8")
-    assert len(shown) == len(figures)
-    for (name, metric), row in figures.items():
-        (found,) = (line for line in shown if line[0] == name and line[2] == FIGURES[metric])
-        assert found[3:5] == (row["n"], pytest.approx(row["mean"]))
-        assert FIGURES[metric] in text
-
-
-def test_the_workbook_has_every_differing_turn(folder: Path, compared: SuiteComparison) -> None:
-    book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold"]
-    assert book.sheetnames == [*sheets, "Queries"]
-    assert len(book["Charts"]._charts) == 4, "accuracy, cost, differences, dates"
-    turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
-    (pair,) = compared.pairs
-    assert turns == {*json.loads(pair["broken_turns"]), *json.loads(pair["fixed_turns"])}
 
 
 def test_page_and_workbook_say_what_was_asked_answered_and_how_it_failed(
@@ -232,20 +228,23 @@ def test_the_trend_is_marked_at_evaluation_dates_the_newest_among_them(
     assert marks == days[::-1][::step][::-1]
 
 
-def test_the_axis_of_costs_has_room_for_the_name_of_the_dearest(compared: SuiteComparison) -> None:
+def test_charts_and_tables_mark_costs_rates_and_minus_alike(compared: SuiteComparison) -> None:
     (chart,) = (chart for chart in comparison_charts(compared) if chart.name == "cost-against-accuracy-simulated")
     low, high = drawn_axes(chart).get_xlim()
     dearest = max(found.cost or 0 for found in compared.standings)
     assert low == 0
     assert high > 1.2 * dearest > 0
+    axis = Figure().add_subplot().xaxis
+    percent_axis(axis)
+    assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
+    (pair,) = compared.pairs
+    (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
+    assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
 
 
 @pytest.mark.parametrize(
     ("low", "high", "marks"),
-    [
-        (-0.0267, 0.0035, ["−2.5", "−2", "−1.5", "−1", "−0.5", "0"]),
-        (-0.3, 0.1, ["−30", "−20", "−10", "0", "+10"]),
-    ],
+    [(-0.0267, 0.0035, ["−2.5", "−2", "−1.5", "−1", "−0.5", "0"]), (-0.3, 0.1, ["−30", "−20", "−10", "0", "+10"])],
 )
 def test_marks_of_small_differences_are_told_apart(
     compared: SuiteComparison, low: float, high: float, marks: list[str]
@@ -256,18 +255,6 @@ def test_marks_of_small_differences_are_told_apart(
     (chart,) = (chart for chart in comparison_charts(found) if chart.name == "model-against-model")
     axis = drawn_axes(chart).xaxis
     assert set(marks) <= set(axis.get_major_formatter().format_ticks(axis.get_majorticklocs()))
-
-
-def test_marks_of_rates_have_the_decimals_that_tell_them_apart() -> None:
-    axis = Figure().add_subplot().xaxis
-    percent_axis(axis)
-    assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
-
-
-def test_what_costs_less_has_the_same_minus_as_what_is_less_right(compared: SuiteComparison) -> None:
-    (pair,) = compared.pairs
-    (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
-    assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
 
 
 @pytest.mark.services("browser")

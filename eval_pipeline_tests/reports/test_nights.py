@@ -103,13 +103,20 @@ def test_losses_of_others_stand_on_the_page_only_where_they_are_open(night: Nigh
     ], "neither a retired model version nor a later night"
 
 
-def test_dollars_that_nobody_knows_are_said_to_be_unknown(tmp_path: Path) -> None:
+def test_unknown_dollars_and_names_that_mean_harm_are_told_as_such(tmp_path: Path) -> None:
     record = Record(tmp_path)
     ran(record, "a", usd_spent=None)
     ran(record, "b")
     text = night_message(read_night(record, DAY), "page")
     assert text.splitlines()[0].endswith("; dollars unknown")
     assert "b: complete: failed before it could be compared; $1.25" in text
+    record = Record(tmp_path / "record")
+    hostile = "<img src=x onerror=alert(1)>"
+    trends(record, "finqa", {"model_version": hostile})
+    ran(record, hostile)
+    page = write_night(read_night(record, DAY), tmp_path / "reports").read_text()
+    assert "<img" not in page
+    assert "&lt;img" in page
 
 
 def test_a_long_night_is_cut(tmp_path: Path) -> None:
@@ -138,16 +145,6 @@ def test_the_page_has_the_figures_and_links_to_the_reports_that_there_are(night:
     for text in ("loss of 2026-01-10 still open, acknowledged: finqa · idle", "SIMULATED", "finqa · lost", "$1.25"):
         assert text in page
     assert [path.name for path in place.parent.iterdir()] == ["2026-01-15.html"]
-
-
-def test_names_are_no_markup(tmp_path: Path) -> None:
-    record = Record(tmp_path / "record")
-    hostile = "<img src=x onerror=alert(1)>"
-    trends(record, "finqa", {"model_version": hostile})
-    ran(record, hostile)
-    page = write_night(read_night(record, DAY), tmp_path / "reports").read_text()
-    assert "<img" not in page
-    assert "&lt;img" in page
 
 
 def test_losses_lead_to_the_workbench_where_its_address_is_known(

@@ -30,7 +30,9 @@ def results(weak: Made) -> Rows:
     return weak.workspace.record.read(tables.TURN_RESULTS, RecordKey.of(weak.partition)).to_pylist()
 
 
-def test_turns_are_those_of_the_record_with_every_metric(weak: Made, folder: Path, results: Rows) -> None:
+def test_turns_and_errors_are_those_of_the_record_with_every_metric_and_column(
+    weak: Made, folder: Path, results: Rows
+) -> None:
     turns = read(folder, "turns")
     assert [row["turn_id"] for row in turns] == [row["turn_id"] for row in results]
     assert [row["turn_idx"] for row in turns] == [row["turn_index"] for row in results]
@@ -38,6 +40,16 @@ def test_turns_are_those_of_the_record_with_every_metric(weak: Made, folder: Pat
     wanted = {metric.name for metric in weak.evaluation.profile.metrics}
     wanted |= {"ground_truth_program", "tokens", "latency_ms", "question", "expected", "answer", "conversation_id"}
     assert wanted <= turns[0].keys()
+    with (folder / "errors.csv").open(newline="") as file:
+        header, *rows = list(csv.reader(file))
+    assert header[:12] == [
+        "trace_id", "conversation_id", "turn_idx", "question", "expected_answer", "error_type", "error_message",
+        "has_type2_question", "has_non_numeric_values", "plan_steps", "operations_per_turn", "error_context",
+    ]  # fmt: skip
+    failed = [row["turn_id"] for row in results if not row["correct"]]
+    assert [row[0] for row in rows] == [f"{turn}@weak" for turn in failed]
+    assert all(json.loads(row[11])["trace_id"] == row[0] for row in rows)
+    assert {row[5] for row in rows} >= {"wrong_answer", "value_error"}
 
 
 def test_summary_has_a_row_a_conversation_with_means(folder: Path) -> None:
@@ -63,19 +75,6 @@ def test_summary_has_a_row_a_conversation_with_means(folder: Path) -> None:
             values = [turn[metric] for turn in mine if turn[metric] is not None]
             assert row[mean] == (pytest.approx(sum(values) / len(values)) if values else None)
     assert {"has_duplicate_columns", "has_non_numeric_values"} <= summary[0].keys()
-
-
-def test_errors_have_the_documented_columns_in_front(folder: Path, results: Rows) -> None:
-    with (folder / "errors.csv").open(newline="") as file:
-        header, *rows = list(csv.reader(file))
-    assert header[:12] == [
-        "trace_id", "conversation_id", "turn_idx", "question", "expected_answer", "error_type", "error_message",
-        "has_type2_question", "has_non_numeric_values", "plan_steps", "operations_per_turn", "error_context",
-    ]  # fmt: skip
-    failed = [row["turn_id"] for row in results if not row["correct"]]
-    assert [row[0] for row in rows] == [f"{turn}@weak" for turn in failed]
-    assert all(json.loads(row[11])["trace_id"] == row[0] for row in rows)
-    assert {row[5] for row in rows} >= {"wrong_answer", "value_error"}
 
 
 @pytest.mark.parametrize("name", ["summary", "turns", "validation", "errors"])

@@ -52,7 +52,13 @@ def test_a_folder_that_is_not_as_written_is_made_again(tmp_path: Path, harm: str
     assert is_current(folder, INPUTS)
 
 
-def test_a_failure_leaves_the_old_folder_and_nothing_aside(tmp_path: Path) -> None:
+def test_a_failure_or_a_full_disk_leaves_the_old_folder_and_nothing_aside(tmp_path: Path) -> None:
+    def full(aside: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(StoreError, match="no room on the disk"):
+        make_folder(tmp_path / "day", INPUTS, full)
+    assert not (tmp_path / "day").exists()
     folder = tmp_path / "day"
     make_folder(folder, INPUTS, fill)
 
@@ -65,15 +71,6 @@ def test_a_failure_leaves_the_old_folder_and_nothing_aside(tmp_path: Path) -> No
     assert (folder / "file.txt").read_text() == "one"
     assert is_current(folder, INPUTS)
     assert entries(folder) == {"day"}
-
-
-def test_a_full_disk_is_said_in_one_sentence(tmp_path: Path) -> None:
-    def full(aside: Path) -> None:
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(StoreError, match="no room on the disk"):
-        make_folder(tmp_path / "day", INPUTS, full)
-    assert not (tmp_path / "day").exists()
 
 
 def test_what_killed_processes_left_is_cleared_away_but_not_what_others_build(tmp_path: Path) -> None:

@@ -42,7 +42,9 @@ def outline(markup: str) -> Outline:
     return Outline(markup)
 
 
-def test_nothing_is_loaded_from_anywhere(outline: Outline, markup: str) -> None:
+def test_nothing_is_loaded_from_anywhere_and_charts_lie_there_as_files_too(
+    outline: Outline, markup: str, folder: Path
+) -> None:
     policy = next(found["content"] or "" for found in outline.of("meta") if "http-equiv" in found)
     assert policy.startswith("default-src 'none';")
     assert "'unsafe-inline'" not in policy.split("script-src")[1]
@@ -50,6 +52,12 @@ def test_nothing_is_loaded_from_anywhere(outline: Outline, markup: str) -> None:
     assert [found["href"] for found in outline.of("link")] == ["data:,"]
     assert all("src" not in found for found in outline.of("script"))
     assert not re.search(r"@import|url\((?!#)", markup)
+    names = {path.stem for path in (folder / "charts").iterdir()}
+    assert names == {found["id"] for found in outline.of("figure")}
+    assert {"accuracy-by-turn-number", "accuracy-by-operations", "error-class"} <= names
+    for name in names:
+        assert (folder / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / "charts" / f"{name}.svg").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +89,7 @@ def test_hostile_texts_of_a_model_stay_texts(hostile: Path) -> None:
     assert turn["id"] == 'x"><b>#0'
 
 
-def test_every_turn_is_there_with_its_outcome(outline: Outline, folder: Path) -> None:
+def test_every_turn_is_there_with_its_outcome_below_the_headline(outline: Outline, folder: Path, weak: Made) -> None:
     errors = pq.read_table(folder / "errors.parquet").to_pylist()
     wrong = {f"{row['conversation_id']}#{row['turn_idx']}": row["failure_mode"] or row["error_type"] for row in errors}
     rows = pq.read_table(folder / "turns.parquet").to_pylist()
@@ -94,6 +102,11 @@ def test_every_turn_is_there_with_its_outcome(outline: Outline, folder: Path) ->
         "dead once the page is mailed"
     )
     assert f"All {len(places)} turns." in "".join(outline.text)
+    text = "".join(outline.text)
+    row = weak.evaluation.overall["correct"]
+    assert f"Accuracy (numerical_match){row['mean']:.1%}{row['low']:.1%} to {row['high']:.1%}{row['n']}" in text
+    assert "SIMULATED: these responses are not a real model's" in text
+    assert weak.evaluation.cost["usd_reason"] in text
 
 
 def test_a_turn_shows_gold_response_prompt_metrics_and_conversation_whole(weak: Made, outline: Outline) -> None:
@@ -167,14 +180,6 @@ def test_long_texts_are_cut_with_a_note_and_the_page_says_where(weak: Made) -> N
     assert any("… [cut: " in part.text for part in texts)
 
 
-def test_headline_figures_are_those_of_the_statistics(weak: Made, outline: Outline) -> None:
-    text = "".join(outline.text)
-    row = weak.evaluation.overall["correct"]
-    assert f"Accuracy (numerical_match){row['mean']:.1%}{row['low']:.1%} to {row['high']:.1%}{row['n']}" in text
-    assert "SIMULATED: these responses are not a real model's" in text
-    assert weak.evaluation.cost["usd_reason"] in text
-
-
 def test_tables_charts_and_links_can_be_used_without_seeing(outline: Outline) -> None:
     assert all(found.get("scope") in ("col", "row") for found in outline.of("th"))
     assert outline.tags["main"] == outline.tags["header"] == outline.tags["footer"] == outline.tags["h1"] == 1
@@ -189,15 +194,6 @@ def test_tables_charts_and_links_can_be_used_without_seeing(outline: Outline) ->
     targets = [found["href"] or "" for found in outline.of("a") if (found["href"] or "").startswith("#")]
     assert len(targets) > 5
     assert {unquote(target[1:]) for target in targets} <= ids.keys()
-
-
-def test_charts_lie_there_as_files_too(folder: Path, outline: Outline) -> None:
-    names = {path.stem for path in (folder / "charts").iterdir()}
-    assert names == {found["id"] for found in outline.of("figure")}
-    assert {"accuracy-by-turn-number", "accuracy-by-operations", "error-class"} <= names
-    for name in names:
-        assert (folder / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert "<svg" in (folder / "charts" / f"{name}.svg").read_text()
 
 
 @given(st.text(max_size=300), st.integers(1, 50), st.integers(40, 4000))

@@ -82,16 +82,13 @@ def test_the_texts_of_differing_turns_are_those_of_their_query(made: Made, books
     assert sorted(map(repr, rows)) == sorted(map(repr, shown))
 
 
-def test_answers_are_those_of_the_sample_that_is_named(made: Made) -> None:
+def test_answers_and_conversations_are_those_of_the_sample_that_is_named(made: Made) -> None:
     place = made.partition
     rows = made.workspace.record.read(TURN_RESULTS, RecordKey.of(place)).to_pylist()
     said = {turn_name(row["turn_id"], row["sample"]): row["answer"] for row in rows}
     found = recorded_answers(made.workspace.record, None)(place, said)
     assert {turn: one.answer for turn, one in found.items()} == said
     assert {turn.endswith("~1") for turn in said} == {True, False}
-
-
-def test_a_conversation_is_of_one_sample(made: Made) -> None:
     cards = turn_cards(made.evaluation, drawn_turns(made.evaluation), made.workspace.home.reports).cards
     assert {"~1" in card.place for card in cards} == {True, False}
     for card in cards:

@@ -49,10 +49,14 @@ def test_examples(name: str, safe: str) -> None:
     assert safe_name(name) == safe
 
 
-def test_where_a_report_lies() -> None:
+def test_where_a_report_and_a_page_of_the_workbench_lie() -> None:
     partition = Partition("finqa/x", "model:1", date(2026, 1, 5))
     assert report_folder(Path("/r"), partition) == Path("/r/finqa%2Fx/model%3A1/2026-01-05")
     assert trace_file("a/b") == "traces/a%2Fb.json"
+    assert compare_path([A, B], {"group": "rw", "q": ""}) == (
+        "/suites/s/compare?versions=a%401,b%2Bc&eval_dates=2026-03-01,2026-03-02&group=rw"
+    )
+    assert evaluation_path(B) == "/suites/s/turns?model_version=b%2Bc&eval_date=2026-03-02"
 
 
 @pytest.mark.parametrize(
@@ -71,13 +75,6 @@ def test_names_of_means(metric: str, kind: str, mean: str) -> None:
 
 
 A, B = Partition("s", "a@1", date(2026, 3, 1)), Partition("s", "b+c", date(2026, 3, 2))
-
-
-def test_a_path_is_always_the_same() -> None:
-    assert compare_path([A, B], {"group": "rw", "q": ""}) == (
-        "/suites/s/compare?versions=a%401,b%2Bc&eval_dates=2026-03-01,2026-03-02&group=rw"
-    )
-    assert evaluation_path(B) == "/suites/s/turns?model_version=b%2Bc&eval_date=2026-03-02"
 
 
 @pytest.mark.parametrize(
@@ -126,13 +123,10 @@ def row(expected: str, said: str | None, turns: int) -> dict[str, Any]:
     return {"expected_label": expected, "answer_label": said, "turns": turns}
 
 
-def test_rows_become_a_matrix() -> None:
+def test_rows_become_a_matrix_unless_there_are_none_or_too_many_labels() -> None:
     found = confusion_of([row("b", "b", 2), row("a", "b", 1), row("a", "a", 3), row("a", None, 1), row("b", "c", 4)])
     assert found.given == ("a", "b", "c", NO_LABEL)
     assert found.rows == (("a", (3, 1, 0, 1), 5), ("b", (0, 2, 4, 0), 6))
-
-
-def test_without_labels_or_with_too_many_there_is_none() -> None:
     assert confusion_of([]) is None
     assert confusion_of([row(f"{i}", f"{i}", 1) for i in range(MOST_LABELS)]) is not None
     assert confusion_of([row(f"{i}", f"{i}", 1) for i in range(MOST_LABELS + 1)]) is None
@@ -180,20 +174,14 @@ def test_texts_like_formulas_are_known() -> None:
     assert [text for text in formulas + others if looks_like_formula(text)] == formulas
 
 
-def test_carriage_returns_become_line_ends() -> None:
+def test_cuts_are_noted_and_break_neither_a_pair_nor_an_escape() -> None:
     assert cell_text("a\r\nb\rc") == "a\nb\nc"
     assert looks_like_formula(cell_text("\r=1"))
-
-
-def test_a_cut_is_noted_and_no_pair_of_surrogates_is_broken() -> None:
     cut, _, note = cell_text("\U0001f600" * 20_000).partition(" … ")
     assert set(cut) == {"\U0001f600"}
     assert "40,000 characters" in note
     assert cell_text("a" * MOST) == "a" * MOST
     assert cell_text("a" * (MOST + 1)) != "a" * (MOST + 1)
-
-
-def test_a_cut_through_an_escape_leaves_no_half_of_it() -> None:
     for lead in range(8):
         kept = cell_text("b" * lead + "_x0041_" * 6000).partition(" … ")[0]
         shown = kept.replace("_x005F_", "_")
@@ -217,19 +205,13 @@ class Word(str):
     """A text of another type, as an enumeration's are."""
 
 
-def test_scalars_are_written_as_the_standard_library_does() -> None:
+def test_json_is_that_of_the_standard_library_but_for_what_json_has_not() -> None:
     plain = [None, True, False, 0, -7, 10**30, 0.1, 1e300, -0.0, "", 'a"\\\n\u2028\x7fé']
     values = [*plain, Word("w"), {1: "one"}, {}, []]
     for value in [*values, values, dict.fromkeys(["a"], values), {"a": 1, "b": "x"}]:
         assert readable_json(value, 0) == json.dumps(value, ensure_ascii=False) + "\n"
-
-
-def test_what_json_has_not_becomes_null() -> None:
     value = {"a": [math.nan, {"b": math.inf, "c": (1.0, -math.inf)}], "d": math.nan}
     assert json.loads(readable_json(value, 1)) == {"a": [None, {"b": None, "c": [1.0, None]}], "d": None}
-
-
-def test_short_plain_values_stay_on_a_line() -> None:
     value = {"metrics": {"m": {"value": 1.0, "version": "1"}}, "tags": ["a", "b"]}
     assert readable_json(value, 5) == (
         '{\n  "metrics": {\n    "m": {"value": 1.0, "version": "1"}\n  },\n  "tags": ["a", "b"]\n}\n'

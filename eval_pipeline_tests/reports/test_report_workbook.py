@@ -88,16 +88,15 @@ def test_hostile_texts_stay_texts(workbook: openpyxl.Workbook, folder: Path) -> 
                 assert b"<f>" not in archive.read(name), name
 
 
-def test_the_overview_says_what_was_evaluated_and_that_it_is_simulated(workbook: openpyxl.Workbook) -> None:
+def test_overview_statistics_and_cost_tell_the_figures_and_what_is_simulated(
+    workbook: openpyxl.Workbook, weak: Made
+) -> None:
     sheet = workbook["Overview"]
     assert sheet["A1"].value == "sample · weak"
     assert sheet["A3"].value == SIMULATED
     assert sheet["A3"].fill.fgColor.rgb == sheet["G3"].fill.fgColor.rgb == "00B42318"
     assert found_row(sheet, "Scope")[1].value == "the whole suite"
     assert workbook.properties.keywords == "simulated"
-
-
-def test_headline_figures_are_those_of_the_statistics(weak: Made, workbook: openpyxl.Workbook) -> None:
     sheet, overall = workbook["Overview"], weak.evaluation.overall
     for label, metric in (("Accuracy (numerical_match)", "correct"), ("logic_recall", "logic_recall")):
         row, figures = found_row(sheet, label), overall[metric]
@@ -109,9 +108,6 @@ def test_headline_figures_are_those_of_the_statistics(weak: Made, workbook: open
     assert dollars[6].value == weak.evaluation.cost["usd_reason"]
     queries = [cell.value for cell in column(workbook["Queries"], "SQL on the published store")]
     assert any("FROM statistics WHERE suite = 'sample'" in query for query in queries)
-
-
-def test_statistics_start_with_all_turns_and_hold_every_row(weak: Made, workbook: openpyxl.Workbook) -> None:
     sheet = workbook["Statistics"]
     splits = [cell.value for cell in column(sheet, "split")]
     assert len(splits) == len(weak.evaluation.statistics)
@@ -120,19 +116,15 @@ def test_statistics_start_with_all_turns_and_hold_every_row(weak: Made, workbook
     means = {(metric.value, split.value, group.value): mean.value for metric, split, group, mean in shown}
     assert means["correct", "all", "all"] == pytest.approx(weak.evaluation.overall["correct"]["mean"])
     assert ("correct", "turn_number", 0) in means
+    sheet, cost = workbook["Cost"], weak.evaluation.cost
+    assert found_row(sheet, "Tokens in all")[1].value == cost["tokens_total"]
+    assert found_row(sheet, "Tokens in all")[1].number_format == "#,##0"
+    generations, recovery = found_row(sheet, "Generations"), found_row(sheet, "Recovery attempts")
+    assert sum(row[place].value for row in (generations, recovery) for place in (2, 3)) == cost["tokens_total"]
+    assert len(sheet._charts) == 1  # type: ignore[attr-defined]
 
 
-def test_errors_lead_to_their_turns_within_the_workbook(workbook: openpyxl.Workbook) -> None:
-    cells, numbers = (column(workbook["Errors"], name) for name in ("conversation_id", "turn_idx"))
-    assert cells
-    for cell, number in zip(cells, numbers, strict=True):
-        sheet, _, place = cell.hyperlink.location.partition("!")
-        row = workbook[sheet.strip("'")][place].row
-        assert [found.value for found in workbook["Turns"][row][:2]] == [cell.value, number.value]
-        assert cell.hyperlink.target is None, "nothing outside of the workbook"
-
-
-def test_turns_have_gold_and_whole_responses(weak: Made, workbook: openpyxl.Workbook) -> None:
+def test_turns_have_gold_and_whole_responses_and_errors_lead_to_them(weak: Made, workbook: openpyxl.Workbook) -> None:
     said = {row["turn_id"]: row["response"] for row in weak.evaluation.rows(GENERATIONS)}
     said |= {row["turn_id"]: row["response"] for row in weak.evaluation.rows(RECOVERY_ATTEMPTS)}
     gold = {
@@ -144,6 +136,13 @@ def test_turns_have_gold_and_whole_responses(weak: Made, workbook: openpyxl.Work
     shown = zip(*[column(workbook["Turns"], name) for name in ("gold", "response")], strict=True)
     texts = [(one.value, other.value or "") for one, other in shown]
     assert texts == [(gold[turn], said[turn]) for turn in weak.evaluation.results["turn_id"].to_pylist()]
+    cells, numbers = (column(workbook["Errors"], name) for name in ("conversation_id", "turn_idx"))
+    assert cells
+    for cell, number in zip(cells, numbers, strict=True):
+        sheet, _, place = cell.hyperlink.location.partition("!")
+        row = workbook[sheet.strip("'")][place].row
+        assert [found.value for found in workbook["Turns"][row][:2]] == [cell.value, number.value]
+        assert cell.hyperlink.target is None, "nothing outside of the workbook"
 
 
 def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl.Workbook) -> None:
@@ -172,15 +171,6 @@ def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl
         assert title.startswith("Accuracy by ")
         assert "50% accuracy" in title or ceiling["reason"] in title
         assert chart.x_axis.delete is chart.y_axis.delete is False
-
-
-def test_cost_tells_totals_and_has_a_chart(weak: Made, workbook: openpyxl.Workbook) -> None:
-    sheet, cost = workbook["Cost"], weak.evaluation.cost
-    assert found_row(sheet, "Tokens in all")[1].value == cost["tokens_total"]
-    assert found_row(sheet, "Tokens in all")[1].number_format == "#,##0"
-    generations, recovery = found_row(sheet, "Generations"), found_row(sheet, "Recovery attempts")
-    assert sum(row[place].value for row in (generations, recovery) for place in (2, 3)) == cost["tokens_total"]
-    assert len(sheet._charts) == 1  # type: ignore[attr-defined]
 
 
 def test_more_rows_than_a_sheet_holds_go_on_in_the_next_and_a_full_one_is_followed_by_no_empty_one(

@@ -25,13 +25,19 @@ from eval_pipeline_tests.statistics.adaptive_campaign import (
 from eval_pipeline_tests.statistics.test_adaptive import answers, factors_of, suite
 
 
-def test_boundaries_are_those_of_the_literature() -> None:
-    """Linear spending, two looks of equal information: 2.241 and 2.125 (Lan and DeMets 1983)."""
+def test_boundaries_are_those_of_the_literature_and_the_spent_error_ascends_to_all_of_it() -> None:
+    # Linear spending, two looks of equal information: 2.241 and 2.125 (Lan and DeMets 1983).
     assert [critical(0.95, look, 2, range(1, look + 1)) for look in (1, 2)] == pytest.approx([2.2414, 2.125], abs=2e-3)
     assert critical(0.95, 1, 1) == pytest.approx(1.959964, abs=1e-6)
     assert critical(0.95, 2, 4) == pytest.approx(2.497705, abs=1e-6), "nothing known of the looks: Bonferroni"
     with pytest.raises(ValueError, match="information must grow"):
         critical(0.95, 2, 2, (2.0, 1.0))
+    # By hand: between 20 and 35% of the suite, from 12 to 28%; a schedule that ends early spends all by its end.
+    assert spending([20, 55, 100, 200]) == pytest.approx([0.03, 0.12 + 0.16 / 2, 0.62, 1.0])
+    assert critical(0.95, 1, 2, spent=(0.2, 1.0)) == pytest.approx(2.5758, abs=1e-4)
+    for spent in [(0.5,), (0.5, 0.5), (0.5, 1.1)]:
+        with pytest.raises(ValueError, match="spent shares of 2 looks must grow"):
+            critical(0.95, 1, 2, spent=spent)
 
 
 @pytest.mark.parametrize("information", [(1, 2, 3, 4, 5), (1, 2, 4, 8, 16), (1, 5, 6, 6.5, 20)])
@@ -50,15 +56,6 @@ def test_stopping_when_it_suits_errs_in_one_of_twenty_at_most(sizes: list[int], 
     found = stops(suite(sizes), 5, range(times)).any(axis=1).mean()
     print(f"{len(sizes)} units of {min(sizes)} to {max(sizes)} turns: some interval of 5 wrong in {found:.4f}")
     assert found <= 0.05 + (0 if times == 20_000 else 2.5 * np.sqrt(0.05 * 0.95 / times))
-
-
-def test_the_spent_error_ascends_to_all_of_it() -> None:
-    """By hand: between 20 and 35% of the suite, from 12 to 28%; a schedule that ends early spends all by its end."""
-    assert spending([20, 55, 100, 200]) == pytest.approx([0.03, 0.12 + 0.16 / 2, 0.62, 1.0])
-    assert critical(0.95, 1, 2, spent=(0.2, 1.0)) == pytest.approx(2.5758, abs=1e-4)
-    for spent in [(0.5,), (0.5, 0.5), (0.5, 1.1)]:
-        with pytest.raises(ValueError, match="spent shares of 2 looks must grow"):
-            critical(0.95, 1, 2, spent=spent)
 
 
 def test_the_spread_of_clusters_that_are_not_asked_by_hand() -> None:

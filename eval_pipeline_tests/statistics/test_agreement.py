@@ -33,20 +33,18 @@ def test_kappa_is_agreement_beyond_chance(table: list[list[int]], observed: floa
     assert found.n == found.clusters == len(first)
 
 
-def test_without_ratings_there_is_no_kappa() -> None:
+def test_what_gives_no_kappa_or_no_interval_has_a_reason() -> None:
     found = cohens_kappa([], [], [])
     assert (found.n, found.kappa, found.observed, found.reason) == (0, None, None, "nothing was rated by both")
-
-
-def test_full_agreement_by_chance_has_no_kappa() -> None:
     found = cohens_kappa([1, 1, 1], [1, 1, 1], [0, 1, 2])
     assert (found.observed, found.kappa, found.reason) == (1.0, None, "both gave everything the same rating")
-
-
-def test_one_conversation_has_no_interval() -> None:
     found = cohens_kappa([0, 1, 1], [0, 1, 0], [7, 7, 7])
     assert found.kappa is not None
     assert (found.clusters, found.se, found.low, found.reason) == (1, None, None, "one conversation only")
+    found = self_agreement([[1, 1, 1]] * 4, range(4))
+    assert (found.unanimous, found.agreement, found.kappa) == (4, 1.0, None)
+    assert found.reason == "both gave everything the same rating"
+    assert self_agreement(np.zeros((0, 3)), []).reason == "nothing was rated by both"
 
 
 def test_the_interval_covers_the_truth() -> None:
@@ -85,12 +83,6 @@ def test_self_agreement_is_that_of_fleiss() -> None:
     assert found.low < 0.378 < found.high
 
 
-def test_a_judge_that_says_one_thing_only_has_no_kappa() -> None:
-    found = self_agreement([[1, 1, 1]] * 4, range(4))
-    assert (found.unanimous, found.agreement, found.kappa) == (4, 1.0, None)
-    assert found.reason == "both gave everything the same rating"
-
-
 @pytest.mark.parametrize("clusters", [[0, 0], [0]])
 def test_one_conversation_asked_again_has_no_interval(clusters: list[int]) -> None:
     found = self_agreement([[0, 1], [1, 1]][: len(clusters)], clusters)
@@ -98,12 +90,8 @@ def test_one_conversation_asked_again_has_no_interval(clusters: list[int]) -> No
     assert found.reason is not None
 
 
-def test_nothing_asked_again_has_no_figures() -> None:
-    assert self_agreement(np.zeros((0, 3)), []).reason == "nothing was rated by both"
-
-
-def test_scores_worked_by_hand() -> None:
-    """Expected, given, right: 3, 2, 2 (F1 4/5); 1, 2, 1 (2/3); 1, 0, 0 (0)."""
+def test_scores_worked_by_hand_and_what_has_no_interval_or_score() -> None:
+    # Expected, given, right: 3, 2, 2 (F1 4/5); 1, 2, 1 (2/3); 1, 0, 0 (0).
     each, macro = label_scores([0, 0, 0, 1, 2], [0, 0, 1, 1, -1], [0, 1, 2, 3, 4], 3)
     assert [(score.n, score.given) for score in each] == [(3, 2), (1, 2), (1, 0)]
     assert [score.f1 for score in each] == pytest.approx([4 / 5, 2 / 3, 0])
@@ -111,18 +99,12 @@ def test_scores_worked_by_hand() -> None:
     assert (each[2].precision, each[2].recall) == (None, 0)
     assert macro.f1 == pytest.approx((4 / 5 + 2 / 3) / 3)
     assert (macro.n, macro.given) == (5, 4)
-
-
-def test_a_label_in_one_cluster_has_no_interval() -> None:
     each, _ = label_scores([0, 0, 1], [0, 1, 0], [7, 8, 7], 3)
     assert each[1].low is not None
     assert (each[2].f1, each[2].reason) == (None, "no turn expects the label, and none gives it")
     alone, macro = label_scores([0, 1], [0, 1], [5, 5], 2)
     assert (macro.f1, macro.low, macro.reason) == (1.0, None, "one conversation only")
     assert alone[0].low is None
-
-
-def test_no_turn_has_no_score() -> None:
     assert label_scores([], [], [], 2)[1].reason == "no turn has a value"
 
 

@@ -82,47 +82,37 @@ def test_ceiling_is_found_where_it_was_put() -> None:
     assert found.p_value < 1e-10
 
 
-def test_an_interval_may_be_open_above_with_a_ceiling_seen() -> None:
+def test_a_ceiling_may_lack_an_end_of_its_interval_or_all_of_it() -> None:
     found = complexity_ceiling(*conversations(30, 5, 2.3, -0.5, seed=4))
     assert found.verdict == "ceiling observed"
     assert found.ceiling_low is not None
     assert found.ceiling_high is None
     assert found.reason == "interval open above"
-
-
-def test_an_interval_may_be_open_below_with_a_ceiling_seen() -> None:
     found = complexity_ceiling(*conversations(30, 5, 0.7, -0.5, seed=9))
     assert (found.ceiling, found.ceiling_low, found.reason) == (1.0, None, "interval open below")
     assert found.ceiling_high is not None
-
-
-def test_one_conversation_has_a_ceiling_and_no_interval() -> None:
     levels, correct, _ = conversations(50, 4, 3.0, -1.0, spread=0.0)
     found = complexity_ceiling(levels, correct, np.zeros(200, dtype=int))
     assert found.ceiling is not None
     assert found.slope is not None
     assert (found.ceiling_low, found.ceiling_high, found.p_value) == (None, None, None)
     assert found.reason == "one conversation only"
-
-
-def test_no_turns_are_insufficient_data() -> None:
     found = complexity_ceiling([], [], [])
     assert (found.verdict, found.reason, found.levels) == ("insufficient data", "insufficient data", ())
     assert accuracy_by_level([], [], []) == []
+    # One group of conversations holds all turns of a level: half of the draws of such a bootstrap lack it.
+    levels = np.repeat([1.0, 2.0, 3.0], 40)
+    correct = np.concatenate([np.ones(40), np.ones(40), np.zeros(40)])
+    clusters = np.concatenate([np.arange(40), np.full(40, 77), np.arange(40)])
+    found = complexity_ceiling(levels, correct, clusters)
+    assert (found.ceiling, found.ceiling_low, found.ceiling_high) == (2.0, 1.0, 2.0)
 
 
-def test_turns_without_a_level_or_a_verdict_are_left_out() -> None:
+def test_turns_without_a_level_are_left_out_and_the_slope_is_of_merged_levels() -> None:
     levels, correct, clusters = conversations(60, 4, 2.0, -0.6)
-    more = (
-        np.append(levels, [math.nan, 9.0]),
-        np.append(correct, [1.0, math.nan]),
-        np.append(clusters, [1000, 1001]),
-    )
+    more = (np.append(levels, [math.nan, 9.0]), np.append(correct, [1.0, math.nan]), np.append(clusters, [1000, 1001]))
     assert complexity_ceiling(*more) == complexity_ceiling(levels, correct, clusters)
     assert accuracy_by_level(*more) == accuracy_by_level(levels, correct, clusters)
-
-
-def test_the_slope_is_fitted_to_merged_levels() -> None:
     levels, correct, clusters = conversations(60, 4, 2.0, -0.6)
     far = np.where(levels == 4, np.where(np.arange(levels.size) % 240 < 40, 40.0, 4.0), levels)
     merged = complexity_ceiling(far, correct, clusters)
@@ -170,15 +160,6 @@ def test_interval_ends_are_the_outer_order_statistics(below: int, above: int, ex
     assert ((low, high), reasons) == (expected, [])
 
 
-def test_levels_only_some_clusters_have() -> None:
-    # One group of conversations holds all turns of a level: half of the draws of such a bootstrap lack it.
-    levels = np.repeat([1.0, 2.0, 3.0], 40)
-    correct = np.concatenate([np.ones(40), np.ones(40), np.zeros(40)])
-    clusters = np.concatenate([np.arange(40), np.full(40, 77), np.arange(40)])
-    found = complexity_ceiling(levels, correct, clusters)
-    assert (found.ceiling, found.ceiling_low, found.ceiling_high) == (2.0, 1.0, 2.0)
-
-
 def test_memory_is_bounded_for_many_conversations() -> None:
     turns = conversations(10_000, 4, 2.0, -0.6)
     complexity_ceiling(*turns, draws=1)
@@ -206,10 +187,12 @@ rows_with_gaps = st.lists(st.tuples(st.floats(-1, 1), st.integers(0, 3)), min_si
 
 
 @given(rows)
-def test_is_the_fit_of_scipy(pairs: list[tuple[float, int]]) -> None:
+def test_is_the_fit_of_scipy_which_fitted_again_does_not_change(pairs: list[tuple[float, int]]) -> None:
     means, weights = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
-    expected = isotonic_regression(means, weights=weights, increasing=False).x
-    np.testing.assert_allclose(antitonic(means, weights), expected, rtol=1e-9, atol=1e-9)
+    fit, expected = antitonic(means, weights), isotonic_regression(means, weights=weights, increasing=False).x
+    np.testing.assert_allclose(fit, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(antitonic(fit, weights), fit, rtol=1e-12, atol=1e-10)
+    assert np.average(fit, weights=weights) == pytest.approx(np.average(means, weights=weights), abs=1e-9)
 
 
 @given(rows_with_gaps)
@@ -222,14 +205,6 @@ def test_never_rises_and_levels_without_weight_do_not_matter(pairs: list[tuple[f
     assert (np.diff(fit) <= 0).all()
     np.testing.assert_allclose(fit[seen], antitonic(means[seen], weights[seen]), rtol=1e-12, atol=1e-12)
     assert np.array_equal(antitonic(np.where(seen, means, np.nan), weights), fit)
-
-
-@given(rows)
-def test_fitting_a_fit_changes_nothing(pairs: list[tuple[float, int]]) -> None:
-    means, weights = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
-    fit = antitonic(means, weights)
-    np.testing.assert_allclose(antitonic(fit, weights), fit, rtol=1e-12, atol=1e-10)
-    assert np.average(fit, weights=weights) == pytest.approx(np.average(means, weights=weights), abs=1e-9)
 
 
 def test_leading_axes_are_rows() -> None:

@@ -14,22 +14,29 @@ from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.statistics.test_sampling import strata
 
 
-def test_value_and_error_are_the_textbooks_difference_estimator() -> None:
-    """By hand: 10 of 100, predictions right 60 times; errors of the sample sum to -1, so the share is 0.6 + 0.1."""
+def test_corrected_shares_are_the_textbooks_difference_estimator() -> None:
+    # By hand: 10 of 100, predictions right 60 times; errors of the sample sum to -1, so the share is 0.6 + 0.1.
     y, f = [1, 1, 1, 1, 1, 1, 0, 0, 0, 0], [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
     found = drawn_corrected_rate(y, f, [True] * 10, strata([0] * 10, [100]), 0.6, weight=1.0)
     assert found.value == pytest.approx(0.6 + 0.1)
     # s2 of the errors 1, 0 x 9 is 0.1
     assert found.se == pytest.approx((0.9 * 0.1 / 10) ** 0.5)
     assert (found.n, found.population) == (10, pytest.approx(100.0))
-
-
-def test_without_trust_it_is_the_plain_estimate() -> None:
     y, domain = [1, 1, 0, 0, 1, 0, 0, 0], [True, True, True, False, True, True, True, True]
     of = strata([0] * 4 + [1] * 4, [80, 20])
     plain, found = drawn_rate(y, domain, of), drawn_corrected_rate(y, [0.0] * 8, domain, of, 0.0)
     assert (found.value, found.se) == (pytest.approx(plain.value), pytest.approx(plain.se))
     assert found.n == plain.n == 7
+    found = drawn_corrected_rate([1, 0, 1, 1], [1, 1, 1, 0], [True] * 4, strata([0, 0, 1, 1], [2, 2]), 0.75)
+    assert (found.value, found.se, found.low, found.high) == (0.75, 0.0, 0.75, 0.75)
+    # By hand: weights 10; in the group 1, 1, 0 of three rated, predictions 1, 0, 0, and 0 of one not rated.
+    y, f, domain = [1, 1, 0, 0, 1, 0], [1, 0, 0, 0, 1, 1], [True, True, True, False, True, True]
+    group = [True, True, True, True, False, False]
+    found = drawn_corrected_rate(y, f, domain, strata([0] * 6, [60]), 0.5, group=group, weight=0.5)
+    assert (found.n, found.population) == (3, pytest.approx(30.0))
+    assert found.value == pytest.approx(2 / 3 + 0.5 * (0.5 - 1 / 4))
+    assert prediction_powered_mean([1.0], [1.0], [1.0]).reason == "fewer than two conversations are reviewed"
+    assert prediction_powered_mean([1.0, 0.0], [1.0, 1.0], [1.0]).weight == 0.0, "predictions that are all alike"
 
 
 def test_of_one_kind_it_is_prediction_powered_inference() -> None:
@@ -130,20 +137,6 @@ def test_what_cannot_be_told_has_a_reason(codes: list[int], domain: list[bool], 
         assert (found.low, found.high, found.reason) == (None, None, reason)
 
 
-def test_who_has_seen_everything_is_certain() -> None:
-    found = drawn_corrected_rate([1, 0, 1, 1], [1, 1, 1, 0], [True] * 4, strata([0, 0, 1, 1], [2, 2]), 0.75)
-    assert (found.value, found.se, found.low, found.high) == (0.75, 0.0, 0.75, 0.75)
-
-
-def test_of_a_group_only_its_predictions_count() -> None:
-    """By hand: weights 10; in the group 1, 1, 0 of three rated, predictions 1, 0, 0, and 0 of one not rated."""
-    y, f, domain = [1, 1, 0, 0, 1, 0], [1, 0, 0, 0, 1, 1], [True, True, True, False, True, True]
-    group = [True, True, True, True, False, False]
-    found = drawn_corrected_rate(y, f, domain, strata([0] * 6, [60]), 0.5, group=group, weight=0.5)
-    assert (found.n, found.population) == (3, pytest.approx(30.0))
-    assert found.value == pytest.approx(2 / 3 + 0.5 * (0.5 - 1 / 4))
-
-
 GOLDEN = golden("prediction_powered.yaml")
 
 
@@ -199,8 +192,3 @@ def test_coverage_by_conversations_many_times(reviews: int, agreement: float) ->
     share, width = covered(10_000, 119, reviews, agreement)
     print(f"{reviews} reviews, judge agrees in {agreement}: covered {share:.4f}, mean width {width:.3f}")
     assert 0.93 <= share <= 0.97
-
-
-def test_what_gives_no_interval_or_no_weight() -> None:
-    assert prediction_powered_mean([1.0], [1.0], [1.0]).reason == "fewer than two conversations are reviewed"
-    assert prediction_powered_mean([1.0, 0.0], [1.0, 1.0], [1.0]).weight == 0.0, "predictions that are all alike"

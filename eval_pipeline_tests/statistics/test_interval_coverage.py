@@ -54,7 +54,7 @@ def test_rate_intervals_hold_the_truth(clusters: int, accuracy: float, correlati
     assert 0.90 <= coverage <= 1.0
 
 
-def test_mean_intervals_hold_the_truth() -> None:
+def test_mean_and_cost_intervals_hold_the_truth() -> None:
     rng, held = np.random.default_rng(1), 0
     for _ in range(400):
         sizes = rng.integers(1, 9, 40)
@@ -62,9 +62,6 @@ def test_mean_intervals_hold_the_truth() -> None:
         found = estimate_mean(3 + rng.normal(0, 1, 40)[labels] + rng.normal(0, 1, labels.size), labels)
         held += found.low <= 3 <= found.high
     assert 0.925 <= held / 400 <= 0.975
-
-
-def test_cost_intervals_hold_the_truth() -> None:
     rng, held = np.random.default_rng(2), 0
     # Cost falls where a conversation succeeds: E t = 0.6 * 800 + 0.4 * 1400, so the true ratio is 1040 / 0.6.
     for _ in range(400):

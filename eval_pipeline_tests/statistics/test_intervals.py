@@ -45,26 +45,16 @@ def spelt_out_variance(pairs: list[tuple[float, int]]) -> Fraction | None:
 
 
 @given(verdicts)
-def test_rate_error_is_the_formula_and_zero_only_where_it_is_zero(pairs: list[tuple[float, int]]) -> None:
-    expected, found = spelt_out_variance(pairs), estimate_rate(*columns(pairs)).se
-    assert (found is None) == (expected is None)
-    if expected is not None and found is not None:
-        assert (found == 0.0) == (expected == 0)
-        assert found == pytest.approx(math.sqrt(expected), rel=1e-12)
-
-
-@given(measures)
-def test_mean_error_is_the_formula(pairs: list[tuple[float, int]]) -> None:
-    expected, found = spelt_out_variance(pairs), clustered_se(*columns(pairs))
-    assert (found is None) == (expected is None)
-    if expected is not None and found is not None:
-        scale = max(abs(v) for v, _ in pairs if not math.isnan(v))
-        assert found == pytest.approx(math.sqrt(expected), rel=1e-9, abs=1e-12 * scale)
-
-
-@given(verdicts)
-def test_rate_interval_holds_its_rate_and_stays_in_the_unit_interval(pairs: list[tuple[float, int]]) -> None:
-    found = estimate_rate(*columns(pairs))
+def test_a_rate_has_the_error_of_the_formula_and_its_interval_in_bounds(pairs: list[tuple[float, int]]) -> None:
+    expected, found = spelt_out_variance(pairs), estimate_rate(*columns(pairs))
+    assert (found.se is None) == (expected is None)
+    if expected is not None:
+        assert (found.se == 0.0) == (expected == 0)
+        assert found.se == pytest.approx(math.sqrt(expected), rel=1e-12)
+    mirror = estimate_rate(*columns([(1 - v, c) for v, c in pairs]))
+    if found.low is not None:
+        assert mirror.high == pytest.approx(1 - found.low, abs=1e-12)
+        assert mirror.se == found.se
     assert found.n == sum(not math.isnan(v) for v, _ in pairs)
     if found.low is None or found.high is None:
         assert found.clusters < 2
@@ -77,6 +67,19 @@ def test_rate_interval_holds_its_rate_and_stays_in_the_unit_interval(pairs: list
         assert (found.method, found.reason) == ("wilson_clustered", None)
 
 
+@given(measures)
+def test_a_mean_has_the_error_of_the_formula_and_a_symmetric_interval(pairs: list[tuple[float, int]]) -> None:
+    expected, found = spelt_out_variance(pairs), clustered_se(*columns(pairs))
+    assert (found is None) == (expected is None)
+    if expected is not None and found is not None:
+        scale = max(abs(v) for v, _ in pairs if not math.isnan(v))
+        assert found == pytest.approx(math.sqrt(expected), rel=1e-9, abs=1e-12 * scale)
+    found = estimate_mean(*columns(pairs))
+    if found.mean is not None and found.low is not None and found.high is not None:
+        assert found.low <= found.mean <= found.high
+        assert found.high - found.mean == pytest.approx(found.mean - found.low, rel=1e-6, abs=1e-6)
+
+
 @given(verdicts, st.randoms(use_true_random=False), st.integers(-(2**62), 2**62))
 def test_rate_does_not_depend_on_order_or_labels(pairs: list[tuple[float, int]], random: object, shift: int) -> None:
     before = estimate_rate(*columns(pairs))
@@ -85,14 +88,6 @@ def test_rate_does_not_depend_on_order_or_labels(pairs: list[tuple[float, int]],
     # An odd factor permutes 64-bit integers: labels far apart, of both signs, still distinct.
     relabelled = [(v, (c * 6_364_136_223_846_793_005 + shift) % 2**64 - 2**63) for v, c in shuffled]
     assert estimate_rate(*columns(relabelled)) == before
-
-
-@given(verdicts)
-def test_wrong_is_the_mirror_of_right(pairs: list[tuple[float, int]]) -> None:
-    right, wrong = estimate_rate(*columns(pairs)), estimate_rate(*columns([(1 - v, c) for v, c in pairs]))
-    if right.low is not None and wrong.high is not None:
-        assert wrong.high == pytest.approx(1 - right.low, abs=1e-12)
-        assert wrong.se == right.se
 
 
 @given(measures, st.integers(2, 4))
@@ -105,22 +100,11 @@ def test_asking_every_turn_again_teaches_nothing(pairs: list[tuple[float, int]],
         assert often.se == pytest.approx(once.se, rel=1e-6, abs=1e-9 * scale)
 
 
-@given(measures)
-def test_mean_interval_is_symmetric_and_finite(pairs: list[tuple[float, int]]) -> None:
-    found = estimate_mean(*columns(pairs))
-    if found.mean is not None and found.low is not None and found.high is not None:
-        assert found.low <= found.mean <= found.high
-        assert found.high - found.mean == pytest.approx(found.mean - found.low, rel=1e-6, abs=1e-6)
-
-
-def test_the_interval_of_a_score_is_cut_where_scores_end() -> None:
+def test_means_and_rates_of_scores_large_values_and_single_turns() -> None:
     values, clusters = np.array([1.0, 0.9, 1.0, 0.2, 0.0]), np.arange(5)
     free, cut = estimate_mean(values, clusters), estimate_mean(values, clusters, (0.0, 1.0))
     assert free.high > 1.0
     assert (cut.mean, cut.se, cut.low, cut.high) == (free.mean, free.se, free.low, 1.0)
-
-
-def test_single_turns_give_the_interval_of_scipy() -> None:
     from scipy.stats import t, ttest_1samp
 
     values = np.random.default_rng(5).normal(3, 2, 37)
@@ -128,21 +112,21 @@ def test_single_turns_give_the_interval_of_scipy() -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-12)
     assert found.se == pytest.approx(np.std(values, ddof=1) / math.sqrt(37))
     assert t.ppf(0.975, 36) * (found.se or 0) == pytest.approx((found.high or 0) - (found.mean or 0))
-
-
-def test_many_single_turns_give_wilson_of_scipy() -> None:
     from scipy.stats import binomtest
 
     n, right = 200_000, 23_456
     found = estimate_rate(np.arange(n) < right, np.arange(n))
     expected = binomtest(right, n).proportion_ci(0.95, method="wilson")
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), rel=1e-5)
-
-
-def test_large_values_close_together_keep_their_error() -> None:
     # Quarters are exact beside 2^40, so that only the summing could lose them.
     values, clusters = np.arange(3000) % 7 / 4, np.arange(3000) // 3
     assert clustered_se(values + 2.0**40, clusters) == pytest.approx(clustered_se(values, clusters), rel=1e-9)
+    found = estimate_mean(np.array([1e200, -1e200, 0.0]), np.array([0, 1, 2]))
+    assert found == Estimate(3, 3, 0.0, None, None, None, "none", "values too large to average")
+    found = estimate_rate(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]))
+    assert [type(v) for v in (found.n, found.clusters, found.mean, found.se, found.low, found.high)] == [
+        int, int, float, float, float, float,
+    ]  # fmt: skip
 
 
 @given(st.floats(-1e9, 1e9), st.lists(st.integers(0, 9), min_size=1, max_size=40))
@@ -152,11 +136,6 @@ def test_equal_values_have_that_mean_and_no_error(value: float, labels: list[int
     assert found.se == (0.0 if len(set(labels)) > 1 else None)
 
 
-def test_an_error_too_large_for_a_float_is_null() -> None:
-    found = estimate_mean(np.array([1e200, -1e200, 0.0]), np.array([0, 1, 2]))
-    assert found == Estimate(3, 3, 0.0, None, None, None, "none", "values too large to average")
-
-
 @pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint64"])
 def test_labels_of_every_integer_type(dtype: str) -> None:
     info = np.iinfo(dtype)
@@ -164,13 +143,6 @@ def test_labels_of_every_integer_type(dtype: str) -> None:
     codes = as_codes(labels, 5)
     assert codes.min() >= 0
     assert np.array_equal(codes[:, None] == codes[None, :], labels[:, None] == labels[None, :])
-
-
-def test_results_are_plain_python_numbers() -> None:
-    found = estimate_rate(np.array([1.0, 0.0, 1.0]), np.array([0, 1, 2]))
-    assert [type(v) for v in (found.n, found.clusters, found.mean, found.se, found.low, found.high)] == [
-        int, int, float, float, float, float,
-    ]  # fmt: skip
 
 
 clusters = st.lists(st.tuples(st.floats(0, 1e6), st.integers(0, 5)), max_size=40)

@@ -127,20 +127,14 @@ def test_far_levels_do_not_throw_the_fit(x: list[float], right: list[int]) -> No
     assert residual @ np.minimum(x, 1e3) == pytest.approx(0, abs=1e-5)
 
 
-def test_a_fit_that_floating_point_cannot_reach_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logistic, "_MAX_STEPS", 1)
-    found = clustered_logistic([0, 0, 0, 1, 1, 1], [1, 1, 0, 1, 0, 0], np.arange(6))
-    assert found == LogisticFit(None, None, None, None, None, "fit did not converge")
-
-
-def test_an_odds_ratio_beyond_a_float_is_null() -> None:
+def test_what_is_missing_is_left_out_and_what_a_float_cannot_hold_is_null(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y, c = [0, 0, 0, 1, 1, 1.0], [1, 1, 0, 1, 0, 0.0], [0, 1, 2, 3, 4, 5]
+    assert clustered_logistic([*x, math.nan, 2.0], [*y, 1.0, math.nan], [*c, 6, 7]) == clustered_logistic(x, y, c)
     x = np.array([0, 0, 0, 1, 1, 1]) * 1e-6 + 1.0
     found = clustered_logistic(x, np.array([0, 0, 1, 1, 1, 0]), np.arange(6))
     assert found.slope == pytest.approx(math.log(4) * 1e6, rel=1e-6)
     assert found.odds_ratio is None
     assert found.reason == "slope too steep for an odds ratio"
-
-
-def test_missing_turns_are_left_out() -> None:
-    x, y, c = [0, 0, 0, 1, 1, 1.0], [1, 1, 0, 1, 0, 0.0], [0, 1, 2, 3, 4, 5]
-    assert clustered_logistic([*x, math.nan, 2.0], [*y, 1.0, math.nan], [*c, 6, 7]) == clustered_logistic(x, y, c)
+    monkeypatch.setattr(logistic, "_MAX_STEPS", 1)
+    found = clustered_logistic([0, 0, 0, 1, 1, 1], [1, 1, 0, 1, 0, 0], np.arange(6))
+    assert found == LogisticFit(None, None, None, None, None, "fit did not converge")

@@ -52,7 +52,7 @@ def test_the_exact_test_is_scipys_permutation_of_signs(net: list[int]) -> None:
     assert mcnemar_exact(np.array(net, dtype=np.int64)) == pytest.approx(found.pvalue, abs=1e-12)
 
 
-def test_with_many_conversations_it_is_still_exact() -> None:
+def test_with_many_conversations_it_is_still_exact_and_never_impossible() -> None:
     net = np.random.default_rng(15).choice([-3, -2, -1, 1, 2, 3], 400, p=[0.05, 0.1, 0.3, 0.4, 0.1, 0.05])
     # As the sum over assignments by whole numbers, which no rounding touches.
     ways = {0: 1}
@@ -61,35 +61,18 @@ def test_with_many_conversations_it_is_still_exact() -> None:
                 {found + sign * step for found in ways for sign in (-1, 1)}}  # fmt: skip
     expected = sum(count for total, count in ways.items() if abs(total) >= abs(net.sum())) / 2 ** len(net)
     assert mcnemar_exact(net) == pytest.approx(expected, rel=1e-10)
-
-
-@given(turns)
-def test_the_exact_p_stands_beside_that_of_t(rows: list[tuple[float, float, int]]) -> None:
-    found = compared(rows)
-    common = [(b - a, c) for a, b, c in rows if not (math.isnan(a) or math.isnan(b))]
-    sums = [sum(d for d, c in common if c == cluster) for cluster in {c for _, c in common}]
-    if found.p_value is None:
-        assert found.p_exact is None
-    else:
-        assert found.p_exact == pytest.approx(mcnemar_exact(np.array(sums, dtype=np.int64)), abs=1e-12)
-
-
-@pytest.mark.parametrize(("broken", "fixed"), [(0, 3), (4, 9), (12, 13), (30, 5), (400, 380)])
-def test_single_turns_give_the_binomial_test_of_scipy(broken: int, fixed: int) -> None:
-    from scipy.stats import binomtest
-
-    net = np.array([-1] * broken + [1] * fixed + [0] * 50)
-    assert mcnemar_exact(net) == pytest.approx(binomtest(fixed, broken + fixed).pvalue, rel=1e-9)
-
-
-def test_a_thousand_changes_one_way_are_not_impossible() -> None:
     assert 0.0 < mcnemar_exact(np.ones(2000, dtype=np.int64)) < 1e-300
 
 
 @given(turns)
-def test_counts_and_means_are_those_of_the_common_turns(rows: list[tuple[float, float, int]]) -> None:
+def test_counts_means_errors_and_tests_are_those_of_the_common_turns(rows: list[tuple[float, float, int]]) -> None:
     found = compared(rows)
     common = [(a, b, c) for a, b, c in rows if not (math.isnan(a) or math.isnan(b))]
+    sums = [sum(b - a for a, b, c in common if c == cluster) for cluster in {c for *_, c in common}]
+    if found.p_value is None:
+        assert found.p_exact is None
+    else:
+        assert found.p_exact == pytest.approx(mcnemar_exact(np.array(sums, dtype=np.int64)), abs=1e-12)
     assert (found.n, found.clusters) == (len(common), len({c for *_, c in common}))
     assert found.broken == sum(a > b for a, b, _ in common)
     assert found.fixed == sum(a < b for a, b, _ in common)
@@ -98,11 +81,6 @@ def test_counts_and_means_are_those_of_the_common_turns(rows: list[tuple[float, 
         assert found.second == pytest.approx((found.first or 0) + (found.difference or 0))
     else:
         assert found.reason == "no common turns"
-
-
-@given(turns)
-def test_error_and_test_agree_with_the_clustered_mean_of_the_differences(rows: list[tuple[float, float, int]]) -> None:
-    found = compared(rows)
     mean = estimate_mean([b - a for a, b, _ in rows], np.array([c for *_, c in rows], dtype=np.int64))
     assert found.se == (None if mean.se is None else pytest.approx(mean.se, abs=1e-12))
     if found.method == "t_clustered":
@@ -112,6 +90,23 @@ def test_error_and_test_agree_with_the_clustered_mean_of_the_differences(rows: l
         assert high == pytest.approx(min(1.0, mean.high or 0.0))
     elif found.method == "mcnemar_exact":
         assert found.changed < FEW_CHANGED or found.se == 0.0
+    swapped = compared([(b, a, c) for a, b, c in rows])
+    assert (found.broken, found.fixed, found.p_value) == (swapped.fixed, swapped.broken, swapped.p_value)
+    assert found.correlation == swapped.correlation
+    if found.difference is not None and swapped.difference is not None:
+        assert found.difference == -swapped.difference
+    low, high = found.interval()
+    other_low, other_high = swapped.interval()
+    if low is not None and high is not None:
+        assert (other_low, other_high) == (pytest.approx(-high), pytest.approx(-low))
+
+
+@pytest.mark.parametrize(("broken", "fixed"), [(0, 3), (4, 9), (12, 13), (30, 5), (400, 380)])
+def test_single_turns_give_the_binomial_test_of_scipy(broken: int, fixed: int) -> None:
+    from scipy.stats import binomtest
+
+    net = np.array([-1] * broken + [1] * fixed + [0] * 50)
+    assert mcnemar_exact(net) == pytest.approx(binomtest(fixed, broken + fixed).pvalue, rel=1e-9)
 
 
 @given(turns, st.sampled_from([0.05, 0.01, 0.001]))
@@ -129,19 +124,6 @@ def test_the_interval_of_a_test_by_t_holds_0_where_p_is_above_its_level(
         assert (low <= 0.0 <= high) == (found.p_value > alpha)
     if found.changed < 6 and found.method == "mcnemar_exact" and found.se:
         assert low <= 0.0 <= high, "what the exact test can never show the interval does not claim"
-
-
-@given(turns)
-def test_the_two_models_may_change_places(rows: list[tuple[float, float, int]]) -> None:
-    found, swapped = compared(rows), compared([(b, a, c) for a, b, c in rows])
-    assert (found.broken, found.fixed, found.p_value) == (swapped.fixed, swapped.broken, swapped.p_value)
-    assert found.correlation == swapped.correlation
-    if found.difference is not None and swapped.difference is not None:
-        assert found.difference == -swapped.difference
-    low, high = found.interval()
-    other_low, other_high = swapped.interval()
-    if low is not None and high is not None:
-        assert (other_low, other_high) == (pytest.approx(-high), pytest.approx(-low))
 
 
 def test_correlation_is_numpys() -> None:
@@ -170,7 +152,7 @@ def test_who_is_off_the_front_is_beaten_by_one_on_it(points: list[tuple[int, int
         assert on is not beaten
 
 
-def test_with_a_turn_a_conversation_it_is_the_paired_t_test() -> None:
+def test_means_are_tested_as_by_scipy_by_all_flips_and_by_conversation() -> None:
     rng = np.random.default_rng(3)
     a, b = rng.uniform(0, 0.8, 40), rng.uniform(0.1, 1, 40)
     found = paired_means(a, b, np.arange(40))
@@ -184,9 +166,6 @@ def test_with_a_turn_a_conversation_it_is_the_paired_t_test() -> None:
         40,
         40,
     )
-
-
-def test_flips_of_conversations_come_close_to_all_flips() -> None:
     differences = np.array([0.5, 0.25, -0.1, 0.4, 0.3, 0.2, 0.0, 0.35])
     clusters = np.array([0, 0, 1, 2, 3, 4, 5, 6])
     sums = np.bincount(clusters, weights=differences)
@@ -194,9 +173,6 @@ def test_flips_of_conversations_come_close_to_all_flips() -> None:
     found = paired_means(np.zeros(8), differences, clusters)
     assert found.p_flips == pytest.approx(np.mean(all_flips), abs=0.01)
     assert found.p_decisive == max(found.p_value or 0, found.p_flips or 0)
-
-
-def test_repeating_turns_of_a_conversation_gives_no_certainty() -> None:
     rng = np.random.default_rng(5)
     b = rng.uniform(-0.2, 0.4, 12)
     once = paired_means(np.zeros(12), b, np.arange(12))

@@ -101,17 +101,11 @@ def test_turns_are_sorted_by_what_they_tell() -> None:
     assert found[5].evaluations == 25
 
 
-def test_discrimination_is_the_correlation_with_the_other_turns() -> None:
+def test_discrimination_is_a_correlation_that_guesses_seldom_have_and_nothing_never() -> None:
     table = history(12, 20)
     rest = (table.sum(0) - table[7]) / 19
     assert item_history(table)[7].discrimination == pytest.approx(np.corrcoef(table[7], rest)[0, 1])
-
-
-def test_turns_that_only_guess_are_rarely_suspicious() -> None:
     table = (np.random.default_rng(0).random((500, 30)) < 0.5).astype(float)
     assert sum(item.kind == "suspicious" for item in item_history(table)) <= 1
-
-
-def test_no_turns_and_no_outcomes_have_no_figures() -> None:
     assert item_history(np.zeros((0, 3))) == []
     assert item_history([[np.nan, np.nan]])[0].difficulty is None

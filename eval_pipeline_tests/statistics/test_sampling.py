@@ -15,12 +15,24 @@ def strata(codes: list[int], sizes: list[int]) -> Strata:
     return Strata(np.array(codes, dtype=np.int64), np.array(sizes, dtype=np.int64))
 
 
-def test_a_share_and_its_error_are_the_textbooks() -> None:
-    """Worked by hand: W = 0.8, 0.2; p = 1/2, 1/4; s2 = 1/3, 1/4; v = .64(1 - 4/80)/12 + .04(1 - 4/20)/16."""
+def test_shares_of_a_sample_and_of_a_domain_are_the_textbooks() -> None:
+    # Worked by hand: W = 0.8, 0.2; p = 1/2, 1/4; s2 = 1/3, 1/4; v = .64(1 - 4/80)/12 + .04(1 - 4/20)/16.
     found = drawn_rate([1, 1, 0, 0, 1, 0, 0, 0], [True] * 8, strata([0] * 4 + [1] * 4, [80, 20]))
     assert found.value == pytest.approx(0.8 * 0.5 + 0.2 * 0.25)
     assert found.se == pytest.approx((0.64 * 0.95 / 12 + 0.04 * 0.8 / 16) ** 0.5)
     assert (found.n, found.population, found.reason) == (8, pytest.approx(100.0), None)
+    inside = [True, False, True, True, False]
+    found = drawn_rate([1, 1, 0, 1, 0], inside, strata([0, 0, 0, 1, 1], [30, 10]))
+    assert found.value == pytest.approx((10 * 1 + 5 * 1) / (10 * 2 + 5 * 1))
+    assert (found.n, found.population) == (3, pytest.approx(25.0))
+    # By hand: weights 10, 10, 10, 10 and 20 on 1, 0, 1, 0 and 1; as one group of five the jackknife is
+    # 4/5 sum (f_i - mean)^2 over f_i = (40 - w y)/(60 - w), times 1 - 1/20, the lesser share.
+    found = drawn_rate([1, 0, 1, 0, 1], [True] * 5, strata([0, 0, 0, 0, 1], [40, 20]))
+    each = np.array([30 / 50, 40 / 50, 30 / 50, 40 / 50, 20 / 40])
+    jackknife = 0.95 * 0.8 * ((each - each.mean()) ** 2).sum()
+    alone = (20 / 60) ** 2 * (1 - 1 / 20) * (1 / 3) * (2 / 3)  # all of that kind are alike
+    assert found.value == pytest.approx(40 / 60)
+    assert found.se == pytest.approx((jackknife + alone) ** 0.5)
 
 
 def test_every_possible_draw_together_gives_the_truth() -> None:
@@ -31,28 +43,21 @@ def test_every_possible_draw_together_gives_the_truth() -> None:
     assert np.mean(values) == pytest.approx(5 / 8, abs=1e-12)  # type: ignore[arg-type]
 
 
-def test_of_a_domain_it_is_the_ratio_of_two_totals() -> None:
-    inside = [True, False, True, True, False]
-    found = drawn_rate([1, 1, 0, 1, 0], inside, strata([0, 0, 0, 1, 1], [30, 10]))
-    assert found.value == pytest.approx((10 * 1 + 5 * 1) / (10 * 2 + 5 * 1))
-    assert (found.n, found.population) == (3, pytest.approx(25.0))
-
-
-def test_who_has_seen_everything_is_certain() -> None:
+def test_only_who_has_seen_everything_is_certain() -> None:
     found = drawn_rate([1, 0, 1, 1], [True] * 4, strata([0, 0, 1, 1], [2, 2]))
     assert (found.value, found.se, found.low, found.high) == (0.75, 0.0, 0.75, 0.75)
-
-
-def test_a_few_that_are_alike_are_no_certainty() -> None:
     found = drawn_rate([1] * 10, [True] * 10, strata([0] * 5 + [1] * 5, [500, 500]))
     assert found.value == found.high == 1.0
     assert 0.5 < found.low < 0.9
-
-
-def test_where_strata_are_alike_each_in_its_own_way_neither_is_there_certainty() -> None:
     found = drawn_rate([1] * 5 + [0] * 5, [True] * 10, strata([0] * 5 + [1] * 5, [500, 500]))
     assert found.value == 0.5
     assert found.se > 0.05
+    found = drawn_kappa([1, 1, 1, 1], [1, 0, 1, 1], [True] * 4, strata([0] * 4, [40]))
+    assert (found.value, found.low, found.reason) == (0.0, None, ONE_WORD)
+    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [40]))
+    assert (found.value, found.low, found.reason) == (1.0, None, NO_SPREAD)
+    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [4]))
+    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
 
 
 @pytest.mark.parametrize(
@@ -70,17 +75,6 @@ def test_what_cannot_be_told_has_a_reason(codes: list[int], values: list[int], d
         assert (found.low, found.high, found.reason) == (None, None, reason)
 
 
-def test_a_kind_with_one_member_borrows_the_spread_of_the_largest() -> None:
-    """By hand: weights 10, 10, 10, 10 and 20 on 1, 0, 1, 0 and 1; as one group of five the jackknife is
-    4/5 sum (f_i - mean)^2 over f_i = (40 - w y)/(60 - w), times 1 - 1/20, the lesser share."""
-    found = drawn_rate([1, 0, 1, 0, 1], [True] * 5, strata([0, 0, 0, 0, 1], [40, 20]))
-    each = np.array([30 / 50, 40 / 50, 30 / 50, 40 / 50, 20 / 40])
-    jackknife = 0.95 * 0.8 * ((each - each.mean()) ** 2).sum()
-    alone = (20 / 60) ** 2 * (1 - 1 / 20) * (1 / 3) * (2 / 3)  # all of that kind are alike
-    assert found.value == pytest.approx(40 / 60)
-    assert found.se == pytest.approx((jackknife + alone) ** 0.5)
-
-
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=4, max_size=60))
 def test_a_sample_of_one_kind_is_the_ordinary_figure(said: list[tuple[bool, bool]]) -> None:
     """Every weight the same: share and kappa are those of the sample itself."""
@@ -91,18 +85,6 @@ def test_a_sample_of_one_kind_is_the_ordinary_figure(said: list[tuple[bool, bool
     assert mine.value == (theirs.kappa if theirs.kappa is None else pytest.approx(theirs.kappa))
     if theirs.se is not None and mine.se is not None:  # the jackknife there, less the share that was drawn
         assert mine.se == pytest.approx(theirs.se * (1 - len(said) / 1000) ** 0.5, abs=1e-9)
-
-
-def test_a_rater_with_one_word_has_a_kappa_that_says_nothing() -> None:
-    found = drawn_kappa([1, 1, 1, 1], [1, 0, 1, 1], [True] * 4, strata([0] * 4, [40]))
-    assert (found.value, found.low, found.reason) == (0.0, None, ONE_WORD)
-
-
-def test_full_agreement_of_a_few_has_no_interval_but_that_of_all_has() -> None:
-    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [40]))
-    assert (found.value, found.low, found.reason) == (1.0, None, NO_SPREAD)
-    found = drawn_kappa([1, 0, 1, 0], [1, 0, 1, 0], [True] * 4, strata([0] * 4, [4]))
-    assert (found.value, found.low, found.high) == (1.0, 1.0, 1.0)
 
 
 @given(

@@ -85,9 +85,13 @@ def test_golden(function: str, case: dict[str, Any]) -> None:
     assert agree(found, case["expected"]), f"{found}\nexpected {case['expected']}\nfrom {case['source']}"
 
 
-def test_every_case_says_where_it_is_from() -> None:
+def test_every_case_says_where_it_is_from_and_all_is_exported_in_order() -> None:
     assert set(GOLDEN) == set(RUN)
     assert all(case["source"] for cases in GOLDEN.values() for case in cases)
+    import eval_pipeline.statistics as stats
+
+    assert stats.__all__ == sorted(stats.__all__, key=lambda name: (not name.isupper(), name)), "constants first"
+    assert all(hasattr(stats, name) for name in stats.__all__)
 
 
 PROGRAM = """
@@ -107,13 +111,6 @@ assert "scipy" not in sys.modules
 
 def test_imports_are_lazy() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=60)
-
-
-def test_all_is_exported_in_order() -> None:
-    import eval_pipeline.statistics as stats
-
-    assert stats.__all__ == sorted(stats.__all__, key=lambda name: (not name.isupper(), name)), "constants first"
-    assert all(hasattr(stats, name) for name in stats.__all__)
 
 
 NAN, INF = float("nan"), float("inf")

@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eval_pipeline.statistics.suspects import (
-    GOLD,
-    NO_ANSWER,
-    PRIOR,
-    agreed_against_gold,
-    chances,
-    same_when_wrong,
-)
+from eval_pipeline.statistics.suspects import GOLD, NO_ANSWER, PRIOR, agreed_against_gold, chances, same_when_wrong
 
 Codes = NDArray[np.int64]
 TURNS, WRONG_GOLD, OPTIONS = 1000, 0.03, 20
@@ -68,11 +61,35 @@ def test_independent_mistakes_and_good_gold_make_few_suspects(accuracies: list[f
     assert np.mean(likely) < 0.004 * TURNS
 
 
-def test_common_mistakes_lower_the_score_and_not_only_the_rank() -> None:
-    """Two models that always make the same mistakes: their agreement says next to nothing, and no score is high."""
+def test_who_is_for_and_against_the_gold_is_weighed_by_what_they_know() -> None:
+    # Two models that always make the same mistakes: their agreement says next to nothing, and no score is high.
     answers, _ = simulated(1, [0.8, 0.8], share=0.0, common=1.0)
     assert same_when_wrong(answers) > 0.6
     assert max(one.score for one in agreed_against_gold(answers, np.arange(TURNS))) < 0.6
+    # The models are right nine times of ten after a right turn, and seldom after a wrong one of their own.
+    turns = np.arange(300)
+    answers = np.zeros((2, 300), dtype=np.int64)
+    wrong = turns[7::30]
+    for further in range(4):
+        answers[:, wrong + further] = 1
+    by_turn = {one.turn: one.score for one in agreed_against_gold(answers, turns // 15)}
+    assert len(by_turn) == 4 * wrong.size  # what follows from an earlier turn is listed too
+    assert all(by_turn[first] > by_turn[first + 1] for first in wrong.tolist())
+    answers = np.zeros((3, 40), dtype=np.int64)
+    answers[:2, 5] = 3
+    with_silence, without = answers.copy(), answers[:2]
+    with_silence[2, 5] = NO_ANSWER
+    (found,) = [one for one in agreed_against_gold(with_silence, np.arange(40)) if one.turn == 5]
+    (plain,) = [one for one in agreed_against_gold(without, np.arange(40)) if one.turn == 5]
+    assert (found.answered, found.score) == (2, pytest.approx(plain.score))
+    assert agreed_against_gold(np.ones((1, 30), dtype=np.int64), np.arange(30)) == []
+    bad = np.zeros((3, 30), dtype=np.int64)
+    bad[:, :20] = np.arange(1, 21)  # right once in three: agreeing says that they are wrong
+    assert agreed_against_gold(bad, np.arange(30)) == []
+    answers = np.zeros((2, 1000), dtype=np.int64)
+    answers[1] = NO_ANSWER
+    found = chances(answers, np.zeros(1000, dtype=np.int64))
+    assert found.min() >= 0.02 and found.max() <= 0.98
 
 
 def test_by_hand() -> None:
@@ -96,39 +113,3 @@ def test_those_with_the_gold_outweigh_two_that_err_together() -> None:
     answers = np.zeros((6, 50), dtype=np.int64)
     answers[:2, :10] = 1
     assert agreed_against_gold(answers, np.arange(50)) == []
-
-
-def test_a_turn_after_a_wrong_one_scores_lower() -> None:
-    """The models are right nine times of ten after a right turn, and seldom after a wrong one of their own."""
-    turns = np.arange(300)
-    answers = np.zeros((2, 300), dtype=np.int64)
-    wrong = turns[7::30]
-    for further in range(4):
-        answers[:, wrong + further] = 1
-    by_turn = {one.turn: one.score for one in agreed_against_gold(answers, turns // 15)}
-    assert len(by_turn) == 4 * wrong.size  # what follows from an earlier turn is listed too
-    assert all(by_turn[first] > by_turn[first + 1] for first in wrong.tolist())
-
-
-def test_no_answer_is_neither_for_nor_against() -> None:
-    answers = np.zeros((3, 40), dtype=np.int64)
-    answers[:2, 5] = 3
-    with_silence, without = answers.copy(), answers[:2]
-    with_silence[2, 5] = NO_ANSWER
-    (found,) = [one for one in agreed_against_gold(with_silence, np.arange(40)) if one.turn == 5]
-    (plain,) = [one for one in agreed_against_gold(without, np.arange(40)) if one.turn == 5]
-    assert (found.answered, found.score) == (2, pytest.approx(plain.score))
-
-
-def test_one_model_accuses_nobody_and_a_bad_majority_no_one_either() -> None:
-    assert agreed_against_gold(np.ones((1, 30), dtype=np.int64), np.arange(30)) == []
-    bad = np.zeros((3, 30), dtype=np.int64)
-    bad[:, :20] = np.arange(1, 21)  # right once in three: agreeing says that they are wrong
-    assert agreed_against_gold(bad, np.arange(30)) == []
-
-
-def test_chances_stay_within_bounds() -> None:
-    answers = np.zeros((2, 1000), dtype=np.int64)
-    answers[1] = NO_ANSWER
-    found = chances(answers, np.zeros(1000, dtype=np.int64))
-    assert found.min() >= 0.02 and found.max() <= 0.98

@@ -119,7 +119,7 @@ def test_pages_walk_through_all_turns_and_back(look: Look, monkeypatch: pytest.M
     assert back == every
 
 
-def test_regressions_come_first_and_lead_to_the_turn_of_each_version(client: TestClient) -> None:
+def test_regressions_come_first_home_leads_there_and_each_to_its_turns(client: TestClient) -> None:
     html = client.get(compared(*NIGHTS)).text
     is_harmless(html)
     page = Parts(html)
@@ -133,6 +133,8 @@ def test_regressions_come_first_and_lead_to_the_turn_of_each_version(client: Tes
     assert other
     for address in (first, *other):
         assert client.get(address).status_code == 200
+    (address,) = Parts(client.get("/").text).links("/compare?")
+    assert address == compared(*NIGHTS)
 
 
 def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) -> None:
@@ -169,13 +171,11 @@ def test_a_turn_of_a_comparison_that_is_gone_is_shown_among_those_of_its_evaluat
     assert (page.link("data-up") or "").startswith(f"/suites/{SUITE}/turns?")
 
 
-def test_words_that_differ_are_marked(client: TestClient) -> None:
+def test_words_and_rows_that_differ_are_marked(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     html = client.get(compared(*NIGHTS)).text
     assert "<del>17</del><ins>-1</ins>" in html
     assert "<del>document</del>" in html
 
-
-def test_rows_that_differ_are_shown(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
     def result(row: dict) -> dict:
         return {"columns": ["<b>n"], "rows": [[1], [None]] if row["correct"] else [["<i>x"], [1]]}
 
@@ -190,7 +190,7 @@ def test_rows_that_differ_are_shown(client: TestClient, monkeypatch: pytest.Monk
     assert "The same 2 rows as A, in another order." in Parts(client.get(compared(*NIGHTS)).text).text
 
 
-def test_the_filter_is_by_group_tag_and_text(client: TestClient) -> None:
+def test_the_filter_is_by_group_tag_and_text_and_its_sql_runs_as_it_is(client: TestClient, bench: Bench) -> None:
     assert rows(client, *NIGHTS, group="rw", tag="odd") == [f"ship_{n:02}#1" for n in range(1, 12, 2)]
     assert rows(client, *NIGHTS, group="regressions", q="SHIP_07") == ["ship_07#1"]
     assert rows(client, *NIGHTS, q="ship_07") == ["ship_07#1", "ship_07#0"]
@@ -199,6 +199,11 @@ def test_the_filter_is_by_group_tag_and_text(client: TestClient) -> None:
     html = client.get(compared(*NIGHTS, tag="odd")).text
     assert "12 of 31 turns" in Parts(html).text
     assert "Only B wrong 6" in Parts(html).text
+    html = client.get(compared(*NIGHTS, group="regressions", tag="even", q="ship")).text
+    sql = Parts(html.partition('id="sql">')[2].partition("</pre>")[0]).texts[0]
+    shown = [row.replace("#", "") for row in rows(client, *NIGHTS, group="regressions", tag="even", q="ship")]
+    found = run_query(bench.home.store, sql)["turn_id"].to_pylist()
+    assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == shown
 
 
 def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestClient, look: Look) -> None:
@@ -268,19 +273,6 @@ def test_hostile_texts_are_shown_and_nothing_else(client: TestClient) -> None:
         is_harmless(answer.text)
         assert f"{len(HOSTILE_TEXTS)} of {TURNS} turns" in Parts(answer.text).text
     assert len(html) < 600_000
-
-
-def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -> None:
-    html = client.get(compared(*NIGHTS, group="regressions", tag="even", q="ship")).text
-    sql = Parts(html.partition('id="sql">')[2].partition("</pre>")[0]).texts[0]
-    shown = [row.replace("#", "") for row in rows(client, *NIGHTS, group="regressions", tag="even", q="ship")]
-    found = run_query(bench.home.store, sql)["turn_id"].to_pylist()
-    assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == shown
-
-
-def test_home_leads_to_what_was_lost(client: TestClient) -> None:
-    (address,) = Parts(client.get("/").text).links("/compare?")
-    assert address == compared(*NIGHTS)
 
 
 SILENT = CallError(CallErrorKind.TIMEOUT, "nobody answered")

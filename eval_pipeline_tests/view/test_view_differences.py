@@ -68,7 +68,7 @@ def test_a_passage_leaves_out_only_lines_that_both_have(before: str, after: str)
     assert (found.before, found.after) in left_out
 
 
-def test_a_passage_of_long_texts_is_the_lines_about_the_difference() -> None:
+def test_long_texts_are_compared_by_lines_and_shown_about_the_difference() -> None:
     before, after = ("same\n" * 5000 + f"the {word}\n" + "end\n" * 5000 for word in ("earlier", "newer"))
     found = passage(before, after, 100)
     assert found.pieces == [
@@ -78,6 +78,10 @@ def test_a_passage_of_long_texts_is_the_lines_about_the_difference() -> None:
         Piece("same", "\nend\n"),
     ]
     assert (found.before, found.after) == (True, True)
+    before = "some words of a line\n" * 1000
+    assert differences(before, before + "more\n") == [Piece("same", before), Piece("added", "more\n")]
+    longest = "".join(f"{n}\n" for n in range(9000))
+    assert [piece.kind for piece in differences(longest, longest + "x")] == ["removed", "added"]
 
 
 @pytest.mark.parametrize(
@@ -93,13 +97,6 @@ def test_a_passage_of_long_texts_is_the_lines_about_the_difference() -> None:
 )
 def test_words_are_compared_whole(before: str, after: str, expected: list[Piece]) -> None:
     assert differences(before, after) == expected
-
-
-def test_long_texts_are_compared_by_lines_and_the_longest_not_at_all() -> None:
-    before = "some words of a line\n" * 1000
-    assert differences(before, before + "more\n") == [Piece("same", before), Piece("added", "more\n")]
-    longest = "".join(f"{n}\n" for n in range(9000))
-    assert [piece.kind for piece in differences(longest, longest + "x")] == ["removed", "added"]
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=30))
@@ -190,9 +187,12 @@ def drawn(*cards: Card) -> str:
     return render("parts/cards.html.j2", its={"cards": cards, "missing": ""})
 
 
-def test_there_is_a_card_of_every_kind() -> None:
+def test_there_is_a_card_of_every_kind_and_a_look_of_every_mark() -> None:
     assert {kind.kind for kind in map(_resolved, get_args(Card))} == set(CARDS)
     assert set(MEANINGS) == set(Mark)
+    style = static_file("style.css").decode()
+    looks = [re.search(rf"\.m-{mark} {{ (.*?) }}", style) for mark in Mark]
+    assert all(looks)
 
 
 def _resolved(kind: type) -> type:
@@ -216,21 +216,15 @@ def test_each_kind_is_drawn(kind: str) -> None:
     assert text.startswith(expected[kind])
 
 
-def test_a_table_has_headers_with_their_scope() -> None:
+def test_tables_have_headers_with_their_scope_and_are_cut_and_white_space_is_no_difference() -> None:
     found = Parts(drawn(CARDS["table"])).elements
     assert [a["scope"] for tag, a in found if tag == "th"] == ["col", "col", "row", "row"]
-
-
-def test_differences_in_white_space_alone_are_not_marked() -> None:
+    text = Parts(drawn(TableCard("T", ["n"], [[str(n)] for n in range(1000)], left_out=5))).text
+    assert " 198 199 200 of 1,005 rows shown" in text
     html = drawn(DifferenceCard("T", "Gold", "SELECT a\n  FROM t", "Answer", "SELECT a FROM s\n"))
     assert [tag for tag, _ in Parts(html).elements if tag in ("del", "ins")] == ["del", "ins"]
     assert "SELECT a\n  FROM <del>t</del></pre>" in html
     assert "SELECT a FROM <ins>s\n</ins></pre>" in html
-
-
-def test_a_long_table_is_cut_and_says_so() -> None:
-    text = Parts(drawn(TableCard("T", ["n"], [[str(n)] for n in range(1000)], left_out=5))).text
-    assert " 198 199 200 of 1,005 rows shown" in text
 
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
@@ -246,9 +240,3 @@ def test_no_card_lets_anything_out(text: str) -> None:
     )
     is_harmless(html)
     assert len(html) < 1_000_000
-
-
-def test_every_mark_has_a_look_of_its_own() -> None:
-    style = static_file("style.css").decode()
-    looks = [re.search(rf"\.m-{mark} {{ (.*?) }}", style) for mark in Mark]
-    assert all(looks)

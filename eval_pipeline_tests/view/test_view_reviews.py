@@ -222,13 +222,19 @@ def test_what_cannot_be_said_is_a_sentence(
     assert reviews(fresh) == []
 
 
-def test_a_page_of_another_address_says_nothing(client: TestClient, fresh: Lab) -> None:
+def test_a_page_of_another_address_or_without_the_token_says_nothing(client: TestClient, fresh: Lab, lab: Lab) -> None:
     data = form_of(client.get(f"/suites/{SUITE}/turn", params=TURN).text) | {"verdict": "right", "who": "ann"}
     for origin in ("https://evil.example", "null"):
         answer = client.post(f"/suites/{SUITE}/review", data=data, headers={"origin": origin})
         assert answer.status_code == 403
     assert client.get(f"/suites/{SUITE}/review", params=data).status_code == 404
     assert reviews(fresh) == []
+    with Bench.of(lab.home) as bench:
+        client = TestClient(
+            application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True)), base_url=f"http://127.0.0.1:{PORT}"
+        )
+        answer = client.post(f"/suites/{SUITE}/review", data={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
+        assert answer.status_code == 403
 
 
 def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh: Lab) -> None:
@@ -372,12 +378,3 @@ def response_of(lab: Lab) -> str:
             f"WHERE turn_id = '{TURN['turn_id']}' ORDER BY number DESC LIMIT 1"
         )
     )
-
-
-def test_the_token_opens_the_way(lab: Lab) -> None:
-    with Bench.of(lab.home) as bench:
-        client = TestClient(
-            application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True)), base_url=f"http://127.0.0.1:{PORT}"
-        )
-        answer = client.post(f"/suites/{SUITE}/review", data={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
-        assert answer.status_code == 403

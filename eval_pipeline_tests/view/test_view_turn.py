@@ -25,7 +25,7 @@ from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of,
 RECOVERED = turn_of("harbour/ship_03#1", STEADY, "2026-03-01")
 
 
-def test_a_turn_is_told_from_question_to_answer(client: TestClient, look: Look) -> None:
+def test_a_turn_is_told_from_question_to_answer_with_its_history(client: TestClient, look: Look) -> None:
     text = Parts(client.get(RECOVERED).text).text
     for said in ("ship_03 1?", "Gold 20", "Answer 20", "✓ right", "2 attempts", "220 tokens", "odd"):
         assert said in text, said
@@ -37,9 +37,6 @@ def test_a_turn_is_told_from_question_to_answer(client: TestClient, look: Look) 
     assert len(metrics) > 10
     for row in metrics:
         assert row["metric"] in text
-
-
-def test_the_history_has_every_model_version_and_date(client: TestClient) -> None:
     html = client.get(RECOVERED).text
     history = html.partition('<h2 id="history">')[2]
     assert [address.partition("model_version=")[2] for address in Parts(history).links("/turn?")] == [
@@ -71,23 +68,23 @@ def test_hostile_texts_are_shown_and_do_nothing(client: TestClient, index: int) 
     assert beginning in Parts(html).text
 
 
-def test_a_long_response_is_cut_and_there_as_a_whole(client: TestClient) -> None:
+def test_a_long_response_is_cut_and_what_is_not_there_is_told(client: TestClient) -> None:
     address = turn_of(f"harbour/{HOSTILE_CASE}#6", HOSTILE)
     found = Parts(client.get(address).text)
-    assert "The first 20,000 of 5,000,006 characters." in found.text
+    assert "The first 20,000 of 1,000,006 characters." in found.text
     answer = client.get(found.links("field=response")[0])
     assert answer.headers["content-type"] == "text/plain; charset=utf-8"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.text == HOSTILE_TEXTS[6]
-
-
-def test_what_is_not_there_is_told(client: TestClient) -> None:
     for address in (turn_of("harbour/nobody#0", HOSTILE), turn_of("harbour/ship_00#0", HOSTILE, sample=1)):
         assert client.get(address).status_code == 404
     assert client.get(turn_of("harbour/ship_00#0", HOSTILE, sample="x")).status_code == 400
     plain = turn_of("harbour/ship_00#0", HOSTILE).replace("/turn?", "/turn/text?")
     assert client.get(f"{plain}&number=7").status_code == 404
     assert client.get(f"{plain}&field=metadata").status_code == 400
+    html = client.get(turn_of(f"harbour/{HOSTILE_CASE}#1", HOSTILE)).text
+    assert json.dumps(HOSTILE_TEXTS[1])[1:8] in Parts(html).text
+    assert client.get(turn_of(f"{SUITE}/ship_00#1", FALLING, sample=10**45)).status_code in {400, 404}
 
 
 @given(
@@ -137,11 +134,6 @@ def test_cards_that_cannot_be_made_leave_the_rest_of_the_page(
     assert "The track cannot show this turn (ZeroDivisionError)." in answer.text
     assert "Attempts" in answer.text
     assert Explains.__abstractmethods__ == {"cards"}
-
-
-def test_details_of_metrics_are_json_that_is_escaped(client: TestClient) -> None:
-    html = client.get(turn_of(f"harbour/{HOSTILE_CASE}#1", HOSTILE)).text
-    assert json.dumps(HOSTILE_TEXTS[1])[1:8] in Parts(html).text
 
 
 def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> None:
@@ -207,14 +199,11 @@ def test_a_track_is_shown_the_gold_that_is_scored_by(
 SHIP = turn_of(f"{SUITE}/ship_00#1", FALLING)
 
 
-def test_a_store_of_another_version_is_a_sentence(home: Home, tmp_path: Path) -> None:
+def test_stores_of_another_version_or_without_the_track_are_shown_or_a_sentence(home: Home, tmp_path: Path) -> None:
     with changed(home, tmp_path, "DROP MACRO TABLE leaderboard_details", "DROP MACRO TABLE leaderboard") as client:
         answer = client.get("/")
     assert answer.status_code == 503
     assert "`eval-pipeline publish --full` rebuilds it" in Parts(answer.text).text
-
-
-def test_turns_of_a_track_that_is_not_installed_are_shown(home: Home, tmp_path: Path) -> None:
     with changed(home, tmp_path, "DROP VIEW latest_finqa_turns", "DROP TABLE finqa_turns") as client:
         assert "✗ wrong" in client.get(SHIP).text
         assert client.get(turns_of(FALLING)).status_code == 200
@@ -254,10 +243,6 @@ def test_lists_sorted_by_long_texts_go_on(letter: str, home: Home, tmp_path: Pat
 def test_a_place_that_is_none_is_a_sentence(page: str, place: str, client: TestClient) -> None:
     answer = client.get(f"{page}&after={quote(place)}")
     assert answer.status_code in {200, 400}
-
-
-def test_a_sample_that_no_database_can_hold_is_a_sentence(client: TestClient) -> None:
-    assert client.get(turn_of(f"{SUITE}/ship_00#1", FALLING, sample=10**45)).status_code in {400, 404}
 
 
 def test_who_has_no_name_on_this_machine_has_none(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,7 +35,7 @@ def shown(client: TestClient, **more: object) -> list[str]:
     return [row.partition("turn_id=harbour%2F")[2].partition("&")[0].replace("%23", "#") for row in Parts(html).rows()]
 
 
-def test_a_filter_shows_what_it_says(client: TestClient) -> None:
+def test_a_filter_shows_what_it_says_in_the_order_asked_for(client: TestClient) -> None:
     assert len(shown(client)) == TURNS
     wrong = shown(client, verdict="wrong")
     assert wrong == [f"ship_{n:02}#1" for n in range(12)]
@@ -44,18 +44,18 @@ def test_a_filter_shows_what_it_says(client: TestClient) -> None:
     assert shown(client, q="SHIP_07") == ["ship_07#0", "ship_07#1"]
     assert shown(client, column="expected", **{"is": "is", "value": "24"}) == ["ship_07#1"]
     assert shown(client, column=["turn_index", "correct"], **{"is": ["is", "is"], "value": ["1", "no"]}) == wrong
-
-
-def test_text_is_looked_for_in_responses_too(client: TestClient) -> None:
-    """The response that says `pwned = 2` stands in no column of the list."""
+    # The response that says `pwned = 2` stands in no column of the list.
     html = client.get(turns_of(HOSTILE, q="ONERROR=")).text
     assert len([row for row in Parts(html).rows() if "ship_" not in row]) == 1
-
-
-def test_a_list_is_sorted_by_a_column(client: TestClient) -> None:
     up, down = shown(client, sort="question"), shown(client, sort="question", order="desc")
     assert up != shown(client)
     assert up == down[::-1]
+    # As texts 9 would be more than 24, and -1 at most 9.
+    most = shown(client, column="answer", **{"is": "at_most", "value": "9"})
+    assert [turn for turn in most if turn.startswith("ship")] == [f"ship_{n:02}#1" for n in range(12)]
+    least = shown(client, column="expected", **{"is": "at_least", "value": "9.0"})
+    assert least == [turn for turn in shown(client) if turn.startswith("ship")]
+    assert shown(client, column="question", **{"is": "at_least", "value": "what"}) != []
 
 
 NUMBERS = ["-3", "12%", "0.5", "$7", "9", "10", "1e3", "1,234.5"]
@@ -73,16 +73,7 @@ def test_texts_that_are_numbers_are_sorted_as_numbers(look: Look, descending: bo
     assert said == [*NUMBERS[::turned], *WORDS[::turned], None]
 
 
-def test_texts_are_held_against_numbers_as_numbers(client: TestClient) -> None:
-    """As texts 9 would be more than 24, and -1 at most 9."""
-    most = shown(client, column="answer", **{"is": "at_most", "value": "9"})
-    assert [turn for turn in most if turn.startswith("ship")] == [f"ship_{n:02}#1" for n in range(12)]
-    least = shown(client, column="expected", **{"is": "at_least", "value": "9.0"})
-    assert least == [turn for turn in shown(client) if turn.startswith("ship")]
-    assert shown(client, column="question", **{"is": "at_least", "value": "what"}) != []
-
-
-def test_wrong_addresses_are_told_in_a_sentence(client: TestClient) -> None:
+def test_addresses_are_completed_and_wrong_ones_told_in_a_sentence(client: TestClient) -> None:
     for more, words in {
         "sort=nothing": "unknown column &#39;nothing&#39;",
         "column=usd&is=at_least&value=x": "&#39;x&#39; does not fit usd; expected a number",
@@ -95,9 +86,6 @@ def test_wrong_addresses_are_told_in_a_sentence(client: TestClient) -> None:
         assert (answer.status_code, words in answer.text) == (400, True), more
     for path in ("/suites/nowhere/turns", turns_of("nobody"), turns_of(FALLING, "2020-01-01"), "/nowhere"):
         assert client.get(path).status_code == 404
-
-
-def test_what_is_newest_is_written_into_the_address(client: TestClient) -> None:
     answer = client.get(f"/suites/harbour/turns?model_version={FALLING}&verdict=wrong", follow_redirects=False)
     assert answer.headers["location"] == turns_of(FALLING, verdict="wrong")
 
@@ -277,14 +265,11 @@ def got(client: TestClient, form: str, **more: object) -> bytes:
     return answer.content
 
 
-def test_parquet_has_the_turns_as_they_are(client: TestClient) -> None:
+def test_what_is_downloaded_is_harmless_in_csv_and_as_it_is_in_parquet(client: TestClient) -> None:
     rows = pq.read_table(io.BytesIO(got(client, "parquet", tag=HOSTILE_TEXTS[0], sort="turn_index", order="desc")))
     assert rows["turn_index"].to_pylist() == [6, 5, 4, 3, 2, 1, 0]
     assert rows["question"][6].as_py() == f"what of {HOSTILE_TEXTS[0]}?"
     assert {"logic_f1", "failure_mode", "tokens", "tags"} <= set(rows.column_names)
-
-
-def test_csv_has_no_formula_and_nothing_for_a_terminal(client: TestClient) -> None:
     text = got(client, "csv").decode()
     rows = list(csv.DictReader(io.StringIO(text)))
     assert len(rows) == 31
@@ -293,12 +278,6 @@ def test_csv_has_no_formula_and_nothing_for_a_terminal(client: TestClient) -> No
             assert not value.startswith(("=", "@", "+", "\t")), name
     assert "\x1b" not in text and "\u202e" not in text
     assert {row["case_id"][:2] for row in rows} == {"sh", "'="}
-
-
-def test_a_filter_that_finds_nothing_gives_headers_alone(client: TestClient) -> None:
     assert got(client, "csv", q="nothing at all").decode().count("\n") == 1
     assert pq.read_table(io.BytesIO(got(client, "parquet", q="nothing at all"))).num_rows == 0
-
-
-def test_there_is_no_other_form(client: TestClient) -> None:
     assert client.get(turns_of(HOSTILE).replace("/turns?", "/turns.exe?")).status_code == 400
