@@ -129,10 +129,7 @@ ENDING = {
     ),
     "many files": ("n = 0\nwhile True: open(str(n), 'w'); n += 1", ErrorClass.SANDBOX),
     "hidden files": ("import os, time; os.mkdir('hidden', 0o300); time.sleep(60)", None),
-    "full scratch": (
-        "import time\nfor n in range(8): open(str(n), 'wb').write(bytes(15 << 20))\ntime.sleep(60)",
-        None,
-    ),
+    "full scratch": ("import time\nfor n in range(8): open(str(n), 'wb').write(bytes(15 << 20))\ntime.sleep(60)", None),
     "large file": ("open('large', 'wb').write(bytes(100 << 20))", ErrorClass.OTHER),
     "large result": ("result = ['x' * 100_000] * 20", ErrorClass.VALUE),
     "deep result": ("result = []\nfor _ in range(10_000): result = [result]", ErrorClass.OTHER),

@@ -35,11 +35,7 @@ USES = {
     "functions": ("def f(x, *, y=1): return x + y", "assert f(1) == 2 and f(1, y=4) == 5", ""),
     "functions of functions": ("def f(n): return lambda x: x + n", "assert f(2)(3) == 5", ""),
     "plain values": ("found = {'a': [1, (2, None)], 3: {4.5}}", "assert found == {'a': [1, (2, None)], 3: {4.5}}", ""),
-    "frames with their dtypes": (
-        f"f = lambda: {FRAME}",
-        f"pd.testing.assert_frame_equal(f(), {FRAME})",
-        "",
-    ),
+    "frames with their dtypes": (f"f = lambda: {FRAME}", f"pd.testing.assert_frame_equal(f(), {FRAME})", ""),
     "a list changed in place": ("def f(items): items.append(1)", "items = [0]\nf(items)\nassert items == [0, 1]", ""),
     "a frame changed in place": (
         "def f(frame): frame['b'] = 1",
@@ -105,14 +101,12 @@ def test_what_went_wrong_is_told_with_the_line_of_the_tests(
     code: str, tests: str, told: tuple[str, str, int], boxes: Boxes
 ) -> None:
     (failed,) = boxes.run(code, tests=Assertions(tests, ""))
-    assert isinstance(failed, SnippetFailed)
-    assert (failed.exception, failed.message, failed.line) == told
+    assert isinstance(failed, SnippetFailed) and (failed.exception, failed.message, failed.line) == told
 
 
 def test_a_value_without_a_plain_form_cannot_be_looked_at(boxes: Boxes) -> None:
     (odd,) = boxes.run("f = lambda: object()", tests=Assertions("assert f()", ""))
-    assert isinstance(odd, SnippetFailed)
-    assert "type object has no plain form" in odd.message
+    assert isinstance(odd, SnippetFailed) and "type object has no plain form" in odd.message
 
 
 @pytest.mark.soak

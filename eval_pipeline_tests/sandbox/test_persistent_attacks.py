@@ -1,29 +1,28 @@
 """No snippet leaves a trace for the next, holds up its zygote, or breaks the reader of results: see the attacks."""
 
 import asyncio
+import gc
+import random
+import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pandas as pd
+import psutil
 import pytest
 
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox import PythonSandbox, SnippetFailed, SnippetRan, zygote_process
+from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan, zygote_process
+from eval_pipeline.sandbox.reading import read_outcome
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.reading import answer_key, kept, result_text
-from eval_pipeline_tests.sandbox.campaign import JAILS, LIMITS, tier_of
+from eval_pipeline_tests.sandbox.attacks import ENDING
+from eval_pipeline_tests.sandbox.campaign import JAILS, LIMITS, tier_of, usable
 from eval_pipeline_tests.sandbox.conftest import Boxes
-from eval_pipeline_tests.sandbox.persistent_attacks import (
-    CARRYING,
-    FORGED,
-    LEAVE,
-    LOOK,
-    PRELUDE,
-    SHARED,
-    STALLING,
-)
+from eval_pipeline_tests.sandbox.persistent_attacks import CARRYING, FORGED, LEAVE, LOOK, PRELUDE, SHARED, STALLING
 
 TABLES = {"df": pd.DataFrame({"a": [1, 2]})}
 SHORT = (
@@ -128,14 +127,69 @@ def test_nobody_waits_until_nested_folders_are_removed(
     assert [*tmp_path.rglob("*")] == [tmp_path / "memory"]
 
 
-def test_results_that_are_forged_as_data_break_nobody(boxes: Boxes) -> None:
+@pytest.mark.parametrize("name", FORGED)
+def test_results_that_are_forged_as_data_break_nobody(name: str) -> None:
     """Each is no result, or a value that everything that reads results takes."""
-    column = {"name": None, "dtype": "int64", "values": [1]}
-    outcomes = boxes.run(*(f"import os; os.write(3, {text.encode()!r}); os._exit(0)" for text in FORGED.values()))
-    for name, outcome in zip(FORGED, outcomes, strict=True):
-        if isinstance(outcome, SnippetFailed):
-            continue
+    seen = {"stopped": None, "status": 0, "seconds": 0.1, "peak_bytes": 5, "clean": True}
+    outcome = read_outcome(seen, b"", FORGED[name].encode(), LIMITS, "bwrap")
+    if isinstance(outcome, SnippetRan):
+        column = {"name": None, "dtype": "int64", "values": [1]}
         for expected in ({"kind": "value", "value": 1}, {"kind": "array", "values": column, "shape": [1]}):
-            assert isinstance(compare(outcome.result, expected, ordered=True).score, float), name
-        assert isinstance(result_text(kept(outcome.result).get("result", outcome.result)), str), name
-        assert isinstance(answer_key(kept(outcome.result)), str), name
+            assert isinstance(compare(outcome.result, expected, ordered=True).score, float)
+        assert isinstance(result_text(kept(outcome.result).get("result", outcome.result)), str)
+        assert isinstance(answer_key(kept(outcome.result)), str)
+
+
+SOAK_LIMITS = Limits(wall_s=2.0, memory_bytes=512 << 20, result_bytes=1 << 20, scratch_files=2_000)
+HOSTILE_SHARE = 0.1
+
+
+def codes(count: int, seed: int) -> list[tuple[int, str, bool]]:
+    """Numbered snippets; the number is their result, unless they are hostile."""
+    draws = random.Random(seed)
+    hostile = [code for code, _ in ENDING.values()]
+    found = []
+    for number in range(count):
+        is_hostile = draws.random() < HOSTILE_SHARE
+        code = f"open('left', 'x').write('x'); result = int(pd.Series([{number}]).sum())"
+        found.append((number, draws.choice(hostile) if is_hostile else code, is_hostile))
+    return found
+
+
+async def campaign(count: int) -> tuple[Counter[str], int, int]:
+    """Runs them; how they ended, and the bytes of memory and open files that this process has gained meanwhile."""
+    ended: Counter[str] = Counter()
+    process = psutil.Process()
+    async with PythonSandbox(SOAK_LIMITS, zygotes=2, tiers=[usable()]) as box:
+        await asyncio.gather(*(box.run("result = 1") for _ in range(4)))
+
+        async def one(number: int, code: str, is_hostile: bool) -> None:
+            outcome = await box.run(code)
+            if is_hostile:
+                assert isinstance(outcome, SnippetFailed), (code, outcome)
+                ended[f"hostile: {outcome.error_class}"] += 1
+            else:
+                assert isinstance(outcome, SnippetRan), (code, outcome)
+                assert outcome.result["value"] == number
+                ended["ran"] += 1
+
+        memory, files = process.memory_info().rss, process.num_fds()
+        await asyncio.gather(*(one(*each) for each in codes(count, seed=5)))
+        gc.collect()
+        # A zygote that was just given up, or is just starting, has its pipes and its log.
+        return ended, process.memory_info().rss - memory, process.num_fds() - files
+
+
+@pytest.mark.parametrize("count", [60, pytest.param(5_000, marks=pytest.mark.soak)])
+def test_snippets_leave_nothing_behind_and_all_have_their_result(
+    count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    before = set(psutil.Process().children(recursive=True))
+    ended, memory, files = asyncio.run(campaign(count))
+    print(f"\n{count} snippets: {dict(ended)}; gained {memory / 1e6:.1f} MB and {files} open files")
+    assert ended.total() == count
+    assert files <= 8
+    assert memory < 64 << 20
+    assert set(psutil.Process().children(recursive=True)) <= before
+    assert not list(tmp_path.iterdir())

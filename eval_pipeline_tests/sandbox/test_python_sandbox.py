@@ -254,8 +254,7 @@ def test_measuring_tells_costly_code_from_cheap_and_what_failed(boxes: Boxes) ->
     found = boxes.wait(box.measure([*codes, "result = 1"], {"t": frame}, repeats=3))
     (spared,) = boxes.wait(box.measure(["result = 1"], repeats=3, negligible=Measurement(1.0, 1 << 30, 1)))
     slow, large, failed, cheap = found
-    assert isinstance(failed, SnippetFailed)
-    assert failed.error_class is ErrorClass.ATTRIBUTE
+    assert isinstance(failed, SnippetFailed) and failed.error_class is ErrorClass.ATTRIBUTE
     assert isinstance(slow, Measurement) and isinstance(large, Measurement)
     assert isinstance(cheap, Measurement) and isinstance(spared, Measurement)
     assert slow.seconds > 5 * cheap.seconds

@@ -175,7 +175,6 @@ def test_a_forged_dtype_takes_no_memory() -> None:
 )
 def test_a_process_that_was_ended_says_why(seen: dict[str, object], error_class: ErrorClass, words: str) -> None:
     outcome = read(b'{"result":{"kind":"value","value":1}}' if "stopped" in seen else b"", **seen)
-    assert isinstance(outcome, SnippetFailed)
-    assert outcome.error_class is error_class
+    assert isinstance(outcome, SnippetFailed) and outcome.error_class is error_class
     assert words in outcome.message
     assert outcome.stdout == "printed"

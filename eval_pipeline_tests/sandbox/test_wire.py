@@ -178,8 +178,7 @@ TOLD = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.fixed_dictionaries(
-            {"t": TAGS, "v": inner},
-            optional=dict.fromkeys(("d", "s", "a", "i", "n", "k", "f", "u", "z", "c"), inner),
+            {"t": TAGS, "v": inner}, optional=dict.fromkeys(("d", "s", "a", "i", "n", "k", "f", "u", "z", "c"), inner)
         )
     ),
     max_leaves=8,

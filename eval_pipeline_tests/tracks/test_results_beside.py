@@ -23,8 +23,7 @@ def result(told: dict[str, Any]) -> ShownResult:
 
 def sides(card: BesideCard) -> tuple[TableCard, TableCard]:
     left, right = card.cards
-    assert isinstance(left, TableCard)
-    assert isinstance(right, TableCard)
+    assert isinstance(left, TableCard) and isinstance(right, TableCard)
     return left, right
 
 

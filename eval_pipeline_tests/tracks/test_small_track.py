@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Json, 
 from eval_pipeline.tracks.base import ArtefactError, CaseError, Task
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.registry import TRACKS
-from eval_pipeline_tests.support import DAY, Lab, Puppet
+from eval_pipeline_tests.support import Lab, Puppet
 
 LABELS = ("complaint", "praise")
 
@@ -82,50 +82,43 @@ def shop(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab
     return lab
 
 
-def test_gold_scores_one_and_no_answer_zero(shop: Lab) -> None:
-    for version, correct in (("oracle", True), ("null", False)):
-        shop.evaluate("texts", version, publish=True)
-        rows = f"turn_results WHERE model_version = '{version}'"
-        assert shop.sql(f"SELECT correct, score, complexity FROM {rows}") == [(correct, float(correct), 0)] * 3
-    said = shop.cli("validate", "--suite", "texts")
-    assert said.code == 0, said.text
-
-
-def test_what_a_model_said_is_in_the_tables_that_all_tracks_have(shop: Lab) -> None:
-    said = {"broken": "complaint", "late": "praise", "lovely": "a compliment"}
-    Puppet.answer = staticmethod(lambda call: said[call.case_id])
-    shop.evaluate("texts", publish=True)
-    assert shop.sql("SELECT case_id, expected, answer, outcome, attempts FROM turn_results ORDER BY case_id") == [
-        ("broken", "complaint", "complaint", "ran", 1),
-        ("late", "complaint", "praise", "ran", 1),
-        ("lovely", "praise", None, "failed", 1),
-    ]
-    assert shop.sql("SELECT case_id, error_class, error_message, plan_steps FROM errors ORDER BY case_id") == [
-        ("late", "wrong_answer", "expected complaint, got praise", None),
-        ("lovely", "value_error", "'a compliment' is no label", None),
-    ]
-    assert shop.sql("SELECT case_id, label_match, answered FROM labels_turns ORDER BY case_id") == [
-        ("broken", True, True),
-        ("late", False, True),
-        ("lovely", False, False),
-    ]
-    assert shop.sql("SELECT case_id, verdict FROM validation WHERE NOT parsed") == [("lovely", "invalid")]
-    assert shop.one("SELECT count(*) FROM evidence") == 0
-
-
-def test_recorded_predictions_are_read_without_further_work(shop: Lab) -> None:
+@pytest.mark.usefixtures("few_pictures")
+def test_it_goes_through_the_whole_pipeline(shop: Lab) -> None:
+    answers = {"broken": "complaint", "late": "praise", "lovely": "a compliment"}
+    Puppet.answer = staticmethod(lambda call: answers[call.case_id])
     file = shop.home.root.parent / "said.jsonl"
     rows = [{"case_id": text["id"], "turn_index": 0, "answer": "praise"} for text in TEXTS]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = shop.cli("import", "predictions", str(file), "--suite", "texts", "--model-version", "kind")
     assert said.code == 0, said.text
-    shop.evaluate("texts", "kind", publish=True)
-    assert shop.sql("SELECT case_id FROM turn_results WHERE correct") == [("lovely",)]
+    for version in ("oracle", "null", "kind", "puppet"):
+        shop.evaluate("texts", version, publish=True)
 
-
-@pytest.mark.usefixtures("few_pictures")
-def test_it_is_reported(shop: Lab) -> None:
-    said = shop.cli("run", "--suite", "texts", "--model-version", "null", "--eval-date", DAY.isoformat())
+    # Gold scores one, no answer zero; recorded predictions are read without further work.
+    for version, correct in (("oracle", True), ("null", False)):
+        rows = f"turn_results WHERE model_version = '{version}'"
+        assert shop.sql(f"SELECT correct, score, complexity FROM {rows}") == [(correct, float(correct), 0)] * 3
+    assert shop.sql("SELECT case_id FROM turn_results WHERE correct AND model_version = 'kind'") == [("lovely",)]
+    said = shop.cli("validate", "--suite", "texts")
     assert said.code == 0, said.text
+
+    # What a model said is in the tables that all tracks have.
+    def told(columns: str, table: str) -> list[tuple[Any, ...]]:
+        return shop.sql(f"SELECT {columns} FROM {table} WHERE model_version = 'puppet' ORDER BY case_id")
+
+    assert told("case_id, expected, answer, outcome, attempts", "turn_results") == [
+        ("broken", "complaint", "complaint", "ran", 1),
+        ("late", "complaint", "praise", "ran", 1),
+        ("lovely", "praise", None, "failed", 1),
+    ]
+    assert told("case_id, error_class, error_message, plan_steps", "errors") == [
+        ("late", "wrong_answer", "expected complaint, got praise", None),
+        ("lovely", "value_error", "'a compliment' is no label", None),
+    ]
+    assert told("label_match, answered", "labels_turns") == [(True, True), (False, True), (False, False)]
+    assert told("verdict", "validation")[2] == ("invalid",)
+    assert shop.one("SELECT count(*) FROM evidence") == 0
+
+    shop.stage("report", shop.inputs("texts", "null"))
     (errors,) = shop.home.reports.rglob("errors.csv")
     assert len(errors.read_text().splitlines()) == 1 + len(TEXTS)

@@ -34,61 +34,57 @@ CODE = "result = df.a.sum()"
 
 
 def _case(**turn: Any) -> dict[str, Any]:
-    return {"id": "one", "turns": [{"question": "Sum?", **turn}]}
+    return {"id": "one", "turns": [{"question": "Sum?"} | turn]}
+
+
+TEMPLATED = {"question": "?", "code": CODE, "tests": "t", "template": "[insert]"}
 
 
 @pytest.mark.parametrize(
     ("raw", "told"),
     [
-        (_case(), "expected 'code', whose result is the right one"),
-        (_case(expected=1, answers={"a": "1"}), "expected one of 'expected', 'answers' and 'tests'"),
-        (_case(tests="assert True"), "'tests' need 'code' that passes them"),
-        (_case(code=CODE, template="[insert]"), "a 'template' needs 'tests' that run it"),
-        (
-            _case(code=CODE, tests="t", template="x = 1"),
-            "must have one line '\\[insert\\]', where the answer is put; it has 0",
-        ),
-        (
-            {"id": "one", "turns": [{"question": "?", "code": CODE, "tests": "t", "template": "[insert]"}] * 2},
-            "expected one turn, as it has a 'template'",
-        ),
-        (_case(answers={"a": 1}), 'expected texts by name, as in {mean_fare: "34.65"}'),
-        (_case(code=CODE, cod="x"), "cod: unknown field; allowed: "),
+        (_case(), "'code'"),
+        (_case(expected=1, answers={"a": "1"}), "one of 'expected', 'answers' and 'tests'"),
+        (_case(tests="assert True"), "'tests' need 'code'"),
+        (_case(code=CODE, template="[insert]"), "'template' needs 'tests'"),
+        (_case(code=CODE, tests="t", template="x = 1"), r"one line '\[insert\]'.* it has 0"),
+        ({"id": "one", "turns": [TEMPLATED] * 2}, "one turn.*'template'"),
+        (_case(answers={"a": 1}), "texts by name"),
+        (_case(code=CODE, cod="x"), "cod: unknown field"),
         ({"id": "one", "turns": []}, "at least 1 item"),
     ],
 )
 def test_what_a_turn_must_say(raw: dict[str, Any], told: str) -> None:
-    with pytest.raises(CaseError, match=told.replace("{", r"\{").replace("}", r"\}")):
+    with pytest.raises(CaseError, match=told):
         read(raw, SHARED)
 
 
 @pytest.mark.parametrize(
     ("raw", "place", "told"),
     [
-        (_case(code="result = ("), ("turns", 0, "code"), "is not Python"),
-        ({**_case(code=CODE), "tables": ["t", "u"]}, ("tables",), "unknown table 'u'; the suite has t"),
+        (_case(code="result = ("), ("turns", 0, "code"), "Python"),
+        ({**_case(code=CODE), "tables": ["t", "u"]}, ("tables",), "'u'"),
     ],
 )
-def test_a_case_that_does_not_fit_its_suite_names_the_field(
-    raw: dict[str, Any], place: tuple[Any, ...], told: str
-) -> None:
+def test_a_case_that_does_not_fit_its_suite_names_the_field(raw: dict[str, Any], place: Any, told: str) -> None:
     with pytest.raises(CaseError) as caught:
         read(raw, SHARED)
-    assert caught.value.problems == ((place, told),)
+    ((found, why),) = caught.value.problems
+    assert found == place and told in why
 
 
-def test_the_words_of_the_question_say_whether_order_counts() -> None:
-    def ordered(question: str, **more: Any) -> bool:
-        found: bool = (
-            read({"id": "one", "turns": [{"question": question, "code": CODE, **more}]}, SHARED).turns[0].gold.ordered
-        )
-        return found
-
-    assert ordered("Give a and b sorted by a descending.")
-    assert not ordered("Give the sum of a per b.")
-    assert ordered("Give the sum of a per b.", ordered=True)
-    assert not ordered("Give a and b sorted by a descending.", ordered=False)
-    assert ordered("Give the sum of a per b.", ordered=["a"])
+@pytest.mark.parametrize(
+    ("question", "more", "ordered"),
+    [
+        ("Give a and b sorted by a descending.", {}, True),
+        ("Give the sum of a per b.", {}, False),
+        ("Give the sum of a per b.", {"ordered": True}, True),
+        ("Give a and b sorted by a descending.", {"ordered": False}, False),
+        ("Give the sum of a per b.", {"ordered": ["a"]}, True),
+    ],
+)
+def test_the_words_of_the_question_say_whether_order_counts(question: str, more: Any, ordered: bool) -> None:
+    assert read(_case(code=CODE, **more, question=question), SHARED).turns[0].gold.ordered is ordered
 
 
 def test_complexity_is_the_calls_of_the_reference_code() -> None:
@@ -155,18 +151,12 @@ def test_code_is_found_in_responses(text: str, code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "error_class"),
-    [
-        ("", ErrorClass.VALUE),
-        ("  \n", ErrorClass.VALUE),
-        ("I cannot.", ErrorClass.SYNTAX),
-        ("@a[1]", ErrorClass.SYNTAX),
-    ],
+    ("text", "told"), {"": "VALUE", "  \n": "VALUE", "I cannot.": "SYNTAX", "@a[1]": "SYNTAX"}.items()
 )
-def test_responses_without_code_are_errors(text: str, error_class: ErrorClass) -> None:
+def test_responses_without_code_are_errors(text: str, told: str) -> None:
     with pytest.raises(ArtefactError) as caught:
         parse_code(text)
-    assert caught.value.error_class is error_class
+    assert caught.value.error_class is ErrorClass[told]
 
 
 LONG = """
@@ -228,7 +218,7 @@ def test_predictions_are_texts_or_objects_with_code(row: dict[str, Any], text: s
 
 
 def test_other_predictions_are_refused() -> None:
-    with pytest.raises(ValueError, match="a text or an object with 'code', found int"):
+    with pytest.raises(ValueError, match="found int"):
         recorded_response({"answer": 3})
 
 

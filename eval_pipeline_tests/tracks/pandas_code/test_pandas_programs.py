@@ -19,7 +19,6 @@ import numpy as np
 import copy
 import tokenize, io
 
-
 def generate_test_case(test_case_id):
     def generate_ans(data):
         df = data
@@ -36,7 +35,6 @@ def generate_test_case(test_case_id):
     expected_result = generate_ans(copy.deepcopy(test_input))
     return test_input, expected_result
 
-
 def exec_test(result, ans):
     try:
         pd.testing.assert_frame_equal(result, ans, check_dtype=False)
@@ -44,14 +42,12 @@ def exec_test(result, ans):
     except:
         return 0
 
-
 exec_context = r"""
 import pandas as pd
 import numpy as np
 df = test_input
 [insert]
 """
-
 
 def test_execution(solution: str):
     code = exec_context.replace("[insert]", solution)

@@ -132,8 +132,7 @@ def test_another_way_to_break_ties_is_right_although_it_differs_on_tables_with_t
     results = [row[0] for row in outcomes_on(gold, [one.tables for one in candidates], [last])]
     alike = [same(gold, result, one.expected) for result, one in zip(results, candidates, strict=True)]
     found = behaviour_of(gold, last)
-    assert found is not None
-    assert 0 < len(found.right) == len(variants_of(gold)) < len(candidates)
+    assert found is not None and 0 < len(found.right) == len(variants_of(gold)) < len(candidates)
     assert not all(alike)
     assert all(found.right)
 
@@ -152,13 +151,11 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
     checked = Mock(wraps=examined_module.examine_snippet)
     monkeypatch.setattr(examined_module, "examine_snippet", checked)
     right = behaviour_of(gold, gold.code.replace("> 31", "> 31.0"))
-    assert right is not None
-    assert all(right.right)
+    assert right is not None and all(right.right)
     assert not checked.called
     for other in (">=", "<"):
         wrong = behaviour_of(gold, gold.code.replace(">", other))
-        assert wrong is not None
-        assert not all(wrong.right)
+        assert wrong is not None and not all(wrong.right)
     assert checked.call_count == 1
 
 
@@ -197,8 +194,7 @@ def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, m
     variants_module.once.cache_clear()  # as in the next run
     mutants_on_variants.cache_clear()
     found = behaviour_of(gold, wrong)
-    assert little is not None
-    assert found is not None
+    assert little is not None and found is not None
     assert len(little.results) < len(found.results) == len(variants_of(gold)) == sum(determined(gold))
     assert explained(gold, found).kinds == ("aggregation",)
 
@@ -231,8 +227,7 @@ def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
     monkeypatch.setattr(running_module, "sandbox", lambda layer: pytest.fail("it was run again"))
     assert behaviour_of(gold, other) == first
     same = behaviour_of(gold, f"# the same\n{LARGE}")
-    assert same is not None
-    assert same.right == ()
+    assert same is not None and same.right == ()
     assert _robust(_case(tables, LARGE), f"# the same\n{LARGE}") is True
 
 
@@ -248,8 +243,7 @@ def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
 def test_code_that_is_out_for_trouble_is_right_nowhere(tables: PandasShared, code: str) -> None:
     gold = _case(tables, LARGE).turns[0].gold
     found = behaviour_of(gold, code)
-    assert found is not None
-    assert sum(found.right) < len(found.right) / 2
+    assert found is not None and sum(found.right) < len(found.right) / 2
 
 
 def test_without_code_or_reference_code_nothing_is_said(tables: PandasShared) -> None:
@@ -267,6 +261,5 @@ def test_the_process_that_runs_an_answer_is_told_no_right_result(tables: PandasS
     text = running_module.run_snippet(["orders"], [dict(variants_of(gold)[0].tables)], [peek])
     with BlockingSandbox() as box:
         found = box.run(text, gold.context.paths)
-    assert isinstance(found, SnippetRan)
-    assert "expected" not in text
+    assert isinstance(found, SnippetRan) and "expected" not in text
     assert "wanted.sum" not in text
