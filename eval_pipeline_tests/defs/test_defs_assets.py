@@ -1,50 +1,26 @@
 """The code location: what every asset of a suite's chain says of itself, and what it comes after."""
 
 import json
+from collections.abc import Callable
 from datetime import date
 from typing import Any
 
 import dagster as dg
 import pytest
 
-from eval_pipeline.analysis.aggregates import installed_aggregates
+from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
+from eval_pipeline.store.record import Record
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import Lab, python
 from eval_pipeline_tests.tracks.sql.helpers import shop_lab
 
-AGGREGATES = {
-    "statistics",
-    "accuracy_by_complexity",
-    "cost_per_correct_answer",
-    "complexity_ceiling",
-    "error_analysis",
-    "coverage",
-}
-AGGREGATES |= set(installed_aggregates())
-ARROWS = {
-    "raw_dataset": set(),
-    "cases": {"raw_dataset"},
-    "generations": {"cases"},
-    "recovery_attempts": {"generations"},
-    "evidence": {"recovery_attempts"},
-    "turn_metrics": {"evidence"},
-    **{name: {"turn_metrics"} for name in AGGREGATES},
-    "gold_editions": {"statistics"},
-    "report": {"published"},
-    "model_comparisons": {"statistics", "coverage"},
-    "trends": {"statistics", "coverage", "cost_per_correct_answer"},
-    "gold_suspects": {"statistics"},
-    "reviews": {"statistics"},
-    "comparison_published": {"model_comparisons", "trends", "gold_suspects", "reviews"},
-    "comparison_report": {"comparison_published"},
-}
-"""What the picture shows: not what follows from other arrows."""
 COMPARISONS = {"model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published", "comparison_report"}
 """What looks at all model versions of the suite."""
 
@@ -55,15 +31,51 @@ def graph(lab: Lab, name: str = "small") -> Any:
     return dg.Definitions.merge(bound, suite_definitions(workspace.suites[name], workspace)).resolve_asset_graph()
 
 
-def test_the_chain_is_shown_without_arrows_that_follow_from_others(small: Lab) -> None:
+def arrows(found: Any) -> dict[str, set[str]]:
+    """What each asset comes after, by name."""
+    return {key.path[-1]: {one.path[-1] for one in found.get(key).parent_keys} for key in found.get_all_asset_keys()}
+
+
+def before(drawn: dict[str, set[str]], name: str) -> set[str]:
+    """All that an asset comes after."""
+    return drawn[name].union(*(before(drawn, parent) for parent in drawn[name]))
+
+
+def test_no_arrow_follows_from_others(small: Lab) -> None:
     found = graph(small)
-    reads = {
-        key.path[-1]: {parent.path[-1] for parent in found.get(key).parent_keys} for key in found.get_all_asset_keys()
-    }
-    published = reads.pop("published")
-    assert reads == ARROWS
-    assert published == AGGREGATES - {"statistics"} | {"gold_editions"}
+    drawn = arrows(found)
+    assert drawn.keys() == {stage.name for stage in chain_of(small.workspace().track("small"))}
+    for name, parents in drawn.items():
+        assert not [one for one in parents if any(one in before(drawn, other) for other in parents)], name
+    assert [name for name, parents in drawn.items() if not parents] == ["raw_dataset"]
+    assert (drawn["report"], drawn["comparison_report"]) == ({"published"}, {"comparison_published"})
+    assert before(drawn, "published") == drawn.keys() - {"published", "report"} - COMPARISONS
+    assert before(drawn, "comparison_published") >= COMPARISONS - {"comparison_published", "comparison_report"}
     assert {tuple(key.path[:-1]) for key in found.get_all_asset_keys()} == {("small",)}
+
+
+def test_each_asset_comes_after_those_that_make_what_it_reads(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    read = set[str]()
+
+    def noting(real: Callable[..., Any]) -> Callable[..., Any]:
+        def noted(record: Record, table: Table, *given: Any, **more: Any) -> Any:
+            read.add(table.name)
+            return real(record, table, *given, **more)
+
+        return noted
+
+    for way in ("read", "row_groups"):
+        monkeypatch.setattr(Record, way, noting(getattr(Record, way)))
+    versions = ("puppet", "other")
+    small.versions(*({"name": name, "provider": "puppet"} for name in versions))
+    drawn, chain = arrows(graph(small)), chain_of(small.workspace().track("small"))
+    made_by = {table.name: stage.name for stage in chain for table in stage.writes}
+    for stage in sorted(chain, key=lambda stage: stage.name in COMPARISONS):
+        for version in versions if stage.writes else ():
+            read.clear()
+            small.stage(stage.name, small.inputs(version=version))
+            makers = {made_by[name] for name in read & made_by.keys()} - {stage.name}
+            assert makers <= before(drawn, stage.name), stage.name
 
 
 def test_every_asset_says_what_it_is(small: Lab) -> None:
@@ -101,10 +113,8 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
 def test_a_track_with_a_judge_has_judgements_and_what_is_made_of_them(small: Lab) -> None:
     shop_lab(small)
     found = graph(small, "shop")
-    reads = {
-        key.path[-1]: {parent.path[-1] for parent in found.get(key).parent_keys} for key in found.get_all_asset_keys()
-    }
-    assert set(reads) - set(ARROWS) == {"published", "judgements", "calibration", "judge_agreement"}
+    reads = arrows(found)
+    assert reads.keys() - arrows(graph(small)).keys() == {"judgements", "calibration", "judge_agreement"}
     assert reads["judgements"] == {"evidence"}
     assert reads["turn_metrics"] == {"judgements"}
     assert reads["judge_agreement"] == {"turn_metrics"}
