@@ -1,7 +1,8 @@
 """The schema of the published store as SQL: tables, comments, views of the latest evaluations, macros."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from importlib.resources import files
 
 from eval_pipeline.core.ids import json_hash
@@ -73,7 +74,7 @@ def text(value: str) -> str:
 
 
 def schema_sql(
-    track_tables: Sequence[Table], meta: str = META, made: Callable[[Table], Iterator[str]] | None = None
+    track_tables: Sequence[Table], meta: str = META, made: Callable[[Table], Iterable[str]] | None = None
 ) -> str:
     """Returns the SQL that creates a store.
 
@@ -106,10 +107,10 @@ def schema_hash(schema: str) -> str:
     return json_hash([FORMAT, schema])
 
 
-def _table(table: Table) -> Iterator[str]:
+@lru_cache(256)
+def _table(table: Table) -> tuple[str, ...]:
     columns = ", ".join(_column(column) for column in table.published_columns)
-    yield f"CREATE TABLE {quoted(table.name)} ({columns});"
-    yield from commented("TABLE", table)
+    return f"CREATE TABLE {quoted(table.name)} ({columns});", *commented("TABLE", table)
 
 
 def commented(kind: str, table: Table) -> Iterator[str]:

@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import date
+from functools import lru_cache
 from typing import Self
 from urllib.parse import quote, unquote
 
@@ -116,6 +117,7 @@ def _folder(column: str, value: str) -> str:
     return f"{column}={folder_value(value)}"
 
 
+@lru_cache(4096)
 def folder_value(text: str) -> str:
     """Percent-encodes everything but `A-Za-z0-9_.-`; a value too long for a folder name is cut and a hash appended.
 

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -49,7 +50,7 @@ class Record:
         Raises:
             ValueError: the key does not fit the table.
         """
-        return self.root.joinpath(table.name, *key.folders(table), FILE)
+        return _path(self.root, table.name, *key.folders(table), FILE)
 
     def place(self, table: Table, key: RecordKey) -> str:
         """Returns where a table's file is, for messages."""
@@ -279,6 +280,11 @@ class Record:
             for folder in path.parents[: len(table.key_columns)]:
                 folder.rmdir()
         return True
+
+
+@lru_cache(4096)
+def _path(root: Path, *parts: str) -> Path:
+    return root.joinpath(*parts)
 
 
 def check_readable(path: Path, table: Table, header: Header) -> None:

@@ -1,6 +1,7 @@
 """Declarations of tables and columns, from which Arrow schemas and DuckDB DDL are generated."""
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Literal
 
 from eval_pipeline.core.ids import json_hash
@@ -100,4 +101,9 @@ class Table:
 
         A track's columns depend on its metrics, so the version alone would not be enough.
         """
-        return json_hash([self.version, [[column.name, column.type] for column in self.all_columns]])
+        return _schema_hash(self.version, tuple((column.name, column.type) for column in self.all_columns))
+
+
+@lru_cache(512)
+def _schema_hash(version: int, columns: tuple[tuple[str, str], ...]) -> str:
+    return json_hash([version, columns])
