@@ -26,6 +26,7 @@ if multiprocessing.parent_process() is None and "multiprocessing.forkserver" in 
     import eval_pipeline.cli.running
     import eval_pipeline.defs.running.launch
     import eval_pipeline.providers.anthropic  # noqa: F401
+    import eval_pipeline_tests.direct  # noqa: F401
 
 
 class Child:
@@ -75,6 +76,16 @@ def completed(
         told.write_bytes(given)
         code = _started(place, arguments, {**os.environ, **environment}, (out, err), told, Path.cwd()).wait(120)
         return subprocess.CompletedProcess([place, *arguments], code, out.read_text(), err.read_text())
+
+
+def command() -> None:
+    """`eval-pipeline` in a child, with the packages of PYTHONPATH and without Dagster."""
+    from eval_pipeline.cli import main
+    from eval_pipeline_tests import direct
+
+    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    sys.modules["eval_pipeline.defs.running.launch"] = direct
+    main()
 
 
 def run_at_arms_length(

@@ -264,9 +264,9 @@ class Lab:
 
     def child(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """`eval-pipeline` in a process of its own, forked from one with the imports done: 20 ms instead of seconds."""
-        from eval_pipeline_tests.forked import COMMAND, completed
+        from eval_pipeline_tests.forked import completed
 
-        return completed(COMMAND, arguments, self.environment | {"COLUMNS": str(WIDE)})
+        return completed("eval_pipeline_tests.forked:command", arguments, self.environment | {"COLUMNS": str(WIDE)})
 
     def fresh(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """`eval-pipeline` in an interpreter of its own, where how that starts, or ends, is what is tested."""

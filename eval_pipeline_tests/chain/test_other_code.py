@@ -26,9 +26,8 @@ class Installed:
 
     def __init__(self, folder: Path, lab: Lab) -> None:
         self.folder, self._lab = folder, lab
-        shutil.copytree(
-            ROOT / "eval_pipeline", folder / "eval_pipeline"
-        )  # with its bytecode: only what changes is compiled
+        # With its bytecode: only what changes is compiled.
+        shutil.copytree(ROOT / "eval_pipeline", folder / "eval_pipeline")
 
     def change(self, file: str, old: str, new: str) -> None:
         """Changes a line of the code, and no version."""
@@ -39,9 +38,8 @@ class Installed:
 
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """`eval-pipeline` of this copy."""
-        program = "from eval_pipeline.cli import main; main()"
-        environment = os.environ | self._lab.environment | {"COLUMNS": str(WIDE), "PYTHONPATH": str(self.folder)}
-        command = [sys.executable, "-c", program, *arguments]
+        environment = os.environ | self._lab.environment | {"COLUMNS": str(WIDE), "PYTHONPATH": f"{self.folder}:{ROOT}"}
+        command = [sys.executable, "-m", "eval_pipeline_tests.quickly", *arguments]
         return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False)
 
 

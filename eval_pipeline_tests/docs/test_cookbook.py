@@ -1,18 +1,17 @@
 """Every query of the SQL cookbook runs against a store made from the shipped suite, and gives the promised columns."""
 
-import fcntl
 import os
 import re
 import shutil
-import subprocess
-import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import pytest
 
 from eval_pipeline.store.query import run_query
-from eval_pipeline_tests.workers import shared_folder
+from eval_pipeline_tests.support import Said, built_once, command
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "sql-cookbook.md"
 DATES = ("2026-01-14", "2026-01-15")
@@ -47,42 +46,31 @@ RECIPES = recipes()
 
 @pytest.fixture(scope="session", params=["file", "catalog"])
 def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A store of that form, with two dates of two simulated model versions; made once for all test workers."""
-    shared = shared_folder(tmp_path_factory)
-    home = shared / "cookbook-home"
-    with (shared / "cookbook.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (home / "done").exists():
-            for day in DATES:
-                evaluate(home, day)
-            (home / "done").touch()
-        if request.param == "catalog":
-            home = as_catalog(home)
+    """A store of that form, with two dates of two simulated model versions."""
+    home = built_once(tmp_path_factory, "cookbook", evaluate)
+    if request.param == "catalog":
+        home = built_once(tmp_path_factory, "cookbook-catalog", partial(as_catalog, home))
     return home / "eval.duckdb"
 
 
-def as_catalog(home: Path) -> Path:
-    """Returns a home with the same record, published as a catalog."""
-    other = home.with_name("cookbook-catalog")
-    if not (other / "done").exists():
-        shutil.copytree(home / "record", other / "record")
-        done = call(other, "publish", EVAL_STORE="catalog")
-        assert done.returncode == 0, done.stderr
-        (other / "done").touch()
-    return other
-
-
-def evaluate(home: Path, day: str) -> None:
+def evaluate(home: Path) -> None:
     asked = [word for name in MODEL_VERSIONS for word in ("--model-version", name)]
-    done = call(home, "run", "--no-report", "--suite", "finqa_sample", "--eval-date", day, *asked)
-    assert done.returncode == 0, done.stderr
+    for day in DATES:
+        call(home, "run", "--no-report", "--suite", "finqa_sample", "--eval-date", day, *asked)
 
 
-def call(home: Path, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", *arguments]
+def as_catalog(home: Path, other: Path) -> None:
+    """Makes a home with the same record, published as a catalog."""
+    shutil.copytree(home / "record", other / "record")
+    call(other, "publish", EVAL_STORE="catalog")
+
+
+def call(home: Path, *arguments: str, **variables: str) -> Said:
     kept = {name: value for name, value in os.environ.items() if name not in {"EVAL_DATA", "EVAL_STORE"}}
-    environment = kept | {"EVAL_HOME": str(home)} | variables
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    with patch.dict(os.environ, kept | {"EVAL_HOME": str(home)} | variables, clear=True):
+        said = command(*arguments)
+    assert said.code == 0, said.text
+    return said
 
 
 def test_the_cookbook_has_queries() -> None:
@@ -116,9 +104,6 @@ def test_what_the_cookbook_does_in_a_notebook(store: Path, monkeypatch: pytest.M
 
 
 def test_query_prints_rows_on_the_command_line(store: Path) -> None:
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "query", "--format", "csv"]
-    command.append("SELECT model_version FROM leaderboard('finqa_sample') ORDER BY 1")
-    environment = os.environ | {"EVAL_HOME": str(store.parent)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["model_version", *MODEL_VERSIONS]
+    query = "SELECT model_version FROM leaderboard('finqa_sample') ORDER BY 1"
+    said = call(store.parent, "query", "--format", "csv", query)
+    assert said.out.split() == ["model_version", *MODEL_VERSIONS]

@@ -29,7 +29,7 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*_sample"))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "eval-pipeline").write_text(
-        f'#!/bin/sh\nexec {sys.executable} -c "from eval_pipeline.cli import main; main()" "$@"\n'
+        f'#!/bin/sh\nexec {sys.executable} -m eval_pipeline_tests.quickly "$@"\n'
     )
     (tmp_path / "bin" / "eval-pipeline").chmod(0o755)
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
@@ -41,6 +41,7 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
         "EVAL_HOME": str(tmp_path / "home"),
         "EVAL_DATA": str(tmp_path / "data"),
         "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
         "COLUMNS": "200",
     }
     done = subprocess.run(

@@ -7,7 +7,8 @@ import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from datetime import timedelta
+from datetime import date, timedelta
+from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
@@ -23,7 +24,7 @@ from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
-from eval_pipeline.operations.purging import Removal
+from eval_pipeline.operations.purging import Purged, Removal
 from eval_pipeline.operations.removing import Removed, remove
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
@@ -69,20 +70,28 @@ def answer_of(name: str) -> Callable[[object], Response]:
 
 
 @pytest.fixture
-def home(lab: Lab, puppet: type[Puppet], few_pictures: None, module_folder: Path) -> Lab:
+def home(lab: Lab, puppet: type[Puppet]) -> Lab:
     """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
-    found = lab.made_once(module_folder / "evaluated", evaluate_both)
-    puppet.answer = staticmethod(answer_of("plain words"))
-    return found
-
-
-def evaluate_both(lab: Lab) -> None:
     lab.suite()
     lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
+    evaluated(lab, "small", DAY, NEXT)
+    evaluated(lab, "other", DAY)
+    return lab
+
+
+@pytest.fixture
+def one_suite(lab: Lab, puppet: type[Puppet]) -> Lab:
+    """The same with one turn, on one night."""
+    lab.suite(cases=[case("gamma", ("50", 50.0))])
+    evaluated(lab, "small", DAY)
+    return lab
+
+
+def evaluated(lab: Lab, suite: str, *days: date) -> None:
     lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("leaving", "staying")))
     for name, text in (("leaving", MARKER), ("staying", "plain words")):
         Puppet.answer = staticmethod(answer_of(text))
-        for suite, day in (("small", DAY), ("small", NEXT), ("other", DAY)):
+        for day in days:
             said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), "--fresh")
             assert said.code in {0, 1}, said.text
 
@@ -92,90 +101,181 @@ def removed(lab: Lab, *, suites: tuple[str, ...] = (), purge: bool = True, dry_r
     return remove(lab.workspace(), removal, dry_run=dry_run)
 
 
+def purged(lab: Lab) -> Purged:
+    found = removed(lab).purged
+    assert found is not None
+    return found
+
+
 def names_in(lab: Lab, table: str) -> set[str]:
     columns = {"model_comparisons": "unnest([model_a, model_b])"}
     return {name for (name,) in lab.sql(f"SELECT DISTINCT {columns.get(table, 'model_version')} FROM {table}")}
 
 
-def test_a_purge_leaves_no_byte_of_the_responses_anywhere(home: Lab) -> None:
-    before = places_of(home.home.root, MARKER)
-    kinds = {place.split("/")[0] for place in before}
-    assert {"record", "reports", "eval.duckdb", "journal.sqlite"} <= kinds, "the search finds it where it is"
-    said = command("remove", "--model-version", "leaving", "--purge", "--yes")
-    assert said.code == 0, said.text
-    assert places_of(home.home.root, MARKER) == []
-    assert {"record", "reports", "eval.duckdb", "journal.sqlite"} <= {
-        place.split("/")[0] for place in places_of(home.home.root, "plain words")
-    }, "what the other one said is still there"
-    for table in ("attempts", "turn_results", "trends", "model_versions", "runs", "model_comparisons"):
-        assert names_in(home, table) <= {"staying"}, table
-    assert not (home.home.root / "removing").exists()
+def kinds(lab: Lab, marker: str) -> set[str]:
+    """Where in the home a text is."""
+    return {place.split("/")[0] for place in places_of(lab.home.root, marker)}
 
 
-def test_what_stays_is_as_it_was_and_is_not_asked_again(home: Lab) -> None:
-    before = home.sql("SELECT * FROM attempts WHERE model_version = 'staying' ORDER BY ALL")
-    removed(home)
-    assert home.sql("SELECT * FROM attempts ORDER BY ALL") == before
+def asked_again(lab: Lab, name: str) -> bool:
+    """Whether a run of an evaluation asks the model."""
     Puppet.reset()
-    assert command("run", "--suite", "small", "--model-version", "staying", "--eval-date", str(NEXT)).code in {0, 1}
-    assert Puppet.asked == []
+    assert command("run", "--suite", "small", "--model-version", name, "--eval-date", str(NEXT)).code in {0, 1}
+    return bool(Puppet.asked)
 
 
-def test_without_a_purge_the_journal_keeps_what_was_paid_for(home: Lab) -> None:
-    done = removed(home, purge=False)
-    assert done.purged is None
-    assert len(done.partitions) == 3
-    assert names_in(home, "turn_results") == {"staying"}
-    left = {place.split("/")[0] for place in places_of(home.home.root, MARKER)}
-    assert left - {"eval.duckdb", "dagster"} == {"journal.sqlite"}
-    removed(home)
-    assert places_of(home.home.root, MARKER) == [], "a purge takes what an earlier removal left"
+def journalled(lab: Lab, key: str) -> bool:
+    with closing(sqlite3.connect(lab.home.journal)) as connection:
+        return connection.execute("SELECT count(*) FROM responses WHERE key = ?", (key,)).fetchone() == (1,)
 
 
-def test_one_suite_alone_can_go(home: Lab) -> None:
-    done = removed(home, suites=("other",))
-    assert done.partitions == (Partition("other", "leaving", DAY),)
-    assert set(home.sql("SELECT DISTINCT suite, model_version FROM turn_results")) == {
-        ("small", "leaving"), ("small", "staying"), ("other", "staying"),
-    }  # fmt: skip
-    assert "leaving" in names_in(home, "model_versions")
-    Puppet.reset()
-    assert command("run", "--suite", "small", "--model-version", "leaving", "--eval-date", str(NEXT)).code in {0, 1}
-    assert Puppet.asked == [], "the responses of the suite that stays are still in the journal"
+def pages_of_nights(home: Lab) -> Callable[[], None]:
+    """Writes pages of nights; what is returned looks at them after the removal.
 
-
-def test_pages_of_nights_no_longer_name_it(home: Lab) -> None:
-    """Those of other model versions stay, without it; those with nothing else go, and earlier ones are not touched."""
+    Those of other model versions stay, without it; those with nothing else go, and earlier ones are not touched.
+    """
     reports = home.home.reports
     pages = {day: write_night(read_night(home.workspace().record, day), reports) for day in (DAY, NEXT)}
     assert all("leaving" in page.read_text() and "staying" in page.read_text() for page in pages.values())
     alone, earlier = reports / "nights" / "2027-01-01.html", reports / "nights" / "2020-01-01.html"
     for page in (alone, earlier, reports / "nights" / "leaving.html"):
         page.write_text("small · leaving")
-    removed(home)
-    for page in pages.values():
-        text = page.read_text()
-        assert "leaving" not in text
-        assert "small · staying" in text
-    assert not alone.exists()
-    assert earlier.exists(), "it cannot name an evaluation of that model version"
-    assert (reports / "nights" / "leaving.html").exists(), "no page of a night"
+
+    def look() -> None:
+        for page in pages.values():
+            text = page.read_text()
+            assert "leaving" not in text
+            assert "small · staying" in text
+        assert not alone.exists()
+        assert earlier.exists(), "it cannot name an evaluation of that model version"
+        assert (reports / "nights" / "leaving.html").exists(), "no page of a night"
+
+    return look
 
 
-def test_a_dry_run_says_what_would_go_and_changes_nothing(home: Lab) -> None:
-    before = {path: path.stat().st_mtime_ns for path in home.home.root.rglob("*") if path.is_file()}
+def exported(home: Lab) -> None:
+    """Exports of both forms, and one of another model version."""
+    for form in ("inspect", "folder") if find_spec("inspect_ai") else ("folder",):
+        said = command("export", form, "--suite", "small", "--model-version", "leaving")
+        assert said.code == 0, said.text
+    assert any(place.startswith("exports/small/leaving/") for place in places_of(home.home.root, MARKER))
+    other = home.home.exports / "small" / "leaving-not"
+    other.mkdir()
+    (other / "log.eval").write_text("of another one")
+
+
+def add_to_journal(home: Lab) -> None:
+    """Of a killed run, of another epoch, and of a version that did not note who asked; never recorded. And batches."""
+    rows = [("killed", encode_response(Response(f"{MARKER} 1"), Asker("small", "leaving")))]
+    rows += [("batch", encode_response(Response(f"{MARKER} 2"), Asker("", "leaving")))]
+    rows += [("older", encode_response(Response(f"{MARKER} 3")))]
+    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), Asker("small", "long gone")))]
+    rows += [("killed too", encode_response(Response("plain words"), Asker("small", "staying")))]
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        insert(connection, rows, 0)
+        make_table(connection)
+        for name in ("leaving", "staying"):
+            insert_batch(connection, (name, "p", "", "m", name, "2026-03-01T00:00:00", '["key"]', "1", "here", "open"))
+        connection.commit()
+
+
+def set_aside(home: Lab) -> None:
+    """What a repair set aside."""
+    aside = home.home.root / "damaged" / "20260301T000000"
+    place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"
+    place.parent.mkdir(parents=True)
+    place.write_text(MARKER)
+    (aside / "journal.sqlite-wal").write_text(MARKER)
+
+
+def test_a_purge_leaves_no_byte_of_the_responses_anywhere_and_what_stays_is_as_it_was(home: Lab) -> None:
+    look = pages_of_nights(home)
+    exported(home)
+    add_to_journal(home)
+    set_aside(home)
+    with closing(JudgementCache(home.home.judgements)) as cache:
+        cache.put("one", Judgement(0.0, "different", f"the query says {MARKER}", model="m", prompt_version="1"))
+    everywhere = {"record", "reports", "eval.duckdb", "journal.sqlite"}
+    assert everywhere | {"exports", "damaged"} <= kinds(home, MARKER), "the search finds it where it is"
+    before = home.sql("SELECT * FROM attempts WHERE model_version = 'staying' ORDER BY ALL")
+    done = purged(home)
+    assert places_of(home.home.root, MARKER) == []
+    assert everywhere <= kinds(home, "plain words"), "what the other one said is still there"
+    for table in ("attempts", "turn_results", "trends", "model_versions", "runs", "model_comparisons"):
+        assert names_in(home, table) <= {"staying"}, table
+    assert not (home.home.root / "removing").exists()
+    assert home.sql("SELECT * FROM attempts ORDER BY ALL") == before
+    look()
+    assert [folder.name for folder in (home.home.exports / "small").iterdir()] == ["leaving-not"]
+    assert (done.responses, done.of_nobody, done.batches, done.judgements) == (8 * 3 + 4, 1, 1, 1)
+    assert journalled(home, "killed too")
+    with closing(sqlite3.connect(home.home.journal)) as connection:
+        assert connection.execute("SELECT intent_id FROM batches").fetchall() == [("staying",)]
+    assert not asked_again(home, "staying")
+
+
+def test_what_is_refused_or_only_planned_changes_nothing_and_a_part_or_the_journal_may_stay(home: Lab) -> None:
+    add_to_journal(home)
+    record, before = home.record_files(), _times(home)
+    for arguments, sentence in (
+        (("leavin", "--yes"), "the home has nothing of a model version 'leavin'; known: leaving, staying"),
+        (("leaving",), "--yes continues without asking"),
+    ):
+        said = command("remove", "--model-version", *arguments)
+        assert (said.code, sentence in said.err) == (2, True), said.text
     said = command("remove", "--model-version", "leaving", "--purge", "--dry-run")
     assert said.code == 0, said.text
     told = removed(home, dry_run=True)
     assert told.purged is not None
-    assert told.purged.responses == 8 * 3, "8 turns in all, each tried three times"
+    assert told.purged.responses == 8 * 3 + 4, "8 turns in all, each tried three times"
     assert f"would be removed: 3 evaluations, {told.files:,} files" in said.out
-    assert "24 responses and 0 batches" in said.out
-    after = {path: path.stat().st_mtime_ns for path in home.home.root.rglob("*") if path.is_file()}
+    assert "28 responses and 1 batches" in said.out
+    after = _times(home)
     assert {path.suffix for path in before.keys() ^ after.keys()} <= {".lock"}
     changed = {path for path in before.keys() & after.keys() if before[path] != after[path]}
     assert not [path for path in changed if path.suffix not in {".lock", ".db"}]
-    assert removed(home) == told
+    _nothing_goes_while_a_run_is_at_it(home)
+    assert home.record_files() == record
+
+    done = removed(home, suites=("other",))
+    assert done.partitions == (Partition("other", "leaving", DAY),)
+    assert done.purged is not None
+    assert done.purged.batches == 0, "nothing tells that it asked for that suite"
+    assert set(home.sql("SELECT DISTINCT suite, model_version FROM turn_results")) == {
+        ("small", "leaving"), ("small", "staying"), ("other", "staying"),
+    }  # fmt: skip
+    assert "leaving" in names_in(home, "model_versions")
+    assert not asked_again(home, "leaving"), "the responses of the suite that stays are still in the journal"
+
+    planned = removed(home, purge=False, dry_run=True)
+    done = removed(home, purge=False)
+    assert done == planned
+    assert (done.purged, len(done.partitions)) == (None, 2)
+    assert names_in(home, "turn_results") == {"staying"}
+    assert kinds(home, MARKER) - {"eval.duckdb"} == {"journal.sqlite"}, "what was paid for"
+    removed(home)
+    assert places_of(home.home.root, MARKER) == [], "a purge takes what an earlier removal left"
+
+
+def _times(lab: Lab) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in lab.home.root.rglob("*") if path.is_file()}
+
+
+def _nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
+    with (
+        partition_lock(home.workspace(), Partition("small", "leaving", NEXT), Silent()),
+        pytest.raises(UsageError, match=r"a run is at small · leaving · 2026-03-02; .*nothing has been removed"),
+    ):
+        removed(home, purge=False)
+    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", scope="full", status="running")
+    with pytest.raises(UsageError, match="a run is at small · leaving · 2026-03-01"):
+        removed(home, purge=False)
+    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", status=COMPLETE)
+    with (
+        partition_lock(home.workspace(), Partition("small", "staying", NEXT), Silent()),
+        pytest.raises(UsageError, match="a run is asking models, and the journal cannot be purged beside it"),
+    ):
+        removed(home)
 
 
 STEPS = (
@@ -193,18 +293,24 @@ STEPS = (
 """What a removal does one after the other."""
 
 
-@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
-def test_a_removal_that_is_killed_goes_on_where_it_was(home: Lab, tmp_path: Path, done: bool) -> None:
+AFTER = {"remove", "remove_folder", "compare", "end_note"}
+"""Steps that are many calls, and the last one: after the first call of the others the next step begins."""
+
+
+def test_a_removal_that_is_killed_goes_on_where_it_was(one_suite: Lab, tmp_path: Path) -> None:
     """Killed before each of its steps, or after it, the same call brings it to the same end."""
+    home = one_suite
     kept = shutil.copytree(home.home.root, tmp_path / "kept")
-    for place, name in STEPS:
+    for place, name, done in [(*step, done) for step in STEPS for done in (False, True)]:
+        if done and name not in AFTER:
+            continue
         shutil.rmtree(home.home.root)
         shutil.copytree(kept, home.home.root)
         with pytest.raises(KeyboardInterrupt), _killed_at(f"{place}.{name}", done=done):
             removed(home)
-        removed(home)
-        left = {path for path in places_of(home.home.root, MARKER) if not path.startswith("dagster")}
-        assert not left, name
+        if (name, done) != ("end_note", True):
+            removed(home)
+        assert places_of(home.home.root, MARKER) == [], name
         assert names_in(home, "turn_results") == {"staying"}, name
         assert names_in(home, "trends") == {"staying"}, name
         assert not (home.home.root / "removing").exists()
@@ -226,11 +332,13 @@ def _killed_at(place: str, *, done: bool) -> Iterator[None]:
         yield
 
 
-def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(home: Lab) -> None:
+@pytest.mark.dagster
+def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(one_suite: Lab) -> None:
+    home = one_suite
     home.versions({"name": "staying", "provider": "puppet", "model": "staying"})
     runs = next((home.home.dagster / "history").glob("runs.db"))
     with closing(sqlite3.connect(runs)) as connection:
-        assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (3,)
+        assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (1,)
     refused = StoreError("it is in use")
     with patch("eval_pipeline.defs.running.removing._write_anew", side_effect=refused):
         said = command("remove", "--model-version", "leaving", "--purge", "--yes")
@@ -242,83 +350,24 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
     assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
 
 
-def test_batches_that_were_handed_in_are_forgotten(home: Lab) -> None:
-    with closing(sqlite3.connect(home.home.journal)) as connection:
-        make_table(connection)
-        for name in ("leaving", "staying"):
-            insert_batch(connection, (name, "p", "", "m", name, "2026-03-01T00:00:00", '["key"]', "1", "here", "open"))
-        connection.commit()
-    told = removed(home, suites=("other",)).purged
-    assert told is not None
-    assert told.batches == 0, "nothing tells that it asked for that suite"
-    told = removed(home).purged
-    assert told is not None
-    assert told.batches == 1
-    with closing(sqlite3.connect(home.home.journal)) as connection:
-        assert connection.execute("SELECT intent_id FROM batches").fetchall() == [("staying",)]
-
-
-def test_nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
-    before = home.record_files()
-    with (
-        partition_lock(home.workspace(), Partition("small", "leaving", NEXT), Silent()),
-        pytest.raises(UsageError, match=r"a run is at small · leaving · 2026-03-02; .*nothing has been removed"),
-    ):
-        removed(home, purge=False)
-    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", scope="full", status="running")
-    with pytest.raises(UsageError, match="a run is at small · leaving · 2026-03-01"):
-        removed(home, purge=False)
-    record_run(home.workspace(), Partition("small", "leaving", DAY), "another", status=COMPLETE)
-    with (
-        partition_lock(home.workspace(), Partition("small", "staying", NEXT), Silent()),
-        pytest.raises(UsageError, match="a run is asking models, and the journal cannot be purged beside it"),
-    ):
-        removed(home)
-    assert home.record_files() == before
-
-
-def test_a_model_version_that_nobody_knows_is_told(home: Lab) -> None:
-    said = command("remove", "--model-version", "leavin", "--yes")
-    assert (said.code, "the home has nothing of a model version 'leavin'; known: leaving, staying" in said.err) == (
-        2,
-        True,
-    )
-
-
-def test_nothing_goes_unasked(home: Lab) -> None:
-    before = home.record_files()
-    said = command("remove", "--model-version", "leaving")
-    assert (said.code, "--yes continues without asking" in said.err) == (2, True), said.text
-    assert home.record_files() == before
-
-
-def test_what_was_journalled_and_never_recorded_goes_too(home: Lab) -> None:
-    """Of a killed run, of another epoch, and of a version that did not note who asked."""
-    rows = [("killed", encode_response(Response(f"{MARKER} 1"), Asker("small", "leaving")))]
-    rows += [("batch", encode_response(Response(f"{MARKER} 2"), Asker("", "leaving")))]
-    rows += [("older", encode_response(Response(f"{MARKER} 3")))]
-    rows += [("removed before", encode_response(Response(f"{MARKER} 4"), Asker("small", "long gone")))]
-    rows += [("killed too", encode_response(Response("plain words"), Asker("small", "staying")))]
-    with closing(sqlite3.connect(home.home.journal)) as connection:
-        insert(connection, rows, 0)
-        connection.commit()
-    purged = removed(home).purged
-    assert purged is not None
-    assert (purged.responses, purged.of_nobody) == (8 * 3 + 4, 1)
-    with closing(sqlite3.connect(home.home.journal)) as connection:
-        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed too'").fetchone() == (1,)
-
-
-def test_answers_of_another_one_whose_runs_are_lost_stay(home: Lab) -> None:
+def test_answers_of_another_one_whose_runs_are_lost_stay_and_a_journal_that_somebody_reads_is_told(
+    one_suite: Lab,
+) -> None:
     """A run of it was killed, and a repair has set aside what told of its runs."""
+    home = one_suite
     for key in [key for key in home.workspace().record.partitions(RUNS) if key.model_version == "staying"]:
         home.workspace().record.remove(RUNS, key)
     with closing(sqlite3.connect(home.home.journal)) as connection:
         insert(connection, [("killed", encode_response(Response("paid for"), Asker("small", "staying")))], 0)
         connection.commit()
+    with closing(sqlite3.connect(home.home.journal, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM responses").fetchone()
+        with patch("eval_pipeline.asking.journal.purging._PATIENCE_S", 0.1), pytest.raises(StoreError, match="again"):
+            removed(home)
     removed(home)
-    with closing(sqlite3.connect(home.home.journal)) as connection:
-        assert connection.execute("SELECT count(*) FROM responses WHERE key = 'killed'").fetchone() == (1,)
+    assert places_of(home.home.root, MARKER) == []
+    assert journalled(home, "killed")
 
 
 def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, puppet: type[Puppet]) -> None:
@@ -328,24 +377,11 @@ def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, pupp
     for name in ("leaving", "staying"):
         lab.evaluate(version=name, run_id=name, publish=True)
     assert len(puppet.asked) == 3 * 3
-    first = removed(lab).purged
-    assert first is not None
-    assert first.responses == 0
+    assert purged(lab).responses == 0
     second = remove(lab.workspace(), Removal("staying", None, True), dry_run=False).purged
     assert second is not None
     assert second.responses == 3 * 3
     assert places_of(lab.home.root, MARKER) == []
-
-
-def test_judgements_of_the_cache_go_unless_an_evaluation_holds_them(home: Lab) -> None:
-    with closing(JudgementCache(home.home.judgements)) as cache:
-        cache.put("one", Judgement(0.0, "different", f"the query says {MARKER}", model="m", prompt_version="1"))
-    purged = removed(home).purged
-    assert purged is not None
-    assert purged.judgements == 1
-    assert places_of(home.home.root, MARKER) == [
-        place for place in places_of(home.home.root, MARKER) if place.startswith("dagster")
-    ]
 
 
 def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
@@ -362,43 +398,3 @@ def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     assert done.listed_in is None
     assert places_of(lab.home.root, MARKER) == []
     assert "leaving" not in lab.workspace().model_versions
-
-
-def test_exports_in_the_home_go_and_no_one_elses(home: Lab) -> None:
-    pytest.importorskip("inspect_ai")
-    said = command("export", "inspect", "--suite", "small", "--model-version", "leaving")
-    assert said.code == 0, said.text
-    other = home.home.exports / "small" / "leaving-not"
-    other.mkdir()
-    (other / "log.eval").write_text("of another one")
-    assert list((home.home.exports / "small" / "leaving").iterdir())
-    removed(home)
-    assert [folder.name for folder in (home.home.exports / "small").iterdir()] == ["leaving-not"]
-
-
-def test_pages_that_were_exported_go(home: Lab) -> None:
-    said = command("export", "folder", "--suite", "small", "--model-version", "leaving")
-    assert said.code == 0, said.text
-    assert any(place.startswith("exports/small/leaving/") for place in places_of(home.home.root, MARKER))
-    removed(home)
-    assert not list((home.home.exports / "small").iterdir())
-
-
-def test_what_a_repair_set_aside_goes_too(home: Lab) -> None:
-    aside = home.home.root / "damaged" / "20260301T000000"
-    place = aside / "record" / "errors" / "suite=small" / "model_version=leaving" / "part.parquet"
-    place.parent.mkdir(parents=True)
-    place.write_text(MARKER)
-    (aside / "journal.sqlite-wal").write_text(MARKER)
-    removed(home)
-    assert not [found for found in places_of(home.home.root, MARKER) if found.startswith("damaged")]
-
-
-def test_a_journal_that_somebody_reads_is_told(home: Lab) -> None:
-    with closing(sqlite3.connect(home.home.journal, isolation_level=None)) as reader:
-        reader.execute("BEGIN")
-        reader.execute("SELECT count(*) FROM responses").fetchone()
-        with patch("eval_pipeline.asking.journal.purging._PATIENCE_S", 0.1), pytest.raises(StoreError, match="again"):
-            removed(home)
-    removed(home)
-    assert not [found for found in places_of(home.home.root, MARKER) if not found.startswith("dagster")]

@@ -40,26 +40,32 @@ def done(small: Lab, module_folder: Path) -> Lab:
 
 
 LOST = {"runs"}
+ALONE = ("generations", "recovery_attempts", "cases", "suites", "turn_results", "statistics", "runs")
+"""What others are made of, or tells of itself; the others are damaged together."""
 
 
 def test_every_table_of_the_record_is_made_again_without_a_call(done: Lab, puppet: type[Puppet]) -> None:
     contents = done.store_contents()
-    for folder in sorted(path.name for path in done.home.record.iterdir()):
-        path = done.record_file(folder)
-        before = path.read_bytes()
-        flip(path)
+    tables = {path.name for path in done.home.record.iterdir()}
+    assert tables > {*ALONE}
+    for damaged in ({*tables} - {*ALONE}, *({name} for name in ALONE)):
+        paths = [done.record_file(name) for name in sorted(damaged)]
+        before = {path: len(path.read_bytes()) for path in paths}
+        for path in paths:
+            flip(path)
         puppet.reset()
         said = done.cli("doctor", "--repair")
-        assert not puppet.asked, folder
+        assert not puppet.asked, damaged
         assert "Traceback" not in said.text
-        assert done.store_contents() == contents, folder
-        if folder in LOST:
-            assert said.code == 1
-            assert f"{path} cannot be made again: it tells of runs, which nothing else does" in said.out
-        else:
-            assert (said.code, f"{path} is made again" in said.out) == (0, True), said.text
-            assert len(path.read_bytes()) == pytest.approx(len(before), rel=0.1)
-        assert done.cli(*RUN).code == 0, folder
+        assert done.store_contents() == contents, damaged
+        assert said.code == (damaged == LOST), said.text
+        for path in paths:
+            if damaged == LOST:
+                assert f"{path} cannot be made again: it tells of runs, which nothing else does" in said.out
+            else:
+                assert f"{path} is made again" in said.out
+                assert len(path.read_bytes()) == pytest.approx(before[path], rel=0.1)
+        assert done.cli(*RUN).code == 0, damaged
 
 
 def test_what_was_paid_for_and_is_whole_is_not_paid_for_again(done: Lab, puppet: type[Puppet]) -> None:

@@ -3,6 +3,7 @@
 import json
 import re
 from importlib.util import find_spec
+from pathlib import Path
 from zlib import crc32
 
 import pytest
@@ -54,23 +55,21 @@ def share(name: str, ability: float) -> float:
 
 
 @pytest.fixture
-def drawn(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab:
+def drawn(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     """A suite that three model versions have answered in full; the last of them is the best."""
-    for name, value in lab.environment.items():
-        monkeypatch.setenv(name, value)
+    made = lab.made_once(module_folder / "drawn", evaluate_earlier)
+    puppet.reset()
+    return made
+
+
+def evaluate_earlier(lab: Lab) -> None:
     turns = (("50", 50.0), ("add(50, 7)", 57.0))
     lab.suite(cases=[case(f"c{place:03}", *turns[: 2 if place % 3 == 0 else 1]) for place in range(CASES)])
-    lab.versions(
-        *(
-            {"name": name, "provider": "puppet", "price": PRICE, "max_tokens": 20}
-            for name in (*EARLIER, "puppet", "weak")
-        )
-    )
+    named = (*EARLIER, "puppet", "weak")
+    lab.versions(*({"name": name, "provider": "puppet", "price": PRICE, "max_tokens": 20} for name in named))
     for place, name in enumerate(EARLIER):
         answers(name, 0.5 * place)
         lab.evaluate(version=name, epoch=name)  # the puppet's answers are in one journal for all of them
-    puppet.reset()
-    return lab
 
 
 def design(lab: Lab, version: str = "puppet") -> Design:
@@ -194,6 +193,7 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert 0.45 <= spent <= 0.5
 
 
+@pytest.mark.dagster
 def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: type[Puppet]) -> None:
     """Six of 120 turns broken: worse for a comparison that never looked before (p = 2 / 2^6), not after six looks."""
     cases = [f"c{place:03}" for place in range(CASES) if place % 3]
