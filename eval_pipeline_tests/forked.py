@@ -11,9 +11,11 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 from eval_pipeline_tests.support import ROOT
 
@@ -79,11 +81,10 @@ def completed(
 
 
 def command() -> None:
-    """`eval-pipeline` in a child, with the packages of PYTHONPATH and without Dagster."""
+    """`eval-pipeline` in a child, without Dagster."""
     from eval_pipeline.cli import main
     from eval_pipeline_tests import direct
 
-    sys.path[:0] = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
     sys.modules["eval_pipeline.defs.running.launch"] = direct
     main()
 
@@ -106,6 +107,9 @@ def _started(
 ) -> Child:
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload([__name__])
+    with patch.dict(os.environ):
+        os.environ.pop("PYTHONPATH", None)  # what one child sees others must not
+        ensure_running()
     given = (place, tuple(arguments), environment, outputs, told, folder)
     return Child(context.Process(target=_run, args=given), outputs[0])
 
@@ -128,6 +132,7 @@ def _run(
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     os.environ.clear()
     os.environ.update(environment)
+    sys.path[:0] = filter(None, environment.get("PYTHONPATH", "").split(os.pathsep))
     for console in (terminal.console, terminal.errors):
         console._width = int(environment["COLUMNS"]) if "COLUMNS" in environment else None
     os.chdir(folder)

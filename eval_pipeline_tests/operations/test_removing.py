@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import date, timedelta
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
@@ -19,16 +20,19 @@ import pytest
 from eval_pipeline.asking.batches.sqlite import insert_batch, make_table
 from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.asking.journal.rows import insert
+from eval_pipeline.chain.stage import Chain
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
+from eval_pipeline.operations import removing
 from eval_pipeline.operations.purging import Purged, Removal
 from eval_pipeline.operations.removing import Removed, remove
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.store.tables import RUNS
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, command, number, response
@@ -70,29 +74,35 @@ def answer_of(name: str) -> Callable[[object], Response]:
 
 
 @pytest.fixture
-def home(lab: Lab, puppet: type[Puppet]) -> Lab:
+def home(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     """`leaving` and `staying`, each evaluated on two suites, the first on two nights, with reports and comparisons."""
-    lab.suite()
-    lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
-    evaluated(lab, "small", DAY, NEXT)
-    evaluated(lab, "other", DAY)
-    return lab
+
+    def make(lab: Lab) -> None:
+        lab.suite()
+        lab.suite("other", [case("gamma", ("50", 50.0), ("add(50, 7)", 57.0))])
+        evaluated(lab, "small", DAY, NEXT)
+        evaluated(lab, "other", DAY)
+
+    return lab.made_once(module_folder / "two", make)
 
 
 @pytest.fixture
-def one_suite(lab: Lab, puppet: type[Puppet]) -> Lab:
+def one_suite(lab: Lab, puppet: type[Puppet], module_folder: Path) -> Lab:
     """The same with one turn, on one night."""
-    lab.suite(cases=[case("gamma", ("50", 50.0))])
-    evaluated(lab, "small", DAY)
-    return lab
+
+    def make(lab: Lab) -> None:
+        lab.suite(cases=[case("gamma", ("50", 50.0))])
+        evaluated(lab, "small", DAY)
+
+    return lab.made_once(module_folder / "one", make)
 
 
-def evaluated(lab: Lab, suite: str, *days: date) -> None:
+def evaluated(lab: Lab, suite: str, *days: date, more: tuple[str, ...] = ("--fresh",)) -> None:
     lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in ("leaving", "staying")))
     for name, text in (("leaving", MARKER), ("staying", "plain words")):
         Puppet.answer = staticmethod(answer_of(text))
         for day in days:
-            said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), "--fresh")
+            said = command("run", "--suite", suite, "--model-version", name, "--eval-date", str(day), *more)
             assert said.code in {0, 1}, said.text
 
 
@@ -293,14 +303,23 @@ STEPS = (
 """What a removal does one after the other."""
 
 
+def publish_only(real: Callable[..., None], chain: Chain, inputs: Inputs, *, with_report: bool) -> None:
+    assert with_report
+    real(chain, inputs, with_report=False)
+
+
 AFTER = {"remove", "remove_folder", "compare", "end_note"}
 """Steps that are many calls, and the last one: after the first call of the others the next step begins."""
 
 
-def test_a_removal_that_is_killed_goes_on_where_it_was(one_suite: Lab, tmp_path: Path) -> None:
+def test_a_removal_that_is_killed_goes_on_where_it_was(
+    one_suite: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Killed before each of its steps, or after it, the same call brings it to the same end."""
     home = one_suite
     kept = shutil.copytree(home.home.root, tmp_path / "kept")
+    # Most of the time goes to what is written for people.
+    monkeypatch.setattr(removing, "deliver", partial(publish_only, removing.deliver))
     for place, name, done in [(*step, done) for step in STEPS for done in (False, True)]:
         if done and name not in AFTER:
             continue
@@ -333,8 +352,10 @@ def _killed_at(place: str, *, done: bool) -> Iterator[None]:
 
 
 @pytest.mark.dagster
-def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(one_suite: Lab) -> None:
-    home = one_suite
+def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(lab: Lab, puppet: type[Puppet]) -> None:
+    home = lab
+    lab.suite(cases=[case("gamma", ("50", 50.0))])
+    evaluated(lab, "small", DAY, more=("--no-report",))
     home.versions({"name": "staying", "provider": "puppet", "model": "staying"})
     runs = next((home.home.dagster / "history").glob("runs.db"))
     with closing(sqlite3.connect(runs)) as connection:
