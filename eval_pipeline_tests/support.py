@@ -269,9 +269,8 @@ class Lab:
         return completed("eval_pipeline_tests.forked:command", arguments, self.environment | {"COLUMNS": str(WIDE)})
 
     def fresh(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
-        """`eval-pipeline` in an interpreter of its own, where how that starts, or ends, is what is tested."""
-        program = "from eval_pipeline.cli import main; main()"
-        return python(self, "-c", program, *arguments, **options)
+        """`eval-pipeline` in an interpreter of its own, where its start, packages or end are tested."""
+        return python(self, "-m", "eval_pipeline_tests.quickly", *arguments, **options)
 
 
 def python(lab: Lab, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":

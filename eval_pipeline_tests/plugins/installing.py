@@ -27,7 +27,7 @@ CONSTANT = {
 def child(lab: Lab, site: Path, *arguments: str) -> Said:
     """`eval-pipeline` in a process of its own, which sees the packages in a folder."""
     with patch.dict(os.environ, {"PYTHONPATH": str(site)}):
-        done = lab.child(*arguments)
+        done = lab.fresh(*arguments)
     return Said(done.returncode, done.stdout, done.stderr)
 
 
