@@ -146,36 +146,30 @@ def test_who_has_lost_the_turn_pays_no_judge(lab: Lab, graded: Any, monkeypatch:
     assert server.requests() == []
 
 
-def test_the_judge_sees_rubric_question_gold_and_answer(lab: Lab, graded: Any) -> None:
-    server = graded({"bridge": "I think.\n\nAnswer: a gale"}, by_answer({"gale": "wrong"}))
-    lab.evaluate("causes")
-    (question,) = asked(server)
+def test_the_judge_sees_rubric_question_gold_and_answer_of_each_case(lab: Lab, graded: Any) -> None:
+    """Gold and answer are the same in two cases; the question is not."""
+    server = graded({"bridge": "I think.\n\nAnswer: a gale", "ship": "Answer: a gale"}, by_answer({"gale": "wrong"}))
+    lab.evaluate("causes", upto="judgements")
+    question, _ = sorted(asked(server), key=lambda text: "ship sink" in text)
     for part in (RUBRIC, "Why did the bridge fall?", "It was windy.", "\nwind\n", "\na gale\n"):
         assert part in question
     assert "I think." not in question, "the judge sees the answer section, as every metric does"
 
 
-def test_equal_answers_to_other_questions_are_graded_each(lab: Lab, graded: Any) -> None:
-    """Gold and answer are the same in two cases; the question is not."""
-    server = graded({"bridge": "Answer: a gale", "ship": "Answer: a gale"}, by_answer({"gale": "correct"}))
-    lab.evaluate("causes")
-    assert len(server.requests()) == 2
-
-
 def test_another_rubric_asks_again_and_another_threshold_does_not(lab: Lab, graded: Any) -> None:
     server = graded({"bridge": "Answer: a gale"}, by_answer({"gale": "partly"}))
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab)["bridge"][1] is False
     path = lab.home.data / "suites" / "causes" / "suite.yaml"
     text = yaml.safe_load(path.read_text())
     text["options"]["metrics"]["judge"]["threshold"] = 0.5
     path.write_text(yaml.safe_dump(text))
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab)["bridge"][1] is True
     assert len(server.requests()) == 1
     text["options"]["metrics"]["judge"]["rubric"] = "Something else."
     path.write_text(yaml.safe_dump(text))
-    lab.evaluate("causes")
+    lab.evaluate("causes", upto="judgements")
     assert len(server.requests()) == 2
 
 
@@ -184,7 +178,7 @@ def test_oracle_and_null_need_no_judge(lab: Lab, monkeypatch: pytest.MonkeyPatch
     lab.suite("causes", CASES, track="text", options=GRADED)
     lab.versions({"name": "gold", "provider": "oracle"}, {"name": "none", "provider": "null"}, GRADER)
     for version in ("gold", "none"):
-        lab.evaluate("causes", version, publish=True)
+        lab.evaluate("causes", version)
     found = lab.sql("SELECT model_version, avg(correct::INT), bool_or(asked) FROM turn_results JOIN judgements "
                     "USING (model_version, turn_id) GROUP BY ALL ORDER BY 1")  # fmt: skip
     assert found == [("gold", 1.0, False), ("none", 0.0, False)]
@@ -198,13 +192,13 @@ def test_without_a_key_a_metric_that_does_not_decide_is_null_with_its_reason(
 ) -> None:
     server = graded({"bridge": "Answer: a gale"}, by_answer({"gale": "correct"}), correct="exact")
     monkeypatch.delenv("ANTHROPIC_API_KEY")
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     found = lab.sql("SELECT case_id, value, reason FROM metrics WHERE metric = 'judge_score' ORDER BY 1")
     assert found[0] == ("bridge", None, "no judge configured")
     assert rows(lab)["bridge"][:2] == (None, False)
     assert not server.requests()
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab)["bridge"][0] == 1.0, "once there is a key, the next run asks"
 
 
@@ -218,7 +212,7 @@ def test_without_a_key_a_metric_that_decides_gives_no_figures_at_all(
     assert not list(lab.home.record.glob("turn_results/**/*.parquet"))
     monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
     Puppet.asked.clear()
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert not Puppet.asked
     assert rows(lab)["bridge"][1] is True
 
@@ -226,10 +220,10 @@ def test_without_a_key_a_metric_that_decides_gives_no_figures_at_all(
 def test_a_judge_that_fails_gives_no_grade_and_is_asked_again(lab: Lab, graded: Any) -> None:
     replies = iter(["no JSON at all", said("correct")])
     graded({"bridge": "Answer: a gale"}, lambda body: next(replies))
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes")
     assert rows(lab)["bridge"] == (None, None, False, None)
     assert lab.one("SELECT count(*) FROM metric_errors WHERE metric = 'judge_score'") == 1
-    lab.evaluate("causes", publish=True)
+    lab.evaluate("causes", upto="turn_metrics")
     assert rows(lab)["bridge"][:2] == (1.0, True)
 
 
@@ -283,7 +277,7 @@ def test_a_budget_that_ends_before_a_judge_that_decides_gives_no_figures(lab: La
         lab.evaluate("causes")
     assert len(server.requests()) == 1
     raised(lab, server, max_tokens_total=100_000)
-    lab.evaluate("causes", run_id="second")
+    lab.evaluate("causes", run_id="second", upto="judgements")
     assert len(server.requests()) == 3, "the verdict from before is in the judge's cache"
 
 
