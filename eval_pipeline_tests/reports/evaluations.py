@@ -1,5 +1,6 @@
 """Evaluations for the tests of the reports, made by the real stages from the sample suite."""
 
+import hashlib
 import json
 import shutil
 from dataclasses import dataclass
@@ -71,6 +72,12 @@ def evaluate(home: Home, model_version: str, scope: Scope | None = None, day: da
     stages = ("generations", "recovery_attempts", "evidence", "turn_metrics", *aggregates(workspace, partition))
     ran(workspace, partition, *stages, run=run, scope=scope or Scope())
     return Made(workspace, partition)
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    """Of each file of a folder."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def _hostile_case() -> dict[str, Any]:

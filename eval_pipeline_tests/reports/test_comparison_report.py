@@ -1,6 +1,5 @@
 """The report of a suite's model versions side by side."""
 
-import hashlib
 import json
 import shutil
 from datetime import date, timedelta
@@ -11,7 +10,7 @@ import openpyxl
 import pyarrow.parquet as pq
 import pytest
 from browser import chromium
-from evaluations import DAY, Made, evaluate, make_home
+from evaluations import DAY, Made, evaluate, hashes, make_home
 from matplotlib.axes import Axes
 from matplotlib.dates import num2date
 from matplotlib.figure import Figure
@@ -57,11 +56,6 @@ def folder(made: Made) -> Path:
 @pytest.fixture(scope="module")
 def compared(made: Made) -> SuiteComparison:
     return read_comparison(made.workspace.record, "sample")
-
-
-def hashes(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
 
 def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the_same_bytes(

@@ -1,6 +1,5 @@
 """The stage: reuse, equal bytes, and evaluations that give little to report."""
 
-import hashlib
 import json
 import os
 import shutil
@@ -13,7 +12,7 @@ from typing import Any
 import openpyxl
 import pyarrow.parquet as pq
 import pytest
-from evaluations import DAY, SUITE, Made, evaluate, make_home
+from evaluations import DAY, SUITE, Made, evaluate, hashes, make_home
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
@@ -77,17 +76,9 @@ def test_equal_records_give_equal_bytes_whatever_the_process(weak: Made, folder:
     assert hashes(other) == hashes(folder)
 
 
-def hashes(folder: Path) -> dict[str, str]:
-    files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-def test_without_aggregates_the_error_says_what_is_missing(home: Home) -> None:
-    with pytest.raises(UsageError, match="the record has no suites of sample, weak, 2026-01-05 yet"):
+def test_nothing_right_one_conversation_alone_and_nothing_made_yet(home: Home) -> None:
+    with pytest.raises(UsageError, match="sample, weak, 2026-01-05"):
         ran(Workspace(home), Partition(SUITE, "weak", DAY), "report")
-
-
-def test_every_turn_failed(home: Home) -> None:
     made = evaluate(home, "null")
     assert not ran(made.workspace, made.partition, "report").reused
     found = statistics(made)
@@ -95,6 +86,14 @@ def test_every_turn_failed(home: Home) -> None:
     assert "no successful conversation" in overview(made)
     assert found["avg_logic_recall"] is None
     assert found["overall"]["logic_recall"]["reason"]
+    made = evaluate(home, "weak", Scope(sample_size=1), day=date(2026, 1, 7))
+    ran(made.workspace, made.partition, "report")
+    assert "PART OF THE SUITE ONLY: sample size 1" in overview(made)
+    assert statistics(made)["scope"] == {"sample_size": 1}
+    correct = statistics(made)["overall"]["correct"]
+    assert correct["mean"] is not None
+    assert correct["low"] is None
+    assert "one conversation only" in overview(made)
 
 
 def test_an_empty_suite(tmp_path: Path) -> None:
@@ -110,17 +109,6 @@ def test_an_empty_suite(tmp_path: Path) -> None:
     assert list((folder / "traces").iterdir()) == []
     assert "no turns" in overview(made)
     assert statistics(made)["accuracy"] is None
-
-
-def test_one_conversation_has_figures_without_intervals(home: Home) -> None:
-    made = evaluate(home, "weak", Scope(sample_size=1), day=date(2026, 1, 7))
-    ran(made.workspace, made.partition, "report")
-    assert "PART OF THE SUITE ONLY: sample size 1" in overview(made)
-    assert statistics(made)["scope"] == {"sample_size": 1}
-    correct = statistics(made)["overall"]["correct"]
-    assert correct["mean"] is not None
-    assert correct["low"] is None
-    assert "one conversation only" in overview(made)
 
 
 def test_several_samples_and_a_price(home: Home) -> None:

@@ -38,7 +38,7 @@ def entries(place: Path) -> list[dict]:
     return json.loads(found[1])
 
 
-def test_every_turn_has_a_page_and_a_line(exported: Exported) -> None:
+def test_every_turn_has_a_page_a_line_and_links_that_stay_in_the_folder(exported: Exported) -> None:
     lines = entries(exported.folder)
     assert (len(lines), exported.turns) == (TURNS, f"All {TURNS} turns of the evaluation.")
     for line in lines:
@@ -47,10 +47,7 @@ def test_every_turn_has_a_page_and_a_line(exported: Exported) -> None:
         assert {"Attempts", "What the metrics say", "What the model was asked"} <= set(page.texts)
     assert {line["verdict"] for line in lines} == {"right", "wrong"}
     assert exported.size == sum(path.stat().st_size for path in exported.folder.rglob("*") if path.is_file())
-
-
-def test_links_stay_in_the_folder_and_lead_somewhere(exported: Exported) -> None:
-    """No address of a server, no token: a browser that opens it asks nobody."""
+    # No address of a server, no token: a browser that opens it asks nobody.
     for path in exported.folder.rglob("*.html"):
         html = path.read_text()
         for tag, attributes in Parts(html).elements:

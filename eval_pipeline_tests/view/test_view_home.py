@@ -78,14 +78,13 @@ def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, 
     assert "too early" not in text
 
 
-def test_retired_model_versions_are_a_link_away(home: Home, tmp_path: Path) -> None:
+def test_suites_come_by_their_last_evaluation_and_retired_model_versions_are_a_link_away(
+    home: Home, tmp_path: Path
+) -> None:
     text = told(home, tmp_path, "UPDATE model_versions SET retired = true WHERE model_version = 'steady'")
     first, with_retired = text.split("|")
     assert ("steady" in first, "1 retired, show them" in first) == (False, True)
     assert "steady retired" in with_retired
-
-
-def test_the_suite_that_was_evaluated_last_comes_first(home: Home, tmp_path: Path) -> None:
     statements = []
     for name, day in (("aaa", "2026-02-01"), ("zebra", "2026-03-05")):
         other = f"SELECT * REPLACE ('{name}' AS suite"

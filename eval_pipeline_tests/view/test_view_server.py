@@ -188,7 +188,7 @@ def test_what_is_no_store_is_a_sentence(tmp_path: Path, home: Home) -> None:
         assert reader.get("/").status_code == 200
 
 
-def test_little_memory_is_a_sentence_and_other_pages_go_on(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_memory_and_nothing_to_write_are_told(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval_pipeline.view.published.SETTINGS", {"memory_limit": "20MB", "threads": 1})
     published = Published(home.store)
     with published.look() as look:
@@ -196,9 +196,6 @@ def test_little_memory_is_a_sentence_and_other_pages_go_on(home: Home, monkeypat
             look.rows("SELECT list(a.range) FROM range(5000000) a, range(3)")
         assert look.rows("SELECT 1 AS n") == [{"n": 1}]
     published.close()
-
-
-def test_nothing_can_be_written_through_a_connection_with_settings(home: Home) -> None:
     connection = connect_read_only(home.store, {"threads": 1})
     for sql in ("CREATE TABLE x (y INT)", f"COPY (SELECT 1) TO '{home.store}'", "SET threads = 4"):
         with pytest.raises(Exception, match=r"(?i)read-only|disabled|locked"):

@@ -106,7 +106,9 @@ def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
     monkeypatch.setattr(cards, "cards_of", found)
 
 
-def test_a_track_is_shown_the_turn_with_what_went_before(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_track_is_shown_the_turn_with_what_went_before_and_its_cards_may_fail(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told: list[Seen] = []
 
     def seen_cards(track: Track, seen: Seen) -> list[FactsCard]:
@@ -121,10 +123,6 @@ def test_a_track_is_shown_the_turn_with_what_went_before(client: TestClient, mon
     assert [(turn.id, len(attempts)) for turn, attempts in seen.earlier] == [("harbour/ship_03#0", 1)]
     assert [evidence.verdict for evidence in seen.evidence] == ["equal"]
 
-
-def test_cards_that_cannot_be_made_leave_the_rest_of_the_page(
-    client: TestClient, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def broken(track: Track, seen: Seen) -> list[FactsCard]:
         raise ZeroDivisionError("<b>")
 
@@ -136,7 +134,7 @@ def test_cards_that_cannot_be_made_leave_the_rest_of_the_page(
     assert Explains.__abstractmethods__ == {"cards"}
 
 
-def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> None:
+def test_a_turn_or_a_prompt_that_is_not_known_any_more_is_told(home: Home, tmp_path: Path, client: TestClient) -> None:
     recorded = "UPDATE model_versions SET recorded = true"
     provenance = """UPDATE attempts SET metadata = '{"provenance": {}}' WHERE model_version = 'falling'"""
     with changed(home, tmp_path, recorded, provenance) as reader:
@@ -149,6 +147,12 @@ def test_a_prompt_that_nobody_told_of_is_unknown(home: Home, tmp_path: Path) -> 
     with changed(home, tmp_path, recorded, provenance, untold) as reader:
         text = Parts(reader.get(turn_of("harbour/ship_03#1", FALLING)).text).text
         assert "What the model was asked is not known" in text
+    words = "another question or gold for this turn by now"
+    assert words not in client.get(RECOVERED).text
+    with changed(home, tmp_path, "UPDATE turns SET expected = '21' WHERE turn_id = 'harbour/ship_03#1'") as reader:
+        assert words in reader.get(RECOVERED).text
+    with changed(home, tmp_path, "DELETE FROM cases WHERE case_id = 'ship_03'") as reader:
+        assert "The suite has this turn no more" in reader.get(RECOVERED).text
 
 
 def test_the_prompt_is_held_against_that_of_the_first_side(home: Home, client: TestClient, tmp_path: Path) -> None:
@@ -171,15 +175,6 @@ def test_the_prompt_is_held_against_that_of_the_first_side(home: Home, client: T
     with changed(home, tmp_path, other[0], other[1].replace("'unknown' AS", "'[system]\n<b>be brief' AS")) as reader:
         assert "<del>" in reader.get(address).text
         assert "&lt;b&gt;" in reader.get(address).text
-
-
-def test_a_turn_that_the_suite_asks_otherwise_by_now_is_told(home: Home, client: TestClient, tmp_path: Path) -> None:
-    words = "another question or gold for this turn by now"
-    assert words not in client.get(RECOVERED).text
-    with changed(home, tmp_path, "UPDATE turns SET expected = '21' WHERE turn_id = 'harbour/ship_03#1'") as reader:
-        assert words in reader.get(RECOVERED).text
-    with changed(home, tmp_path, "DELETE FROM cases WHERE case_id = 'ship_03'") as reader:
-        assert "The suite has this turn no more" in reader.get(RECOVERED).text
 
 
 def test_a_track_is_shown_the_gold_that_is_scored_by(
