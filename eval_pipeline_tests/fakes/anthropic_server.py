@@ -76,6 +76,7 @@ class AnthropicServer(SocketServer):
         batch_polls: int = 1,
         batch_entry: Entry = lambda custom_id, body: None,
         keep_bodies: bool = True,
+        port: int = 0,
     ) -> None:
         """Nothing listens yet.
 
@@ -87,7 +88,7 @@ class AnthropicServer(SocketServer):
             batch_polls: looks at a batch until it ends; 0: it has ended when it is taken.
             keep_bodies: the log holds bodies and headers; without, long runs take less memory.
         """
-        super().__init__()
+        super().__init__(port)
         self.log: list[Logged] = []
         self.model = FakeModel(answers, PrefixCache(cache_minimum), batch_polls, batch_entry)
         self._key = key
