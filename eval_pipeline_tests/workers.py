@@ -16,6 +16,7 @@ import signal
 import sys
 import threading
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -78,6 +79,16 @@ def _threads() -> list[str]:
     return [name for name in names if not name.startswith(_HARMLESS)]
 
 
+@dataclass(frozen=True)
+class _Module:
+    """Tests of one module, in order."""
+
+    items: Sequence[pytest.Item]
+    cost: float
+    folder: Path
+    longest: bool
+
+
 @dataclass
 class _Worker:
     """A process that runs tests.
@@ -104,7 +115,10 @@ class _Run:
         self._costs = session.config.stash.get(COSTS, {})
         self._number = {item: number for number, item in enumerate(session.items)}
         modules = groupby(session.items, key=lambda item: (item.path, _is_longest(item)))
-        self._modules = [list(items) for _, items in modules]
+        self._modules = [self._module(list(items)) for _, items in modules]
+        self._folders: dict[Path, float] = defaultdict(float)
+        for module in self._modules:
+            self._folders[module.folder] += module.cost
         self._workers: list[_Worker] = []
         self._forked = 0
 
@@ -174,24 +188,23 @@ class _Run:
         worker.folders.add(item.path.parent)
         return item
 
+    def _module(self, items: Sequence[pytest.Item]) -> _Module:
+        return _Module(items, self._cost(items), items[0].path.parent, _is_longest(items[0]))
+
     def _free_module(self, worker: _Worker) -> list[pytest.Item]:
         """A module of a folder that this worker has begun; else of one that nobody has, the dearest first."""
         begun = {folder for other in self._workers if other is not worker for folder in other.folders}
-        folders: dict[Path, float] = {}
-        for module in self._modules:
-            folder = module[0].path.parent
-            folders[folder] = folders.get(folder, 0.0) + self._cost(module)
 
-        def order(module: list[pytest.Item]) -> tuple[Any, ...]:
-            folder = module[0].path.parent
-            late = not _is_longest(module[0])
-            return late, folder not in worker.folders, folder in begun, -folders[folder], -self._cost(module)
+        def order(module: _Module) -> tuple[Any, ...]:
+            folder = module.folder
+            dearest = -self._folders[folder], -module.cost
+            return not module.longest, folder not in worker.folders, folder in begun, *dearest
 
         if not self._modules:
             return []
         found = min(self._modules, key=order)
         self._modules.remove(found)
-        return found
+        return list(found.items)
 
     def _rest_of_another(self) -> list[pytest.Item]:
         """The second half of what another worker has still to do."""
@@ -236,7 +249,7 @@ class _Run:
         self._hook.pytest_runtest_logreport(report=report)
         self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if left := [*filter(None, [worker.following]), *worker.module]:
-            self._modules.insert(0, left)
+            self._modules.append(self._module(left))
         if self._modules and not self._session.shouldfail:
             self._fork()
 

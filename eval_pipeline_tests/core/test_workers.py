@@ -2,11 +2,13 @@
 
 import re
 import sys
+import threading
 from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
 
+from eval_pipeline_tests import workers
 from eval_pipeline_tests.support import ROOT
 
 pytest_plugins = "pytester"
@@ -115,3 +117,13 @@ def test_the_first_failure_stops_the_run_and_failures_may_be_run_again(pytester:
     assert (outcomes["failed"], outcomes.get("rerun", 0)) == (1, 2)
     assert outcomes["passed"] < 150
     assert "stopping after 1 failures" in said.stdout.str()
+
+
+def test_a_thread_that_a_fork_would_lose_is_named() -> None:
+    ended = threading.Event()
+    thread = threading.Thread(target=ended.wait, name="forgotten")
+    thread.start()
+    assert "forgotten" in workers._threads()
+    ended.set()
+    thread.join()
+    assert "forgotten" not in workers._threads()
