@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from multiprocessing.context import ForkServerContext
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -97,6 +98,16 @@ def run_at_arms_length(
     return subprocess.CompletedProcess(command, done.returncode, done.stdout.encode(), done.stderr.encode())
 
 
+def fork_server() -> ForkServerContext:
+    """Where children are forked that are not told by a place."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    with patch.dict(os.environ):
+        os.environ.pop("PYTHONPATH", None)  # what one child sees others must not
+        ensure_running()
+    return context
+
+
 def _started(
     place: str,
     arguments: Sequence[str],
@@ -105,13 +116,8 @@ def _started(
     told: Path,
     folder: Path,
 ) -> Child:
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
-    with patch.dict(os.environ):
-        os.environ.pop("PYTHONPATH", None)  # what one child sees others must not
-        ensure_running()
     given = (place, tuple(arguments), environment, outputs, told, folder)
-    return Child(context.Process(target=_run, args=given), outputs[0])
+    return Child(fork_server().Process(target=_run, args=given), outputs[0])
 
 
 def _run(

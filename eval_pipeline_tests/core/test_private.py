@@ -9,11 +9,10 @@ import pytest
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.private import SHARED_GROUP, make_private
-from eval_pipeline_tests.support import Lab, python
+from eval_pipeline_tests.support import Lab
 
 OTHERS = 0o077
 GROUP = grp.getgrall()[-1].gr_name
-RUN = "from eval_pipeline.cli import main; main()"
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +26,13 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
+@pytest.mark.dagster
 def test_nothing_that_a_run_writes_can_be_read_by_others_whatever_the_umask(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": {}}})
     (lab.home.root.parent / "other").mkdir()
     assert mode(lab.home.root.parent / "other") == 0o777, "the umask of this process lets everybody in"
-    python(lab, "-c", RUN, "run", "--eval-date", "2026-01-05")
+    assert lab.cli("run", "--eval-date", "2026-01-05").code == 0
     made = [lab.home.root, *lab.home.root.rglob("*")]
     assert {path.name for path in made} >= {"journal.sqlite", "eval.duckdb", "turns.csv", ".gitignore", "dagster.yaml"}
     open_to_others = [path for path in made if not path.is_symlink() and mode(path) & OTHERS]
@@ -41,14 +41,12 @@ def test_nothing_that_a_run_writes_can_be_read_by_others_whatever_the_umask(lab:
     assert (lab.home.root / ".gitignore").read_text().endswith("\n*\n")
 
 
-def test_a_team_shares_a_home_through_a_group(lab: Lab) -> None:
+@pytest.mark.dagster
+def test_a_team_shares_a_home_through_a_group(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.suite()
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": {}}})
-    os.environ[SHARED_GROUP] = GROUP
-    try:
-        python(lab, "-c", RUN, "run", "--eval-date", "2026-01-05", "--no-report")
-    finally:
-        del os.environ[SHARED_GROUP]
+    monkeypatch.setenv(SHARED_GROUP, GROUP)
+    assert lab.cli("run", "--eval-date", "2026-01-05", "--no-report").code == 0
     made = [lab.home.root, lab.home.journal, lab.home.store, *lab.home.record.rglob("*")]
     made += [
         *lab.home.dagster.rglob("index.db"),

@@ -1,15 +1,23 @@
 """Materialising in a real instance, and what came of it."""
 
+import importlib
+import json
+import os
+import sys
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 import dagster as dg
 
+from eval_pipeline.core.home import find_home
 from eval_pipeline.core.interrupts import handlers_kept
-from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.running import launch
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab
 
@@ -79,3 +87,44 @@ def dates(result: dg.ExecuteInProcessResult) -> dict[str, set[Any]]:
         if "eval_date" in shown:
             found.setdefault(event.asset_key.path[0], set()).add(shown["eval_date"].value)
     return found
+
+
+def loaded() -> None:
+    """Prints what the code location has; for a child, as the settings are read when it is imported."""
+    sys.modules.pop("eval_pipeline.defs.automation.schedules", None)
+    from eval_pipeline.definitions import defs
+
+    dg.Definitions.validate_loadable(defs)
+    graph = defs.resolve_asset_graph()
+    schedule = defs.resolve_schedule_def("nightly")
+    os.environ["EVAL_NIGHTLY"] = "1"
+    on = importlib.reload(sys.modules["eval_pipeline.defs.automation.schedules"]).nightly
+    told = {
+        "groups": sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()}),
+        "jobs": sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")),
+        "schedule": [schedule.cron_schedule, [schedule.default_status.value, on.default_status.value]],
+        "sensor": defs.resolve_sensor_def("register_model_versions").default_status.value,
+    }
+    print(json.dumps(told))
+
+
+def nights() -> None:
+    """Prints four nights around the end of summer time, with their run keys; for a child, as above."""
+    from dagster._utils.schedules import schedule_execution_time_iterator
+
+    sys.modules.pop("eval_pipeline.defs.automation.schedules", None)
+    from eval_pipeline.core.days import today
+    from eval_pipeline.definitions import defs
+
+    schedule = defs.resolve_schedule_def("nightly")
+    begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
+    ticks = schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone)
+    found = []
+    with open_instance(find_home()) as instance:
+        instance.add_dynamic_partitions(DIMENSION, ["a"])
+        for tick in islice(ticks, 4):
+            told = {"scheduled_execution_time": tick, "repository_def": defs.get_repository_def()}
+            with dg.build_schedule_context(instance, **told) as context:
+                (request,) = schedule.evaluate_tick(context).run_requests
+            found.append([tick.astimezone(UTC).isoformat(timespec="minutes")[:16], request.run_key])
+    print(json.dumps([found, str(today())]))

@@ -18,7 +18,8 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
-from eval_pipeline_tests.support import Lab, python
+from eval_pipeline_tests.forked import completed
+from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import shop_lab
 
 COMPARISONS = {"model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published", "comparison_report"}
@@ -129,30 +130,12 @@ def test_a_suite_that_cannot_be_read_has_the_same_chain(lab: Lab) -> None:
     assert names[0] == names[1]
 
 
-LOAD = """
-import importlib, json, os, sys
-from eval_pipeline.definitions import defs
-import dagster as dg
-dg.Definitions.validate_loadable(defs)
-graph = defs.resolve_asset_graph()
-schedule = defs.resolve_schedule_def("nightly")
-os.environ["EVAL_NIGHTLY"] = "1"
-on = importlib.reload(sys.modules["eval_pipeline.defs.automation.schedules"]).nightly
-print(json.dumps({
-    "groups": sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()}),
-    "jobs": sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")),
-    "schedule": [schedule.cron_schedule, [schedule.default_status.value, on.default_status.value]],
-    "sensor": defs.resolve_sensor_def("register_model_versions").default_status.value,
-}))
-"""
-
-
 def test_the_code_location_loads(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.suite("one")
     lab.suite("two")
     lab.suite("broken", track="chess")
     monkeypatch.delenv("EVAL_NIGHTLY", raising=False)
-    child = python(lab, "-c", LOAD)
+    child = completed("eval_pipeline_tests.defs.runs:loaded", (), lab.environment)
     assert child.returncode == 0, child.stderr
     told = json.loads(child.stdout.splitlines()[-1])
     assert told["groups"] == ["broken", "one", "two"]

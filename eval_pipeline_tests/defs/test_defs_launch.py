@@ -27,7 +27,8 @@ from eval_pipeline.stages import score
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, materialise
-from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet, python
+from eval_pipeline_tests.forked import completed
+from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet
 
 
 def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
@@ -325,43 +326,6 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
     assert [type(found) for found in night()] == [dg.SkipReason]
 
 
-NIGHTS = """
-import json, os, sys
-from datetime import UTC, datetime
-from itertools import islice
-import dagster as dg
-from dagster._utils.schedules import schedule_execution_time_iterator
-
-def nights():
-    from eval_pipeline.definitions import defs
-    from eval_pipeline.core.home import find_home
-    from eval_pipeline.core.days import today
-    from eval_pipeline.defs.assets.partitions import DIMENSION
-    from eval_pipeline.defs.running.instance import open_instance
-    schedule = defs.resolve_schedule_def("nightly")
-    begin = datetime(2026, 10, 23, 12, tzinfo=UTC).timestamp()
-    ticks = schedule_execution_time_iterator(begin, schedule.cron_schedule, schedule.execution_timezone)
-    found = []
-    with open_instance(find_home()) as instance:
-        instance.add_dynamic_partitions(DIMENSION, ["a"])
-        for tick in islice(ticks, 4):
-            with dg.build_schedule_context(
-                instance, scheduled_execution_time=tick, repository_def=defs.get_repository_def()
-            ) as context:
-                (request,) = schedule.evaluate_tick(context).run_requests
-            found.append([tick.astimezone(UTC).isoformat(timespec="minutes")[:16], request.run_key])
-    print(json.dumps([found, str(today())]), flush=True)
-
-for zone, cron in json.loads(sys.argv[1]):
-    if not (child := os.fork()):
-        os.environ |= {"EVAL_TIMEZONE": zone, "EVAL_NIGHTLY_CRON": cron}
-        nights()
-        os._exit(0)
-    if os.waitpid(child, 0)[1]:
-        sys.exit(f"{zone}, {cron}: failed")
-"""
-"""Each in a process of its own, as the settings are read when the schedule is imported; they share Dagster's import."""
-
 IN_ZONES = {
     ("Asia/Tokyo", "30 0 * * *"): "23T15:30 24, 24T15:30 25, 25T15:30 26, 26T15:30 27",
     # Summer time ends there on 25 October at 1 o'clock UTC: the same hour of the wall clock on either side.
@@ -374,13 +338,15 @@ IN_ZONES = {
 
 def test_nights_have_dates_of_the_projects_time_zone(small: Lab) -> None:
     small.versions({"name": "a", "provider": "oracle"})
-    child = python(small, "-c", NIGHTS, json.dumps(list(IN_ZONES)))
-    assert child.returncode == 0, child.stderr
-    told = [json.loads(line) for line in child.stdout.splitlines() if line.startswith("[[")]
-    for ((zone, cron), nights), (found, today) in zip(IN_ZONES.items(), told, strict=True):
+    for (zone, cron), nights in IN_ZONES.items():
+        told = {"EVAL_TIMEZONE": zone, "EVAL_NIGHTLY_CRON": cron}
+        before = datetime.now(ZoneInfo(zone)).date()
+        child = completed("eval_pipeline_tests.defs.runs:nights", (), small.environment | told)
+        assert child.returncode == 0, child.stderr
+        found, today = json.loads(child.stdout.splitlines()[-1])
         dates = ", ".join(f"{moment[8:]} {key[8:].removesuffix(':a')}" for moment, key in found)
         assert (zone, cron, dates) == (zone, cron, nights)
-        assert today == str(datetime.now(ZoneInfo(zone)).date())
+        assert today in {str(before), str(datetime.now(ZoneInfo(zone)).date())}
 
 
 def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab, instance: dg.DagsterInstance) -> None:

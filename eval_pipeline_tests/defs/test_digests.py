@@ -1,16 +1,19 @@
 """The morning digest: once for each night that is over, by a webhook on a real socket."""
 
 import datetime as dt
+from collections.abc import Iterator
+from pathlib import Path
 
 import dagster as dg
 import pytest
 from dagster._core.storage.tags import SCHEDULE_NAME_TAG
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation import digests, notifications
 from eval_pipeline.defs.automation.digests import morning_digest
 from eval_pipeline.defs.automation.notifications import NOTIFY_FORM, NOTIFY_URL, UI_URL, post
+from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline_tests.defs.runs import TAGS, materialise
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
@@ -25,6 +28,25 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notifications, "PAUSES_SECONDS", (0.0, 0.0))
     for name in (NOTIFY_URL, UI_URL, NOTIFY_FORM):
         monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def lab_folder(same_folder: Path) -> Path:
+    return same_folder
+
+
+@pytest.fixture
+def night(small: Lab, module_folder: Path) -> Iterator[dg.DagsterInstance]:
+    """The instance after a night."""
+
+    def make(lab: Lab) -> None:
+        with open_instance(lab.home) as found:
+            found.add_dynamic_partitions(DIMENSION, ["puppet"])
+            materialise(lab, found, launched=OF_NIGHT)
+
+    small.made_once(module_folder / "night", make)
+    with open_instance(small.home) as found:
+        yield found
 
 
 def tick(instance: dg.DagsterInstance, cursor: str | None = None) -> tuple[str, str | None]:
@@ -64,56 +86,52 @@ def test_a_night_is_told_of_once_when_it_is_over(
 
 
 def test_runs_under_way_are_waited_for_and_a_failed_one_is_told(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    small: Lab, night: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tags = {**OF_NIGHT, "dagster/partition": "slow"}
-    materialise(small, instance, launched=OF_NIGHT)
-    instance.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
-    assert tick(instance)[0].startswith(f"runs of the night of {DAY} are under way")
-    slow = instance.get_run_by_id("slow-run")
+    night.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
+    assert tick(night)[0].startswith(f"runs of the night of {DAY} are under way")
+    slow = night.get_run_by_id("slow-run")
     assert slow is not None
-    instance.report_run_failed(slow, "gone")
+    night.report_run_failed(slow, "gone")
     with Webhook([500, 500, 500]) as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         monkeypatch.setenv(NOTIFY_FORM, "plain")
-        said, cursor = tick(instance)
+        said, cursor = tick(night)
         assert "was refused with 500" in said
-        assert tick(instance, cursor)[1] == DAY.isoformat(), "what could not be delivered is sent by the next tick"
+        assert tick(night, cursor)[1] == DAY.isoformat(), "what could not be delivered is sent by the next tick"
     assert isinstance(webhook.posted[-1], str)
     assert "• the run of slow failed: run slow-run" in webhook.posted[-1].splitlines()
 
 
-def test_an_older_night_than_the_last_is_not_told_again(small: Lab, instance: dg.DagsterInstance) -> None:
-    materialise(small, instance, launched=OF_NIGHT)
+def test_an_older_night_than_the_last_is_not_told_again(small: Lab, night: dg.DagsterInstance) -> None:
     later = (DAY + dt.timedelta(days=1)).isoformat()
-    assert tick(instance, later) == (f"the night of {DAY} has been told of", later)
+    assert tick(night, later) == (f"the night of {DAY} has been told of", later)
 
 
 def test_a_webhook_that_never_takes_it_is_given_up(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+    small: Lab, night: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    materialise(small, instance, launched=OF_NIGHT)
     with Webhook([404] * 50) as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         cursor, ticks = None, 0
         while cursor != DAY.isoformat():
-            said, cursor = tick(instance, cursor)
+            said, cursor = tick(night, cursor)
             assert "was not taken" in said
             ticks += 1
         assert ticks == digests.MOST_TRIES
-        assert tick(instance, cursor)[0] == f"the night of {DAY} has been told of"
+        assert tick(night, cursor)[0] == f"the night of {DAY} has been told of"
     assert (small.home.reports / "nights" / f"{DAY}.html").is_file()
 
 
-def test_a_night_with_a_run_that_hangs_is_told_with_the_next(small: Lab, instance: dg.DagsterInstance) -> None:
+def test_a_night_with_a_run_that_hangs_is_told_with_the_next(small: Lab, night: dg.DagsterInstance) -> None:
     before, later = (DAY - dt.timedelta(days=1)).isoformat(), (DAY + dt.timedelta(days=1)).isoformat()
-    materialise(small, instance, launched=OF_NIGHT)
     tags = {**OF_NIGHT, "dagster/partition": "slow"}
-    instance.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
-    assert "under way" in tick(instance, before)[0]
-    materialise(small, instance, launched=OF_NIGHT | {EVAL_DATE: later})
-    assert tick(instance, before) == (f"told of the night of {DAY}", DAY.isoformat())
-    assert tick(instance, DAY.isoformat()) == (f"told of the night of {later}", later)
+    night.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
+    assert "under way" in tick(night, before)[0]
+    materialise(small, night, launched=OF_NIGHT | {EVAL_DATE: later})
+    assert tick(night, before) == (f"told of the night of {DAY}", DAY.isoformat())
+    assert tick(night, DAY.isoformat()) == (f"told of the night of {later}", later)
 
 
 @pytest.mark.parametrize(("form", "sent"), [("slack", {"text": "a &lt;b&gt; &amp;"}), ("plain", "a <b> &")])

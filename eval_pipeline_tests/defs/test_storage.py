@@ -1,10 +1,9 @@
 """Dagster's databases, made and kept open in our way, are those that Dagster makes."""
 
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from uuid import uuid4
 
@@ -19,17 +18,14 @@ from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.forked import fork_server
 from eval_pipeline_tests.support import DAY, Lab
 
-STORE_TOGETHER = """
-import sys
-from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 
-print("ready", flush=True)
-sys.stdin.readline()
-storage = ReusingSqliteStorage(sys.argv[1])
-storage.event_log_storage.add_dynamic_partitions("processes", [sys.argv[2]])
-"""
+def store_together(folder: str, name: str, ready: Barrier) -> None:
+    ready.wait(60)
+    storage = ReusingSqliteStorage(folder)
+    storage.event_log_storage.add_dynamic_partitions("processes", [name])
 
 
 def contents(folder: Path) -> Iterator[tuple[str, object]]:
@@ -87,26 +83,14 @@ def test_databases_half_made_by_a_killed_process_are_completed(tmp_path: Path) -
 
 def test_processes_that_begin_a_home_together_do_not_disturb_each_other(tmp_path: Path) -> None:
     names = ["a", "b", "c"]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", STORE_TOGETHER, str(tmp_path), name],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    ]
+    context = fork_server()
+    ready = context.Barrier(len(names))
+    processes = [context.Process(target=store_together, args=(str(tmp_path), name, ready)) for name in names]
     for process in processes:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
+        process.start()
     for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("\n")
-        process.stdin.flush()
-    for process in processes:
-        _, errors = process.communicate(timeout=60)
-        assert process.returncode == 0, errors
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
     storage = ReusingSqliteStorage(str(tmp_path))
     assert sorted(storage.event_log_storage.get_dynamic_partitions("processes")) == names
     storage.dispose()
