@@ -26,6 +26,17 @@ assert math.sqrt(answer * 2) == 4
 assert df['v'].sum() == 8
 """
 
+_TALKING = """
+import json, os, struct
+def take(n):
+    parts = b''
+    while len(parts) < n: parts += os.read(4, n - len(parts))
+    return parts
+def say(told):
+    text = json.dumps(told).encode(); os.write(3, struct.pack('<I', len(text)) + text)
+"""
+"""Talks with the tests as the process of the code does."""
+
 FORGING = {
     "result written to the pipe": 'import os\nos.write(3, b\'{"result":{"kind":"value","value":true}}\'); os._exit(0)',
     "result written to every descriptor": """
@@ -48,29 +59,15 @@ say(b'{"ran": true}')
 for _ in range(50): say(b'{"id": "0", "value": 42}')
 import time; time.sleep(5)
 """,
-    "true for everything": """
-import json, os, struct
-def take(n):
-    parts = b''
-    while len(parts) < n: parts += os.read(4, n - len(parts))
-    return parts
-def say(told):
-    text = json.dumps(told).encode(); os.write(3, struct.pack('<I', len(text)) + text)
-say({'ran': True})
+    "true for everything": _TALKING
+    + """say({'ran': True})
 while True:
     asked = json.loads(take(struct.unpack('<I', take(4))[0]))
     handle = {'t': 'handle', 'v': 0, 'r': 'function', 'k': ['builtins', 'function']}
     say({'id': asked['id'], 'value': handle if asked['op'] == 'name' else True, 'changed': []})
 """,
-    "a figure for everything": """
-import json, os, struct
-def take(n):
-    parts = b''
-    while len(parts) < n: parts += os.read(4, n - len(parts))
-    return parts
-def say(told):
-    text = json.dumps(told).encode(); os.write(3, struct.pack('<I', len(text)) + text)
-say({'ran': True})
+    "a figure for everything": _TALKING
+    + """say({'ran': True})
 while True:
     asked = json.loads(take(struct.unpack('<I', take(4))[0]))
     kind = ['matplotlib.axes', 'Axes'] if asked['op'] == 'call' else ['builtins', 'function']

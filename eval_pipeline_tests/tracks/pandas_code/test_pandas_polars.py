@@ -40,7 +40,7 @@ result = totals.sort("amount", descending=True)"""
 def test_polars_answers_are_compared_with_pandas_gold(polars: PandasShared) -> None:
     case = read(TOTALS, polars)
     assert TRACK.check_gold(case) == []
-    right = scores(case, answer(RIGHT), measured=True)
+    right = scores(case, answer(RIGHT))
     assert (right["result_match"], right["robust_correct"], right["understanding_score"]) == (True, True, 1.0)
     assert (right["performance_score"], right["coverage_score_from_words"]) == (None, None)
     assert right["quality_score"] == 1.0
