@@ -1,6 +1,9 @@
 """What a page is made of, as a browser would take it apart."""
 
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from html.parser import HTMLParser
@@ -14,6 +17,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
 from eval_pipeline.web.guard import Door
+from eval_pipeline_tests.support import ROOT
 
 OURS = frozenset(
     "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
@@ -93,3 +97,17 @@ def changed(home: Home, folder: Path, *statements: str) -> Iterator[TestClient]:
             connection.execute(statement)
     with Bench.of(Home(folder, home.data)) as bench:
         yield TestClient(application(bench, Door(1, None)), base_url="http://127.0.0.1:1")
+
+
+@contextmanager
+def serving(home: Home, **environment: str) -> Iterator["subprocess.Popen[str]"]:
+    """`eval-pipeline view` in a process of its own, which is killed at the end."""
+    program = "from eval_pipeline.cli import main; main()"
+    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)} | environment
+    arguments = [sys.executable, "-c", program, "view", "--port", "0"]
+    kept = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(arguments, env=environment, cwd=ROOT, **kept) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

@@ -2,9 +2,6 @@
 
 import os
 import re
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,8 +24,8 @@ from eval_pipeline.web.guard import Door
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium
-from eval_pipeline_tests.support import ROOT, Lab, Puppet, case, number, surroundings
-from eval_pipeline_tests.view.pages import is_harmless
+from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings
+from eval_pipeline_tests.view.pages import is_harmless, serving
 
 SUITE = "harbour"
 PORT = 3100
@@ -246,22 +243,8 @@ def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh:
 @contextmanager
 def served(home: Home) -> Iterator[str]:
     """The address that `eval-pipeline view` prints."""
-    program = "from eval_pipeline.cli import main; main()"
-    environment = os.environ | {
-        "EVAL_HOME": str(home.root),
-        "EVAL_DATA": str(home.data),
-        "USER": "ann",
-        "LOGNAME": "ann",
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-c", program, "view", "--port", "0"],
-        env=environment, cwd=ROOT, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    try:
+    with serving(home, USER="ann", LOGNAME="ann") as process:
         yield process.stdout.readline().split()[1]
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(30)
 
 
 def shot(page: Page, name: str) -> None:

@@ -3,10 +3,7 @@
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -22,9 +19,8 @@ from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
 from eval_pipeline.web.guard import Door
-from eval_pipeline_tests.support import ROOT
 from eval_pipeline_tests.view.homes import FALLING, STEADY
-from eval_pipeline_tests.view.pages import Parts, turn_of, turns_of
+from eval_pipeline_tests.view.pages import Parts, serving, turn_of, turns_of
 
 PORT = 3100
 URL = f"http://127.0.0.1:{PORT}"
@@ -203,27 +199,13 @@ def test_little_memory_and_nothing_to_write_are_told(home: Home, monkeypatch: py
     connection.close()
 
 
-@pytest.fixture
-def command(home: Home) -> Iterator["subprocess.Popen[str]"]:
-    program = "from eval_pipeline.cli import main; main()"
-    environment = os.environ | {"EVAL_HOME": str(home.root), "EVAL_DATA": str(home.data)}
-    arguments = [sys.executable, "-c", program, "view", "--port", "0"]
-    with subprocess.Popen(
-        arguments, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            yield process
-        finally:
-            process.kill()
-
-
 @pytest.mark.services("ui")
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_the_command_serves_until_it_is_interrupted(command: "subprocess.Popen[str]", end: signal.Signals) -> None:
-    address = command.stdout.readline().removeprefix("open ").strip()
-    with httpx2.Client(follow_redirects=True) as browser:
+def test_the_command_serves_until_it_is_interrupted(home: Home, end: signal.Signals) -> None:
+    with serving(home) as command, httpx2.Client(follow_redirects=True) as browser:
+        address = command.stdout.readline().removeprefix("open ").strip()
         assert "harbour" in browser.get(address).text
         assert httpx2.get(address.partition("?")[0]).status_code == 403
         command.send_signal(end)
         assert command.wait(20) == 0
-    assert command.stderr.read() == ""
+        assert command.stderr.read() == ""

@@ -116,7 +116,7 @@ def test_pages_walk_through_every_order_without_loss(
     look: Look, evaluation: Evaluation, descending: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Forwards and back, whatever is sorted by, also where values are equal or empty."""
-    monkeypatch.setattr(found, "PAGE_SIZE", 7)
+    monkeypatch.setattr(found, "PAGE_SIZE", 11)
     for column in ORDERS:
         filtered = Filter(sort=column, descending=descending)
         all_of_them = [tuple(row.values())[:4] for row in look.rows(turns_sql(evaluation, filtered, ()))]
