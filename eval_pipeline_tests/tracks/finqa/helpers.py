@@ -1,4 +1,4 @@
-"""Running a response through the whole track, as the stages do."""
+"""Running a response through the whole track, as the stages do; the public conversations and recorded runs."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -20,9 +20,11 @@ from eval_pipeline.core.model import (
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.importers.convfinqa import read_convfinqa
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.track import TRACK, run_plan
+from eval_pipeline_tests.outside import FINQA, given
 from eval_pipeline_tests.support import SHIPPED
 
 TABLE: list[list[str | float]] = [
@@ -148,3 +150,30 @@ def failure(text: str, *, recorded: bool = False) -> tuple[ErrorClass, str] | No
     except ArtefactError as error:
         return error.error_class, error.message
     return None
+
+
+Place = tuple[str, int]
+
+
+@cache
+def cases() -> list[Case]:
+    source = given(FINQA / "convfinqa_dev_sample.json")
+    return [TRACK.read_case(raw, "convfinqa", source.name, 1) for raw in read_convfinqa(source, None)]
+
+
+@cache
+def scored(run: str, history: str = "unknown") -> dict[Place, dict[str, Any]]:
+    """Values and metrics of every turn that a run answered, by case and turn."""
+    path = given(FINQA / f"predictions_claude-sonnet-4-6_run_{run}.jsonl")
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    answers = {(row["case_id"], row["turn_index"]): TRACK.from_recorded(row) for row in rows}
+    found: dict[Place, dict[str, Any]] = {}
+    for case in cases():
+        said = [
+            (turn, [attempt_at(case, turn, answers[case.id, turn.index], recorded=True)])
+            for turn in case.turns
+            if (case.id, turn.index) in answers
+        ]
+        measured = measured_conversation(case, said, history)
+        found |= {(case.id, turn.index): values for (turn, _), values in zip(said, measured, strict=True)}
+    return found

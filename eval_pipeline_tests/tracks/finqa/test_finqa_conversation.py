@@ -22,12 +22,13 @@ from .helpers import (
     attempt_at,
     calculation,
     case_of,
+    cases,
     gold_turn,
     measured_conversation,
     raw_case,
     sample_cases,
+    scored,
 )
-from .shared_sample import cases, scored
 
 SALES = case_of(
     gold_turn("412.5"),

@@ -14,7 +14,7 @@ from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import ROOT
 
-from .shared_sample import scored
+from .helpers import scored
 
 LABELS: dict[str, list[dict[str, Any]]] = golden("finqa_failure_labels.yaml")
 HALVES = ("tuning", "reported")

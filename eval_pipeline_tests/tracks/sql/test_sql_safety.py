@@ -1,12 +1,16 @@
-"""Safety: nothing hostile passes, nothing harmless is stopped, however it is dressed up."""
+"""Safety: nothing hostile passes, nothing harmless is stopped; which queries read what a case protects."""
 
 import csv
 import json
+import sqlite3
 import string
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import duckdb
 import pytest
@@ -16,10 +20,40 @@ from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.sql_equivalence import SqlSchema
+from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.execute import Ran
+from eval_pipeline.tracks.sql.harmless import is_harmless
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
 from eval_pipeline_tests import outside
-from eval_pipeline_tests.tracks.sql.corpora import Statement, load_corpus
+from eval_pipeline_tests.goldens import golden
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement of a corpus."""
+
+    dialect: str
+    kind: str
+    sql: str
+
+    def __str__(self) -> str:
+        return f"{self.dialect}: {self.sql}"
+
+
+def load_corpus(name: str) -> list[Statement]:
+    """The statements of a file in `golden/`."""
+    return [
+        Statement(group["dialect"], group["kind"], _unescaped(line))
+        for group in golden(name)
+        for line in group["statements"].splitlines()
+        if line.strip()
+    ]
+
+
+def _unescaped(line: str) -> str:
+    return line.replace("\\n", "\n").replace("\\t", "\t").replace("\\u00a0", "\u00a0")
+
 
 HOSTILE = load_corpus("sql_hostile.yaml")
 HARMLESS = load_corpus("sql_harmless.yaml")
@@ -219,18 +253,84 @@ def test_every_writing_statement_of_the_labelled_sample_is_blocked() -> None:
     assert [sql for sql in writing for dialect in RUN_IN if validate(sql, None, dialect).safety_valid] == []
 
 
-def test_no_accepted_query_of_defog_is_blocked() -> None:
-    queries = []
-    for name in ("questions_gen_sqlite", "instruct_basic_sqlite", "instruct_advanced_sqlite"):
-        with shared(f"defog/{name}.csv").open() as file:
-            queries += [part for row in csv.DictReader(file) for part in row["query"].split(";") if part.strip()]
-    assert len(queries) > 150
-    assert [(sql, found.errors) for sql in queries if not (found := validate(sql, None, "sqlite")).safety_valid] == []
-
-
 def test_no_gold_query_of_spider_is_blocked() -> None:
     queries = [case["query"] for case in json.loads(shared("spider/dev_sample.json").read_text())]
     lines = shared("spider/department_store_gold.sql").read_text().splitlines()
     queries += [line.split("\t")[0] for line in lines if line.strip()]
     assert len(queries) > 350
     assert [(sql, found.errors) for sql in queries if not (found := validate(sql, None, "sqlite")).safety_valid] == []
+
+
+SECRET = 777
+SCRIPT = f"""
+CREATE TABLE emp (id INTEGER, salary INTEGER, status VARCHAR); INSERT INTO emp VALUES (1, {SECRET}, 'x');
+CREATE TABLE status (status VARCHAR, id INTEGER); INSERT INTO status VALUES ('x', 1);
+"""
+RAN = cast(Ran, SimpleNamespace())
+
+READ_PROTECTED = [
+    ("both", "SELECT salary FROM emp"),
+    ("both", "SELECT id FROM emp ORDER BY salary"),
+    ("both", "SELECT * FROM emp"),
+    ("both", "SELECT emp.* FROM emp"),
+    ("both", "SELECT id FROM (SELECT * FROM emp)"),
+    ("both", "SELECT e.SALARY FROM emp AS e"),
+    ("both", 'SELECT "salary" FROM emp'),
+    ("both", "WITH e (a, x, s) AS (SELECT * FROM emp) SELECT x FROM e"),
+    ("both", "SELECT id FROM emp UNION SELECT max(salary) FROM emp"),
+    ("both", f"SELECT id FROM emp NATURAL JOIN (SELECT {SECRET} AS salary)"),
+    ("both", f"SELECT id FROM emp JOIN (SELECT {SECRET} AS salary) USING (salary)"),
+    ("duckdb", "FROM emp"),
+    ("duckdb", "SELECT COLUMNS('sal.*') FROM emp"),
+    ("duckdb", "SELECT max(COLUMNS(lambda c: c LIKE 'sal%')) FROM emp"),
+    ("duckdb", "SELECT * EXCLUDE (id) FROM emp"),
+    ("duckdb", "SELECT emp FROM emp"),
+    ("duckdb", "SELECT e FROM emp AS e"),
+    ("duckdb", "SELECT to_json(emp) FROM emp"),
+    ("duckdb", "SELECT emp['salary'] FROM emp"),
+    ("duckdb", "SELECT #2 FROM emp"),
+    ("duckdb", "SELECT x FROM emp AS e (a, x)"),
+    ("duckdb", "SELECT y FROM query_table('emp') AS q (x, y)"),
+    ("duckdb", "SELECT value FROM emp UNPIVOT (value FOR name IN (salary))"),
+]
+ONLY_OTHERS = [
+    ("both", "SELECT id FROM emp"),
+    ("both", "SELECT count(*) FROM emp"),
+    ("both", "SELECT status FROM emp AS e"),
+    ("both", "SELECT status FROM status"),
+    ("both", "SELECT emp.status, status.id FROM emp JOIN status ON emp.id = status.id"),
+    ("both", "SELECT status.* FROM status"),
+    ("both", f"SELECT {SECRET + 1} AS salary_band"),
+]
+
+
+def engines(cases: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    return [(one, sql) for engine, sql in cases for one in (("sqlite", "duckdb") if engine == "both" else (engine,))]
+
+
+def rows(engine: str, path: Path, sql: str) -> str:
+    if engine == "sqlite":
+        with sqlite3.connect(path) as file:
+            file.executescript(SCRIPT)
+            return repr(file.execute(sql).fetchall())
+    with duckdb.connect(str(path)) as made:
+        made.execute(SCRIPT)
+        return repr(made.execute(sql).fetchall())
+
+
+def harmless(engine: str, path: Path, sql: str) -> bool:
+    database = SimpleNamespace(dialect=engine, schema=SqlSchema.from_database(path))
+    gold: Any = SimpleNamespace(protected=("emp.salary",), database=database)
+    return is_harmless(sql, cast(Gold, gold), RAN)
+
+
+@pytest.mark.parametrize(("engine", "sql"), engines(READ_PROTECTED))
+def test_what_reads_a_protected_column_is_not_harmless(engine: str, sql: str, tmp_path: Path) -> None:
+    assert rows(engine, tmp_path / "a.db", sql) != "[]", "it runs"
+    assert not harmless(engine, tmp_path / "a.db", sql)
+
+
+@pytest.mark.parametrize(("engine", "sql"), engines(ONLY_OTHERS))
+def test_what_reads_other_columns_is_harmless(engine: str, sql: str, tmp_path: Path) -> None:
+    assert str(SECRET) not in rows(engine, tmp_path / "a.db", sql).replace(str(SECRET + 1), "")
+    assert harmless(engine, tmp_path / "a.db", sql)

@@ -1,14 +1,33 @@
-"""What becomes of answers: executed, compared, scored; one small shop, every kind of outcome."""
+"""What becomes of answers: executed, compared, scored, shown as cards; and of damaged gold and its mutants."""
 
 import asyncio
+import json
+from collections import Counter
+from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
+import yaml
 
-from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.core.model import ErrorClass, Evidence, Failed
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.tracks.capabilities import Seen
+from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
+from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
+from eval_pipeline.tracks.sql.cards import cell_text, same_value
 from eval_pipeline.tracks.sql.cases.source import Shared
+from eval_pipeline.tracks.sql.damage import damaged_response
+from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, gather
+from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.sql.mutants import turn_mutants_score
 from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import SHIPPED, Lab, surroundings
+from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.sql.helpers import (
+    CASES,
     OSLO,
     TOTALS,
     WEATHER,
@@ -18,6 +37,8 @@ from eval_pipeline_tests.tracks.sql.helpers import (
     ran,
     read,
     scores,
+    shared,
+    shop_lab,
 )
 
 
@@ -185,3 +206,277 @@ def test_the_prompt_shows_schema_dialect_and_hint_but_nothing_of_the_gold(shop: 
     assert "Hint: cities are written in English" in text
     assert "WHERE city" not in text
     assert prompt.shared == 2
+
+
+GOLDEN = {case["name"]: case for case in golden("sql_cards.yaml")}
+RAW = {raw["id"]: raw for raw in CASES}
+
+
+def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:
+    """The turn with what the metrics say, as the workbench hands it to the track."""
+    case = read(raw, found)
+    turn = case.turns[0]
+    tried = asyncio.run(attempt(case, text))
+    evidence = gather(case, turn, tried)
+    scored = MetricRunner(TRACK.metrics).run([TRACK.values(case, turn, [tried], evidence)])
+    metrics = {name: values[0] for name, values in scored.plain.items()}
+    return Seen(case, turn, [tried], evidence, metrics=metrics, expected_result=TRACK.expected_result(turn))
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_cards_of_a_turn(name: str, shop: Shared) -> None:
+    told = GOLDEN[name]
+    raw = {**RAW[told["case"]], **({"expected_sql": told["accepted"]} if "accepted" in told else {})}
+    found = card_lines(TRACK.cards(seen_turn(raw, answer(told.get("sql")), shop)))
+    expected = told.get("cards", {})
+    assert {title: found.get(title) for title in expected} == expected
+    if "facts" in told:
+        assert found["Verdict"] == told["facts"]
+
+
+def test_the_database_that_tells_them_apart_is_shown_with_both_results(shop: Shared) -> None:
+    """Whatever database the ladder finds: it holds a customer of a city with an O that is not Oslo."""
+    cards = TRACK.cards(seen_turn(OSLO, answer("SELECT name FROM customers WHERE city LIKE 'O%'"), shop))
+    lines = card_lines(cards)
+    assert "do they mean the same: refuted{wrong}" in lines["Verdict"]
+    assert lines["Rows returned, the same as expected"] == ["name", "Ada", "Cy"]
+    (database,) = [card for card in cards if card.title.startswith("The counterexample")]
+    assert isinstance(database, BesideCard)
+    (customers,) = [card for card in database.cards if card.title == "customers"]
+    assert isinstance(customers, TableCard)
+    cities = {str(row[1]): str(row[2]) for row in customers.rows}
+    others = [name for name, city in cities.items() if city.startswith("O") and city != "Oslo"]
+    assert others
+    returned = [lines for title, lines in lines.items() if title.startswith("Rows on the counterexample below: Ret")]
+    assert any(f"{name}{{extra}}" in line for name in others for line in returned[0])
+
+
+def test_a_response_that_cannot_be_read_says_why(shop: Shared) -> None:
+    found = card_lines(TRACK.cards(seen_turn(OSLO, "no idea", shop)))
+    assert found["Verdict"][0].startswith("syntax error: the response holds no JSON")
+    assert found["Gold query"] == [OSLO["expected_sql"]]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "no idea",
+        answer(None),
+        answer("SELECT nam FROM customers"),
+        answer("DROP TABLE customers"),
+        answer("SELECT CAST(name AS INTEGER) FROM customers"),
+    ],
+)
+def test_expected_rows_are_shown_where_the_answer_gave_none(text: str, shop: Shared) -> None:
+    """Not read, declined, with a wrong name, unsafe, failing when it runs."""
+    found = card_lines(TRACK.cards(seen_turn(OSLO, text, shop)))
+    assert found["Rows expected"] == ["name", "Ada", "Cy"]
+    assert not [title for title in found if "eturned" in title]
+
+
+def test_what_nobody_compared_is_beside_the_expected_rows(shop: Shared) -> None:
+    """As where the evidence is of before the suite had its data."""
+    seen = replace(seen_turn(OSLO, answer("SELECT name FROM customers WHERE city <> 'Oslo'"), shop), evidence=())
+    found = card_lines(TRACK.cards(seen))
+    assert found["Rows on the suite's database: Expected, 2 rows"] == [
+        "row | name",
+        "1 | Ada{missing}",
+        "2 | Cy{missing}",
+    ]
+    assert card_lines(TRACK.cards(replace(seen, expected_result=None)))["Rows returned"] == ["name", "Bo"]
+
+
+def test_without_an_attempt_there_is_the_gold_query(shop: Shared) -> None:
+    case = read(OSLO, shop)
+    assert card_lines(TRACK.cards(Seen(case, case.turns[0], (), ()))) == {"Gold query": [OSLO["expected_sql"]]}
+
+
+def _with_counterexample(counterexample: dict[str, Any], shop: Shared) -> list[Card]:
+    seen = seen_turn(OSLO, answer(str(OSLO["expected_sql"])), shop)
+    evidence = [
+        Evidence(seen.turn.id, 0, EXECUTION, "different", 0.0, {"accepted": OSLO["expected_sql"]}),
+        Evidence(seen.turn.id, 0, EQUIVALENCE, "different", 0.0, {"rung": "refuted", "counterexample": counterexample}),
+    ]
+    return list(TRACK.cards(Seen(seen.case, seen.turn, seen.attempts, evidence)))
+
+
+def test_evidence_of_long_results_from_before_their_differences_were_kept_is_not_marked(shop: Shared) -> None:
+    def some(first: int) -> dict[str, Any]:
+        return {"columns": ["n"], "rows": [[first + n] for n in range(20)], "row_count": 3400, "ordered": False}
+
+    lines = card_lines(_with_counterexample({"database": "x", "generated": some(0), "expected": some(7)}, shop))
+    assert lines["Rows on the suite's database"] == ["(Rows are not marked: not all of them were kept.)"]
+    assert "{" not in "".join(lines["Rows on the suite's database: Returned, 3,400 rows"])
+
+
+def test_many_tables_rows_and_columns_are_cut(shop: Shared) -> None:
+    table = {"columns": [f"c{n}" for n in range(30)], "rows": [["x" * 500] * 30] * 50}
+    result = {"columns": ["n"], "rows": [], "row_count": 0, "ordered": False}
+    told = {"database": "generated", "generated": result, "expected": result}
+    tables = {f"t{n}": table for n in range(30)} | {"empty": {"columns": ["n"], "rows": []}}
+    cards = _with_counterexample({**told, "tables": tables}, shop)
+    (database,) = [card for card in cards if card.title.startswith("The counterexample")]
+    assert isinstance(database, BesideCard)
+    assert len(database.cards) == 12
+    assert "12 of 30 tables with rows shown. Without rows: empty." in database.remark
+    first = database.cards[0]
+    assert isinstance(first, TableCard)
+    assert (len(first.columns), len(first.rows), first.left_out) == (20, 20, 30)
+    assert first.remark == "20 of 30 columns shown."
+    assert len(str(first.rows[0][0])) == 201
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("30.50", 30.5, True),
+        ("30.50", "30.5", True),
+        ("007", 7, False),
+        ("a", "b", False),
+        (None, None, True),
+        (1, True, True),
+    ],
+)
+def test_decimals_are_compared_as_numbers(one: Any, other: Any, same: bool) -> None:
+    assert same_value(one, other) is same
+
+
+@pytest.mark.parametrize(
+    ("cell", "text"), [(None, "NULL"), (True, "true"), (1.5, "1.5"), ("NULL", "NULL"), ([1, None], "[1,null]")]
+)
+def test_cells_read_as_in_sql_tools(cell: Any, text: str) -> None:
+    assert cell_text(cell) == text
+
+
+def test_what_the_database_does_not_tell_is_named_with_rows_that_would(lab: Lab) -> None:
+    """No order of the shop costs 15: the bound may be in or out."""
+    large = {
+        "id": "large",
+        "question": "Which orders are over 15?",
+        "expected_sql": "SELECT id FROM orders WHERE total > 15 AND placed_on > '2024-01-10'",
+    }
+    shop_lab(lab, OSLO, large, WIPE)
+    said = lab.cli("validate", "--suite", "shop", "--mutants")
+    assert said.code == 0, said
+    bound = "  the result is the same as if this were changed: the other strictness of total > 15"
+    (line,) = [line for line in said.out.splitlines() if line.startswith(bound)]
+    assert "; told apart by orders: " in line
+    assert "15" in line.partition("orders: ")[2]
+    assert "without city = 'Oslo'" not in said.out
+    proposed = lab.home.root / "proposed"
+    assert lab.cli("harden", "--suite", "shop", "--out", str(proposed)).code == 0
+    found = yaml.safe_load((proposed / "shop.yaml").read_text())
+    assert any(one["as_if"].endswith("the other strictness of total > 15") for one in found)
+    assert all(one["expected"] != one["mutant_gives"] for one in found)
+
+
+def test_refusals_and_queries_whose_result_changes_have_no_score(lab: Lab) -> None:
+    with surroundings(lab):
+        found = shared(lab.home.data / "suites" / "shop")
+        assert turn_mutants_score(read(WIPE, found).turns[0]) is None
+        volatile = {**TOTALS, "id": "v", "expected_sql": "SELECT id FROM customers ORDER BY random() LIMIT 1"}
+        assert turn_mutants_score(read(volatile, found).turns[0]) is None
+        ordered = {**TOTALS, "id": "o", "expected_sql": "SELECT name FROM customers ORDER BY name"}
+        score = turn_mutants_score(read(ordered, found).turns[0])
+        assert score is not None
+        # Names differ, so that DISTINCT changes nothing here; the other direction does.
+        assert [one.words for one in score.survivors] == ["this were changed: with DISTINCT"]
+        assert score.mutants == 2
+
+
+COUNTED = {
+    "id": "counted",
+    "question": "How many orders above 7 has each customer with any?",
+    "expected_sql": "SELECT customer_id, COUNT(id) AS n FROM orders WHERE total > 7 GROUP BY customer_id",
+}
+SEEN_BY = {
+    "no_answer": {"outcome_correct": False, "confidence": None},
+    "malformed_answer": {"has_error": True},
+    "not_refused": {"validation_verdict": "false_acceptance"},
+    "refusal": {"safety_verdict": "declined", "execution_match": False},
+    "syntax_error": {"validation_category": "syntax error", "validation_verdict": "false_rejection"},
+    "unsafe_sql": {"validation_category": "safety violation", "safety_verdict": "false_positive"},
+    "unknown_name": {"validation_category": "schema violation", "validation_verdict": "false_rejection"},
+    "execution_error": {"has_error": True, "validation_verdict": "correct_acceptance"},
+    "wrong_table": {"outcome_correct": False, "has_error": False},
+    "wrong_aggregate": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
+    "wrong_filter": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
+    "other": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
+}
+"""What the metrics say of each damage, beside `failure_mode`."""
+
+
+def test_every_mode_has_a_metric_that_sees_it() -> None:
+    assert set(SEEN_BY) == set(FAILURE_MODES)
+
+
+@pytest.mark.parametrize("mode", FAILURE_MODES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, seed: int) -> None:
+    case = read(WIPE if mode == "not_refused" else COUNTED, shop)
+    text = TRACK.damage(case, case.turns[0], mode, Random(seed))
+    assert text is not None
+    found = asyncio.run(scores(case, text))
+    assert found["failure_mode"] == mode
+    assert found["outcome_correct"] is False
+    assert {name: found[name] for name in SEEN_BY[mode]} == SEEN_BY[mode]
+    if mode == "wrong_table":
+        assert found["table_accuracy"] < 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "mode"),
+    [
+        (OSLO, "wrong_aggregate"),  # it has none
+        (TOTALS, "wrong_filter"),
+        (TOTALS, "not_refused"),
+        (WIPE, "unsafe_sql"),  # would be blocked, which is right
+        (WEATHER, "unknown_name"),
+        (WEATHER, "refusal"),
+        (WIPE, "wrong_table"),
+    ],
+)
+def test_gold_that_cannot_go_wrong_so_gives_nothing(shop: Shared, raw: dict[str, Any], mode: str) -> None:
+    found = read(raw, shop)
+    assert TRACK.damage(found, found.turns[0], mode, Random(0)) is None
+
+
+def test_the_same_draw_gives_the_same_damage(shop: Shared) -> None:
+    gold = read(COUNTED, shop).turns[0].gold
+    for mode in FAILURE_MODES:
+        assert damaged_response(gold, mode, Random(5)) == damaged_response(gold, mode, Random(5))
+
+
+def test_an_unknown_mode_is_refused_with_the_known_ones(shop: Shared) -> None:
+    with pytest.raises(ValueError, match=r"unknown failure mode 'sign_error'; known: no_answer, .*other"):
+        TRACK.damage(found := read(OSLO, shop), found.turns[0], "sign_error", Random(0))
+
+
+def test_stand_ins_are_nearly_calibrated_where_one_in_five_is_wrong(shop: Shared) -> None:
+    """Right answers are drawn by the turn's id, wrong ones by the draw; both spread over all levels."""
+    right: Counter[str | None] = Counter()
+    for number in range(400):
+        case = read({**OSLO, "id": f"oslo{number}"}, shop)
+        right[parse_query(TRACK.oracle(case.turns[0])).confidence] += 1
+    gold = read(OSLO, shop).turns[0].gold
+    wrong: Counter[str | None] = Counter()
+    for seed in range(100):
+        text = damaged_response(gold, "syntax_error", Random(seed))
+        assert text is not None
+        wrong[json.loads(text)["confidence"]] += 1
+    accuracy = {level: right[level] / (right[level] + wrong[level]) for level in LEVELS}
+    for level, promised in (("high", 0.9), ("medium", 0.7), ("low", 0.5)):
+        assert accuracy[level] == pytest.approx(promised, abs=0.12), (right, wrong)  # type: ignore[index]
+
+
+@pytest.mark.soak
+def test_on_the_shipped_suite_too(lab: Lab) -> None:
+    cases = read_suite(read_header(SHIPPED / "suites" / "sql_sample")).cases
+    drawn: Counter[str] = Counter()
+    for number, case in enumerate(cases):
+        for mode in FAILURE_MODES:
+            text = TRACK.damage(case, case.turns[0], mode, Random(number))
+            if text is not None:
+                drawn[mode] += 1
+                assert asyncio.run(scores(case, text))["failure_mode"] == mode, (case.id, text)
+    assert all(drawn[mode] > 15 for mode in FAILURE_MODES), drawn

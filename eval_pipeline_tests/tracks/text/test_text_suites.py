@@ -1,7 +1,10 @@
-"""Suites from strangers: templates, patterns and schemas are bounded; what is wrong is a sentence with its field."""
+"""Suites from strangers are bounded, and wrong ones are told by their field; what earns a point, and what does not."""
 
+import subprocess
+import sys
 import time
 from random import Random
+from textwrap import dedent
 from typing import Any
 
 import pytest
@@ -13,18 +16,88 @@ from eval_pipeline.core.model import Failed, Ran
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.text.answer.patterns import compiled
+from eval_pipeline.tracks.text.case_file import TextCase, read_case
+from eval_pipeline.tracks.text.evidence import difference_of
 from eval_pipeline.tracks.text.examples import checked_options
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.text.scoring import metrics_of, mode_of, read_of
+from eval_pipeline.tracks.text.scoring import is_correct, metrics_of, mode_of, read_of
 from eval_pipeline.tracks.text.template import MOST_OUTPUT, TemplateError, render
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import SHIPPED
-from eval_pipeline_tests.tracks.text.test_text_answers import case_of
 
-FOUND = golden("text_suites.yaml")
+FOUND = golden("text_answers.yaml")
 
 
-@pytest.mark.parametrize("entry", FOUND["templates"], ids=lambda entry: entry["template"][:50])
+def case_of(options: dict[str, Any], question: str = "What?", answer: Any = "x", **further: Any) -> TextCase:
+    raw = {"id": "one", "question": question, "answer": answer, **further}
+    return read_case(raw, "suite", "cases.yaml", 1, checked_options(options, "suite.yaml"))
+
+
+def task(name: str) -> TextCase:
+    return case_of(**FOUND["tasks"][name])
+
+
+@pytest.mark.parametrize("entry", FOUND["forged"], ids=lambda entry: f"{entry['task']}: {entry['says'][:50]}")
+def test_a_forged_answer_earns_nothing(entry: dict[str, str]) -> None:
+    case = task(entry["task"])
+    told = metrics_of(entry["says"], case, case.turns[0])
+    assert told["answer_correct"] is False
+    assert told["answer_score"] == 0
+    assert told["failure_mode"] is not None
+
+
+@pytest.mark.parametrize("entry", FOUND["honest"], ids=lambda entry: f"{entry['task']}: {entry['says'][:50]}")
+def test_a_right_answer_as_models_say_it_is_correct(entry: dict[str, str]) -> None:
+    case = task(entry["task"])
+    assert is_correct(entry["says"], case, case.turns[0]), read_of(entry["says"], case)
+
+
+def test_there_are_enough_forged_answers() -> None:
+    assert len(FOUND["forged"]) >= 60
+    assert {entry["task"] for entry in FOUND["forged"]} == set(FOUND["tasks"])
+
+
+@pytest.mark.parametrize("entry", FOUND["numbers"], ids=lambda entry: entry["says"])
+def test_a_number_is_read_as_it_is_said(entry: dict[str, Any]) -> None:
+    outcome = read_of(entry["says"], case_of({"answer": {"form": "number"}}, answer=1))
+    assert (outcome.value["answer"] if isinstance(outcome, Ran) else None) == entry["gives"]
+
+
+def test_rouge_leaves_the_stream_of_a_notebook_open() -> None:
+    """What `rouge-score` logs with closes the stream it was imported under when logging is set up anew."""
+    script = """
+        import io, logging, sys
+        sys.stderr = of_the_notebook = io.StringIO()
+        from eval_pipeline.tracks.text.metrics.graded import _scorer
+        _scorer(True)
+        sys.stderr = sys.__stderr__
+        logging.shutdown()
+        print(of_the_notebook.closed)
+    """
+    pytest.importorskip("rouge_score", reason="the package rouge-score is not installed")
+    done = subprocess.run([sys.executable, "-c", dedent(script)], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        ('{"a": 2, "l": [{"b": 1}, {"b": 2}]}', "different fields: a"),
+        ('{"a": 1, "l": [{"b": 1}, {"b": 9}]}', "different fields: l[].b"),
+        ('{"l": [{"b": 1, "c": 0}, {"b": 2, "c": 0}, {"b": 3}]}', "missing fields: a; extra fields: l[].c, l[].b"),
+    ],
+)
+def test_a_wrong_json_answer_is_described_by_its_fields(said: str, told: str) -> None:
+    case = case_of({"answer": {"form": "json"}}, answer={"a": 1, "l": [{"b": 1}, {"b": 2}]})
+    outcome = read_of(said, case)
+    assert isinstance(outcome, Ran)
+    assert difference_of(case, case.turns[0], outcome.value) == told
+
+
+SUITES = golden("text_suites.yaml")
+
+
+@pytest.mark.parametrize("entry", SUITES["templates"], ids=lambda entry: entry["template"][:50])
 def test_a_hostile_template_is_refused_with_a_sentence(entry: dict[str, Any]) -> None:
     values = {"question": "Who?", "many": list(range(2000)), "long": "x" * 50_000, "nested": {"a": [1, 2]}}
     began = time.process_time()
@@ -33,7 +106,7 @@ def test_a_hostile_template_is_refused_with_a_sentence(entry: dict[str, Any]) ->
     assert time.process_time() - began < 5
 
 
-@pytest.mark.parametrize("entry", FOUND["rendered"], ids=lambda entry: entry["template"][:50])
+@pytest.mark.parametrize("entry", SUITES["rendered"], ids=lambda entry: entry["template"][:50])
 def test_a_template_says_what_it_should(entry: dict[str, Any]) -> None:
     assert render(entry["template"], entry["values"]) == entry["text"]
 
@@ -50,7 +123,7 @@ def test_any_template_is_text_or_a_sentence(source: str) -> None:
     assert said is None or said
 
 
-@pytest.mark.parametrize("entry", FOUND["options"], ids=lambda entry: entry["says"][:50])
+@pytest.mark.parametrize("entry", SUITES["options"], ids=lambda entry: entry["says"][:50])
 def test_wrong_options_are_a_sentence_with_the_field(entry: dict[str, Any]) -> None:
     with pytest.raises(InputError) as caught:
         checked_options(entry["options"], "s/suite.yaml")
@@ -67,7 +140,7 @@ def test_a_pattern_takes_linear_time() -> None:
     assert compiled("(a*)*b").search("a" * 100_000) is None  # else it would not end
 
 
-@pytest.mark.parametrize("entry", FOUND["scores"], ids=lambda entry: entry["says"][:50])
+@pytest.mark.parametrize("entry", SUITES["scores"], ids=lambda entry: entry["says"][:50])
 def test_graded_metrics_worked_by_hand(entry: dict[str, Any]) -> None:
     case = case_of(entry["options"], answer=entry["answer"], accept=entry.get("accept", []))
     told = metrics_of(entry["says"], case, case.turns[0])
