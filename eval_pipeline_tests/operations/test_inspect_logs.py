@@ -8,10 +8,13 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from zipfile import ZipFile
 
 import pytest
 
+from eval_pipeline.core.arms_length import at_arms_length
+from eval_pipeline.operations.recorded import logs as reading
 from eval_pipeline_tests.fakes import inspect_task
 from eval_pipeline_tests.support import Lab, built_once
 
@@ -56,9 +59,11 @@ def conversation(logs: Path) -> Path:
 
 
 @pytest.fixture
-def home(lab: Lab) -> Lab:
+def home(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """Logs are read in this process: importing inspect-ai takes most of the time."""
     lab.suite()
     lab.versions()
+    monkeypatch.setattr(reading, "at_arms_length", lambda work, arguments, below: work(*arguments))
     return lab
 
 
@@ -98,17 +103,15 @@ def test_logs_in_json_are_read_too_and_conversations_turn_by_turn(home: Lab, con
     assert rows == [("small/alpha#0", '{"calculation": "50"}'), ("small/alpha#1", '{"calculation": "50 + 7"}')]
 
 
-def test_other_fields_are_mapped(home: Lab, broken: Path) -> None:
+def test_other_fields_are_mapped_and_a_damaged_log_is_one_sentence(home: Lab, broken: Path, tmp_path: Path) -> None:
     said = imported(home, broken, "mapped", "--map", "turn_id=id", code=2)
     assert "the suite has no turn 'alpha-0'; did you mean 'alpha#0'?" in said
     assert "4 of 6" in imported(home, broken, "mapped", "--map", "case_id=metadata.case_id")
-
-
-@pytest.mark.parametrize("damage", [lambda data: data[: len(data) // 2], lambda data: b"nothing"])
-def test_a_damaged_log_is_one_sentence(home: Lab, broken: Path, tmp_path: Path, damage: Any) -> None:
-    (tmp_path / "damaged.eval").write_bytes(damage(broken.read_bytes()))
-    said = imported(home, tmp_path / "damaged.eval", code=2)
-    assert "damaged.eval: cannot be read" in said
+    whole = broken.read_bytes()
+    for data in (whole[: len(whole) // 2], b"nothing"):
+        (tmp_path / "damaged.eval").write_bytes(data)
+        with patch.object(reading, "at_arms_length", at_arms_length):
+            assert "damaged.eval: cannot be read" in imported(home, tmp_path / "damaged.eval", code=2)
 
 
 def scores_of(lab: Lab, version: str) -> dict[tuple[str, int], dict[str, float | str]]:
@@ -124,45 +127,40 @@ def scores_of(lab: Lab, version: str) -> dict[tuple[str, int], dict[str, float |
     return found
 
 
-@pytest.mark.parametrize("suffix", ["eval", "json"])
-def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back(
-    home: Lab, broken: Path, tmp_path: Path, suffix: str
+def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_is_imported_again(
+    home: Lab, broken: Path, tmp_path: Path
 ) -> None:
     imported(home, broken)
     home.evaluate(version="mock", publish=True)
-    file = tmp_path / f"log.{suffix}"
-    said = home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(file))
-    assert said.code == 0, said.text
-    assert "6 samples written" in said.out
-    log = read(file)
-    assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
-    assert log.eval.model_generate_config.temperature == 0.2
-    assert log.eval.config.epochs == 2
-    scored = {
-        (sample.id, sample.epoch): {
-            name: score.value
-            for name, score in sample.scores.items()
-            if not (isinstance(score.value, float) and math.isnan(score.value))
-        }
-        for sample in log.samples
-    }
-    assert scored == scores_of(home, "mock")
     overall = dict(home.sql("SELECT metric, mean FROM statistics WHERE split = 'all' AND mean IS NOT NULL"))
-    means = {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}
-    assert means["correct"] == overall["correct"] == pytest.approx(1 / 3)
-    assert {name: overall[name] for name in means} == means
-    first = log.samples[0]
-    assert [message.role for message in first.messages] == ["system", "user", "assistant"]
-    assert first.messages[1].text == "Compute 50"
-    usage = first.output.usage
-    assert (usage.input_tokens, usage.input_tokens_cache_read, usage.output_tokens) == (20, 3, 5)
+    assert overall["correct"] == pytest.approx(1 / 3)
+    for file in (tmp_path / "log.eval", tmp_path / "log.json"):
+        said = home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(file))
+        assert said.code == 0, said.text
+        assert "6 samples written" in said.out
+        log = read(file)
+        assert (log.status, log.eval.model, log.eval.task) == ("success", "mockllm/model", "small")
+        assert log.eval.model_generate_config.temperature == 0.2
+        assert log.eval.config.epochs == 2
+        scored = {
+            (sample.id, sample.epoch): {
+                name: score.value
+                for name, score in sample.scores.items()
+                if not (isinstance(score.value, float) and math.isnan(score.value))
+            }
+            for sample in log.samples
+        }
+        assert scored == scores_of(home, "mock")
+        means = {score.name: next(iter(score.metrics.values())).value for score in log.results.scores}
+        assert "correct" in means
+        assert {name: overall[name] for name in means} == means
+        first = log.samples[0]
+        assert [message.role for message in first.messages] == ["system", "user", "assistant"]
+        assert first.messages[1].text == "Compute 50"
+        usage = first.output.usage
+        assert (usage.input_tokens, usage.input_tokens_cache_read, usage.output_tokens) == (20, 3, 5)
 
-
-def test_an_export_can_be_imported_again_with_the_same_figures(home: Lab, broken: Path, tmp_path: Path) -> None:
-    imported(home, broken)
-    home.evaluate(version="mock", publish=True)
-    home.cli("export", "inspect", "--suite", "small", "--model-version", "mock", "-o", str(tmp_path / "a.eval"))
-    assert "4 of 6 readable" in imported(home, tmp_path / "a.eval", "again")
+    assert "4 of 6 readable" in imported(home, tmp_path / "log.eval", "again")
     home.evaluate(version="again", publish=True)
     first, second = (
         home.sql(f"SELECT turn_id, sample, correct, tokens FROM turn_results WHERE model_version = '{v}' ORDER BY 1, 2")
@@ -171,7 +169,9 @@ def test_an_export_can_be_imported_again_with_the_same_figures(home: Lab, broken
     assert first == second
 
 
-def test_models_that_were_asked_are_exported_with_their_prompts(small: Lab, tmp_path: Path) -> None:
+def test_models_that_were_asked_are_exported_with_their_prompts_and_what_is_not_on_record_is_not(
+    small: Lab, tmp_path: Path
+) -> None:
     small.evaluate()
     said = small.cli("export", "inspect", "--suite", "small", "--model-version", "puppet", "-o", str(tmp_path))
     assert said.code == 0, said.text
@@ -180,6 +180,12 @@ def test_models_that_were_asked_are_exported_with_their_prompts(small: Lab, tmp_
     log = read(file)
     assert "alpha 1?" in log.samples[1].messages[-2].text
     assert log.eval.model == "puppet"
+    for options, told in (
+        (("nobody",), "the record has no evaluation of 'nobody' on 'small'"),
+        (("puppet", "--eval-date", "2020-01-01"), "on 'small' of 2020-01-01"),
+    ):
+        said = small.cli("export", "inspect", "--suite", "small", "--model-version", *options)
+        assert (said.code, told in said.text) == (2, True), said.text
 
 
 def test_a_prompt_that_nobody_told_is_not_invented(home: Lab, tmp_path: Path) -> None:
@@ -195,30 +201,18 @@ def test_a_prompt_that_nobody_told_is_not_invented(home: Lab, tmp_path: Path) ->
     assert log.eval.model_generate_config.max_tokens is None
 
 
-@pytest.mark.parametrize(
-    ("options", "told"),
-    [
-        (("--model-version", "nobody"), "the record has no evaluation of 'nobody' on 'small'"),
-        (("--model-version", "puppet", "--eval-date", "2020-01-01"), "on 'small' of 2020-01-01"),
-    ],
-)
-def test_what_is_not_on_record_is_not_exported(small: Lab, options: tuple[str, ...], told: str) -> None:
-    said = small.cli("export", "inspect", "--suite", "small", *options)
-    assert said.code == 2
-    assert told in said.text
-
-
-@pytest.mark.parametrize("suffix", ["json", "eval"])
-def test_a_log_that_does_not_list_its_samples_is_read(home: Lab, broken: Path, tmp_path: Path, suffix: str) -> None:
+def test_a_log_that_does_not_list_its_samples_is_read(home: Lab, broken: Path, tmp_path: Path) -> None:
     from inspect_ai.log import write_eval_log
 
     whole = imported(home, broken, "listed")
-    old = tmp_path / f"old.{suffix}"
-    write_eval_log(read(broken), str(old))
-    _forget_ids(old)
-    assert imported(home, old, "unlisted").splitlines()[1:3] == whole.splitlines()[1:3]
-    rows = [(home.home.predictions / name / "small.jsonl").read_text() for name in ("listed", "unlisted")]
-    assert sorted(rows[0].splitlines()) == sorted(rows[1].splitlines())
+    listed = (home.home.predictions / "listed" / "small.jsonl").read_text()
+    for suffix in ("json", "eval"):
+        old = tmp_path / f"old.{suffix}"
+        write_eval_log(read(broken), str(old))
+        _forget_ids(old)
+        assert imported(home, old, suffix).splitlines()[1:3] == whole.splitlines()[1:3]
+        unlisted = (home.home.predictions / suffix / "small.jsonl").read_text()
+        assert sorted(unlisted.splitlines()) == sorted(listed.splitlines())
 
 
 def _forget_ids(log: Path) -> None:

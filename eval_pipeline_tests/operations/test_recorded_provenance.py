@@ -167,7 +167,7 @@ def test_an_answer_cut_off_or_withheld_is_none(home: Lab) -> None:
     said = imported(home, rows=rows)
     assert "1 of 3 readable" in said
     assert "HTTP 500" in said
-    home.evaluate(version="old")
+    home.evaluate(version="old", upto="recovery_attempts")
     found = home.sql("SELECT call_error, error_message FROM attempts ORDER BY turn_id")
     assert found[0] == (None, None)
     assert found[1][0] == "max_tokens"
@@ -177,7 +177,7 @@ def test_an_answer_cut_off_or_withheld_is_none(home: Lab) -> None:
 def test_dollars_and_tokens_from_the_cache_count_as_they_are_told(home: Lab) -> None:
     tokens = {"input_tokens": 1000, "output_tokens": 100, "cache_read_tokens": 400, "asked_on": "2026-02-01T10:00:00Z"}
     imported(home, "--price", "input=1", "--price", "output=10", rows=({**ROWS[0], "usd": 0.5}, {**ROWS[1], **tokens}))
-    home.evaluate(version="old")
+    home.evaluate(version="old", upto="recovery_attempts")
     found = home.sql(
         "SELECT usd, cache_read_tokens, asked_on FROM attempts WHERE response IS NOT NULL ORDER BY turn_id"
     )

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,43 +18,30 @@ from eval_pipeline.operations.reviewing import (
     progress_of,
     review_answer,
 )
-from eval_pipeline.providers import registry
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.suites.reviews.test_review_files import review
-from eval_pipeline_tests.support import Lab, Puppet, built_once, number, surroundings
+from eval_pipeline_tests.support import Lab, Puppet, number
 
 SAID = {"alpha#0": 50, "alpha#1": 58, "beta#0": 0.84}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A home with an evaluation of `small`, compared and published: right, wrong (58 for 57), right."""
-
-    def build(folder: Path) -> None:
-        lab = Lab.at(folder)
-        with surroundings(lab), pytest.MonkeyPatch.context() as patch:
-            patch.setitem(registry.PROVIDERS, "puppet", "eval_pipeline_tests.support:Puppet")
-            Puppet.reset()
-            Puppet.answer = staticmethod(lambda call: number(SAID[f"{call.case_id}#{call.turn_index}"]))
-            lab.suite()
-            lab.versions({"name": "puppet", "provider": "puppet"})
-            lab.evaluate(publish=True)
-            ran_of_suite(lab.workspace(), "small", *COMPARED)
-
-    return built_once(tmp_path_factory, "reviewed", build)
 
 
 COMPARED = ("model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published")
 
 
 @pytest.fixture
-def evaluated(lab: Lab, made: Path, puppet: type[Puppet]) -> Lab:
-    """That home, one for each test."""
-    for name in ("home", "data"):
-        shutil.copytree(made / name, lab.home.root.parent / name, dirs_exist_ok=True, symlinks=True)
-    return lab
+def evaluated(small: Lab, module_folder: Path) -> Lab:
+    """An evaluation of `small`, compared and published: right, wrong (58 for 57), right."""
+
+    def make(lab: Lab) -> None:
+        Puppet.answer = staticmethod(lambda call: number(SAID[f"{call.case_id}#{call.turn_index}"]))
+        lab.evaluate(publish=True)
+        ran_of_suite(lab.workspace(), "small", *COMPARED)
+
+    made = small.made_once(module_folder / "reviewed", make)
+    Puppet.reset()
+    return made
 
 
 def add(lab: Lab, turn: str, verdict: str, *more: str, who: str = "ann") -> Any:
@@ -97,10 +83,14 @@ def test_what_people_say_is_in_the_store_beside_what_metrics_say(evaluated: Lab)
     assert evaluated.one("SELECT count(*) FROM current_reviews") == 3
 
 
-def test_a_second_word_replaces_the_first_and_both_stay_on_record(evaluated: Lab) -> None:
+def test_a_second_word_replaces_the_first_and_lines_that_are_no_reviews_are_told(evaluated: Lab) -> None:
     add(evaluated, "alpha#0", "right")
     add(evaluated, "alpha#0", "wrong")
-    evaluated.cli("reviews")
+    (file,) = (evaluated.home.data / "suites/small/reviews").glob("*.jsonl")
+    file.write_text(file.read_text() + "no review\n")
+    said = evaluated.cli("reviews")
+    assert "small/reviews/ann.jsonl:3: not a JSON object" in said.err
+    assert said.out.startswith("small: 2 reviews")
     rows = evaluated.sql("SELECT verdict, is_current, supersedes IS NULL FROM reviews ORDER BY said_at")
     assert rows == [("right", False, True), ("wrong", True, False)]
 
@@ -206,15 +196,11 @@ def test_reviews_propose_overrides_and_only_those_change_figures(evaluated: Lab,
     assert "small/alpha#1: not proposed: gold_overrides.yaml has decided on it" in again.err
 
 
-def test_two_corrections_propose_none(evaluated: Lab) -> None:
+def test_two_corrections_and_a_gold_that_has_changed_since_propose_none(evaluated: Lab) -> None:
     add(evaluated, "alpha#1", "right", "--gold-wrong", "--correction", '{"answer": 58}')
     add(evaluated, "alpha#1", "right", "--gold-wrong", "--correction", '{"answer": 59}', who="bo")
     said = evaluated.cli("reviews", "propose", "--suite", "small")
     assert "small/alpha#1: not proposed: 2 different corrections; agree on one first" in said.err
-
-
-def test_a_gold_that_has_changed_since_is_not_proposed(evaluated: Lab) -> None:
-    add(evaluated, "alpha#1", "right", "--gold-wrong")
     path = evaluated.home.data / "suites/small/cases/alpha.yaml"
     path.write_text(path.read_text().replace("add(50, 7)", "add(50, 8)").replace("57.0", "58.0"))
     said = evaluated.cli("reviews", "propose", "--suite", "small")
@@ -259,15 +245,6 @@ def test_what_cannot_be_said_is_a_sentence(evaluated: Lab, arguments: tuple[str,
 def test_a_queue_that_cannot_be_drawn_is_a_sentence(evaluated: Lab, arguments: tuple[str, ...], told: str) -> None:
     said = evaluated.cli("reviews", "queue", "--suite", "small", *arguments)
     assert (said.code, told in said.err) == (2, True), said.err
-
-
-def test_lines_that_are_no_reviews_are_told_and_the_others_count(evaluated: Lab) -> None:
-    add(evaluated, "alpha#0", "right")
-    (file,) = (evaluated.home.data / "suites/small/reviews").glob("*.jsonl")
-    file.write_text(file.read_text() + "no review\n")
-    said = evaluated.cli("reviews")
-    assert "small/reviews/ann.jsonl:2: not a JSON object" in said.err
-    assert said.out.startswith("small: 1 reviews")
 
 
 def test_tags_in_use_come_first() -> None:
