@@ -32,9 +32,12 @@ DECIDES_ALL = re.compile(
 COSTS = f"{TESTS}/costs.json"
 OF_DECORATORS = re.compile(r"eval_pipeline\.(cli|defs|definitions)\b")
 """Modules in which decorators register what nothing names: each of them is one thing, and `defs` is loaded whole."""
-STARTING = {"subprocess", "multiprocessing", "runpy"}
-"""Who uses them starts programs: in tests any code of ours, elsewhere some of the same module, or what they name."""
-_OURS = re.compile(r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess""")
+STARTING = {"subprocess", "multiprocessing", "runpy", "nbclient", "benchmarks", "eval_pipeline_example"}
+"""Who uses them starts programs, or uses code outside of the packages: in tests that may lead to any code of ours,
+elsewhere to the same module, or to what is named."""
+_OURS = re.compile(
+    r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess|getfixturevalue"""
+)
 BY_NAME = "Lab"
 """A class of `support` that can do everything: its users reach those of its members only whose names they say."""
 _DATA = ":DATA_FILES contents"
@@ -186,8 +189,13 @@ class Code:
         for node in self.leads:
             if _place(node).startswith(f"{lab}."):
                 by_name[node.name.partition(".")[2]].append(node)
+        beside = {module.rpartition(".")[2]: module for module in self._files.values() if _is_in(TESTS, module)}
+        for module in self._files.values():  # who names a package may put names of its modules together
+            yield Node(module.rpartition(".")[0], ALL), Node(module, ALL)
         for node, leads in self.leads.items():
             yield from ((node, one) for one in leads.nodes if _place(node) != lab or not _place(one).startswith(lab))
+            if _is_in(TESTS, node.module):  # pytest lets a module import those beside it without their package
+                yield from ((node, Node(beside[name], ALL)) for name in leads.libraries & beside.keys())
             if OF_DECORATORS.match(node.module):
                 whole = Node(node.module, ALL)
                 yield from ((node, whole), (whole, node), (loaded, whole))
@@ -320,5 +328,7 @@ def starts_of(item: pytest.Item) -> set[str]:
         code = fixture.func.__code__
         of_all = fixture._autouse and (fixture.baseid in {"", TESTS} or fixture.argnames == ("monkeypatch",))
         if not of_all and Path(code.co_filename).is_relative_to(ROOT):
-            found.add(f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname}")
+            found.add(
+                f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname.partition('.<locals>')[0]}"
+            )
     return found | {f"{_dotted(str((folder / 'conftest.py').relative_to(ROOT)))}:" for folder in _folders(item.path)}

@@ -61,6 +61,7 @@ class Lab:
     "eval_pipeline_tests/conftest.py": "from eval_pipeline_tests.support import Lab\n\ndef lab(): return Lab()\n",
     "eval_pipeline_tests/a/conftest.py": "from eval_pipeline.core import LIMIT\n\ndef limit(): return LIMIT\n",
     "eval_pipeline_tests/a/test_a.py": """\
+from helper import third
 from eval_pipeline.child import start
 from eval_pipeline.cli.app import main
 from eval_pipeline.core import cut
@@ -85,7 +86,11 @@ def test_main(): main()
 def test_page(): page()
 
 def test_data(): ROOT
+
+def test_beside(): third()
 """,
+    "eval_pipeline_tests/a/helper.py": "from eval_pipeline.third import plain\n\ndef third(): return plain()\n",
+    "eval_pipeline/third.py": "def plain(): return 3\n",
 }
 A = "eval_pipeline_tests.a.test_a:test_"
 
@@ -113,6 +118,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
         ("eval_pipeline_tests/golden/cuts.yaml", "1", "2", "cut"),
         ("eval_pipeline_tests/goldens.py", "GOLDEN + name", "name", "cut"),
         ("eval_pipeline_tests/a/test_a.py", "main()\n\n", "main() or 1\n\n", "main"),
+        ("eval_pipeline/third.py", "3", "4", "beside child"),
         ("data/suites/one/suite.yaml", "", "name: one", "data"),
     ],
 )
