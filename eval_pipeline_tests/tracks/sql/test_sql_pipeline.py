@@ -156,7 +156,7 @@ def test_a_suite_says_whom_the_judge_is_asked_about(
     lab: Lab, puppet: type[Puppet], judge: FakeJudge, policy: str
 ) -> None:
     asked_once(lab, {"a": answer(WRONG), "b": answer(OTHER_WORDS)}, *oslos("a", "b", "c"), judge=policy)
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="judge_agreement")
     assert not judge.asked
     assert lab.sql("SELECT judge_calls, calls_saved, calls_avoidable FROM judge_agreement") == [(0, 2, 0)]
 
@@ -175,7 +175,7 @@ def test_a_judge_that_fails_costs_only_its_own_metric(lab: Lab, puppet: type[Pup
         "WHERE metric = 'query_correctness' AND split = 'all'"
     ) == [(0.5, 1, 1.0)]
     assert not is_up_to_date(lab.workspace(), SHOP)
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="judgements")
     assert (judge.asked.count(WRONG), judge.asked.count(OTHER_WORDS)) == (2, 1)
     assert lab.one("SELECT count(*) FROM judgements WHERE error IS NOT NULL") == 0
 
@@ -185,7 +185,7 @@ def test_without_a_judge_nothing_is_a_silent_zero(
 ) -> None:
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     asked_once(lab, {"a": answer(WRONG)}, *oslos("a", "b"))
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="judge_agreement")
     rows = lab.sql("SELECT value, reason FROM metrics WHERE metric = 'query_correctness' AND case_id = 'a'")
     assert rows == [(None, "no judge configured")]
     assert lab.sql("SELECT n, kappa, calls_saved FROM judge_agreement") == [(0, None, 0)]
@@ -195,7 +195,7 @@ def test_the_judge_is_measured_against_the_evidence(lab: Lab, puppet: type[Puppe
     """Right twice, and twice called the same what is different."""
     judge.opinions[WRONG] = [1.0]
     asked_once(lab, dict.fromkeys("ab", answer(WRONG)) | dict.fromkeys("cd", answer(OTHER_WORDS)))
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="judge_agreement")
     columns = "n, agreement, kappa, judge_same_evidence_same, judge_same_evidence_different"
     assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(4, 0.5, 0.0, 2, 2)]
 
@@ -205,7 +205,7 @@ def test_rates_of_the_judge_have_intervals(lab: Lab, puppet: type[Puppet], judge
     wrong = {name: f"{WRONG} WHERE id > {count}" for count, name in enumerate("abc")}
     judge.opinions |= {wrong[name]: [value] for name, value in (("a", 1.0), ("b", 0.0), ("c", 0.5))}
     asked_once(lab, {name: answer(sql) for name, sql in (wrong | {"d": OTHER_WORDS}).items()})
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="judge_agreement")
     ((positive, negative, base, low, high),) = lab.sql(
         "SELECT true_positive_rate, true_negative_rate, base_rate, true_negative_rate_low, true_negative_rate_high "
         "FROM judge_agreement"
@@ -328,7 +328,7 @@ UNREADABLE = {
 
 def test_answers_that_do_not_parse_are_wrong_answers_and_no_metric_fails(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {name: answer(sql) for name, sql in UNREADABLE.items()}, judge="never")
-    lab.evaluate("shop", publish=True)
+    lab.evaluate("shop", upto="turn_metrics")
     assert lab.one("SELECT count(*) FROM metric_errors") == 0
     rows = lab.sql(
         "SELECT DISTINCT correct, table_accuracy, failure_mode, validation_category, execution_match FROM sql_turns"
@@ -347,7 +347,7 @@ def test_calibration_of_a_suite(lab: Lab, puppet: type[Puppet]) -> None:
     level = {name: "high" if place < 10 else "low" for place, name in enumerate(names)}
     answers = {name: answer(WRONG if name in wrong else OSLO["expected_sql"], level[name]) for name in names}
     asked_once(lab, answers, judge="never")
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="calibration")
     rows = lab.sql(
         "SELECT level, n, accuracy, nominal, calibration_score, verdict FROM calibration ORDER BY accuracy DESC"
     )
@@ -369,7 +369,7 @@ def test_an_error_is_shown_to_the_model_which_may_mend_it_but_no_block_that_is_r
 
     asked_once(lab, {}, OSLO, WIPE, *oslos("mended"), judge="never")
     puppet.answer = staticmethod(said)
-    lab.evaluate("shop")
+    lab.evaluate("shop", upto="turn_metrics")
     rows = lab.sql("SELECT case_id, correct, first_attempt_correct, attempts, error_class FROM turn_results ORDER BY 1")
     assert rows[0][:2] == ("mended", True)
     assert rows[1:] == [("oslo", False, False, 2, "sandbox_violation"), ("wipe", True, True, 1, None)]
