@@ -6,6 +6,7 @@ Tests that run evaluations use it, unless they are marked `dagster`; `defs/test_
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import uuid4
 
 from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
@@ -63,6 +64,14 @@ def run(home: Home, request: Request, progress: Progress) -> Iterator[Finished]:
         publication.publish()
 
 
+def _remains(left_out: set[str], stage: Stage) -> bool:
+    return stage.name not in left_out
+
+
+def _delivers(with_suite: bool, stage: Stage) -> bool:
+    return stage.name in DELIVERING and (with_suite or stage.name not in COMPARING)
+
+
 class _Command:
     def __init__(self, workspace: Workspace, publication: Publication, request: Request, progress: Progress) -> None:
         self._workspace, self._publication, self._progress = workspace, publication, progress
@@ -81,7 +90,7 @@ class _Command:
                 for place, one in found.items():
                     left_out = {*(INGESTING if place.suite in read else ())}
                     left_out |= {*(COMPARING if self._last[place.suite] != place else ())}
-                    self._walk(one, self._inputs(place, run), lambda s, o=left_out: s.name not in o, delivers)
+                    self._walk(one, self._inputs(place, run), partial(_remains, left_out), delivers)
             for place, one in found.items():
                 if (one.failed | one.skipped) & {*INGESTING}:
                     one.model_version = ""
@@ -101,8 +110,7 @@ class _Command:
         for place in sorted((p for p in self._partitions if p in closed), key=lambda p: p.model_version):
             with_suite = self._last[place.suite] == place and place.suite in compared
             compared -= {place.suite} if with_suite else set()
-            chosen = lambda s, both=with_suite: s.name in DELIVERING and (both or s.name not in COMPARING)  # noqa: E731
-            yield from self._more([place], chosen)
+            yield from self._more([place], partial(_delivers, with_suite))
         yield from self._more(sorted(compared), lambda stage: stage.name in DELIVERING and stage.name in COMPARING)
 
     def _more(self, places: Iterable[Partition | str], chosen: Callable[[Stage], bool]) -> Iterator[Finished]:

@@ -20,8 +20,6 @@ from unittest.mock import patch
 
 from eval_pipeline_tests.support import ROOT
 
-COMMAND = "eval_pipeline.cli:main"
-
 if multiprocessing.parent_process() is None and "multiprocessing.forkserver" in " ".join(sys.orig_argv):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")

@@ -18,7 +18,7 @@ class _InsteadOfLaunch:
 
 
 if __name__ == "__main__":
-    sys.meta_path.insert(0, _InsteadOfLaunch)  # type: ignore[arg-type]
+    sys.meta_path.insert(0, _InsteadOfLaunch)
     sys.argv[0] = "eval-pipeline"
     from eval_pipeline.cli import main
 

@@ -97,7 +97,10 @@ def made(small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     ("versions", "broken"), [(("puppet", "second"), loses_a_turn), (("second",), fails_to_score), (("puppet",), None)]
 )
 def test_runs_leave_and_say_what_dagsters_do(
-    made: Callable[..., Any], versions: tuple[str, ...], broken: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+    made: Callable[..., Any],
+    versions: tuple[str, ...],
+    broken: Callable[..., None] | None,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if broken:
         broken(monkeypatch)
