@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.cli import running
+from eval_pipeline.core.days import today
+from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.fakes.logged import PLACE
@@ -151,6 +154,15 @@ def test_fresh_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
     assert small.cli(*RUN).code == 0
     assert len(puppet.asked) == 6
     assert small.one("SELECT count(DISTINCT epoch) FROM runs WHERE epoch <> ''") == 1
+
+
+def test_the_date_is_today_where_none_is_given(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Partition] = []
+    monkeypatch.setattr(running, "evaluate", lambda _, places, *more, **settings: asked.extend(places) or ([], []))
+    before = today()
+    said = small.cli("run", "--no-report")
+    assert said.code == 0, said.text
+    assert [place.eval_date in {before, today()} for place in asked] == [True]
 
 
 def test_without_anything_to_run_it_says_so(lab: Lab, puppet: type[Puppet]) -> None:

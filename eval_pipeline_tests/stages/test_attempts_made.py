@@ -39,6 +39,8 @@ def test_earlier_turns_are_shown_with_the_gold_answers(lab: Lab, puppet: type[Pu
     assert "57" in prompt_of(2)
     assert "8080.25" not in prompt_of(2)
     assert "57" not in prompt_of(1).rpartition("[user]")[2]
+    # What simulated models fail by.
+    assert {call.turn_index: call.complexity for call in puppet.asked} == {0: 0, 1: 1, 2: 1}
 
 
 def test_earlier_turns_are_shown_with_the_models_own_first_answers(lab: Lab, puppet: type[Puppet]) -> None:

@@ -50,7 +50,7 @@ def test_equal_models_are_rarely_told_apart_in_any_pair_at_any_look(times: int) 
     rng = np.random.default_rng(times)
     found = sum(bool(ranked(rng, [0.0] * 4)[0]) for _ in range(times)) / times
     print(f"four equal models, six looks: some pair told apart in {found:.4f}")
-    assert found <= 0.05 + 2.5 * (0.05 * 0.95 / times) ** 0.5
+    assert found <= 0.05 + (2 if times == 20_000 else 2.5) * (0.05 * 0.95 / times) ** 0.5
 
 
 def test_what_differs_is_ranked_and_not_all_is_asked() -> None:
