@@ -133,13 +133,14 @@ class _Command:
         chain = chain_of(source.track() if source.header else None)
         wanted = [s for s in chain if chosen(s) and (self._request.with_report or s.name not in REPORTS)]
         for stage in [stage for stage in wanted if bool(stage.deliver) == delivers]:
-            missing = {*before(chain, stage)} & (told.failed | told.skipped)
-            why_not = inputs.partition and self._workspace.why_not(inputs.place.model_version, inputs.suite)
-            if missing or (why_not and not stage.whole_suite):
+            if {*before(chain, stage)} & (told.failed | told.skipped):
                 told.skipped.add(stage.name)
                 continue
             try:
-                self._stage(told, stage, inputs, wanted)
+                if self._has_nothing(stage, inputs):
+                    told.skipped.add(stage.name)
+                else:
+                    self._stage(told, stage, inputs, wanted)
             except EvalError as error:
                 shown = error.example if inputs.partition and not stage.whole_suite else ""
                 told.errors.append(f"{error} (e.g. {shown})" if shown else str(error))
@@ -149,6 +150,11 @@ class _Command:
                 sentence = f"dagster._core.errors.DagsterExecutionStepExecutionError: {sentence}"
                 told.errors.append(f"{sentence}\n\n{traceback.format_exc()}")
                 told.failed.add(stage.name)
+
+    def _has_nothing(self, stage: Stage, inputs: Inputs) -> bool:
+        if stage.whole_suite or inputs.partition is None:
+            return False
+        return bool(self._workspace.why_not(inputs.place.model_version, inputs.suite))
 
     def _stage(self, told: Finished, stage: Stage, inputs: Inputs, wanted: Chain) -> None:
         if stage.whole_suite:
