@@ -13,6 +13,10 @@ CHOICE = --tier test
 # Some tests wait for services: one worker more than processors.
 WITH_SERVICES = -n $$(($$(nproc) + 1))
 
+# Of the examples that hypothesis would draw, these tests draw a quarter, and the campaigns ten times as many.
+smoke test costs: export HYPOTHESIS_FACTOR ?= 0.25
+soak: export HYPOTHESIS_FACTOR ?= 10
+
 .DEFAULT_GOAL := help
 .PHONY: help setup demo smoke test test-all costs check format dev bench soak debian clean
 
@@ -74,7 +78,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.peers
 
 soak: setup  ## Run the long campaigns (simulations, kills), and tests of hypothesis with ten times the examples.
-	HYPOTHESIS_FACTOR=10 $(BIN)/python -m pytest -m "soak or (hypothesis and not services)" -s
+	$(TESTS) -n 0 -m "soak or (hypothesis and not services)" -s
 
 debian:
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1 && \

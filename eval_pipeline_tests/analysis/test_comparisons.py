@@ -145,6 +145,7 @@ def test_nothing_is_done_where_nothing_changed_and_other_series_are_taken_over(
     assert trends_read == [], "the series of puppet has not changed"
 
 
+@pytest.mark.always
 def test_the_baseline_gate_and_compare_tell_a_loss_and_refuse_what_they_do_not_know(forty: Lab) -> None:
     evaluated(forty, 0)
     evaluated(forty, 0, wrong=range(14), version="other")

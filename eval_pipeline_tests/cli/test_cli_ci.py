@@ -27,6 +27,7 @@ def cases_of(path: Path) -> dict[str, str]:
     return {one.get("name"): one[0].tag if len(one) else "passed" for one in found.iter("testcase")}
 
 
+@pytest.mark.always
 def test_gates_of_runs_and_comparisons(ready: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     junit, summary = tmp_path / "run.xml", tmp_path / "summary.md"
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))

@@ -172,6 +172,7 @@ def test_publish_report_and_query(small: Lab) -> None:
     assert small.store_contents() == contents
 
 
+@pytest.mark.always
 def test_report_writes_the_newest_evaluation_or_the_one_asked_for(small: Lab) -> None:
     said = small.cli("report")
     assert said.code == 2

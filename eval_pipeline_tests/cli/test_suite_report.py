@@ -3,10 +3,13 @@
 import csv
 from pathlib import Path
 
+import pytest
+
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.support import Lab
 
 
+@pytest.mark.always
 def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: Path) -> None:
     lab.suite()
     weak = [

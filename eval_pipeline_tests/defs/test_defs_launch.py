@@ -47,6 +47,7 @@ def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: 
     assert small.one("SELECT count(*) FROM turn_results") == 2 * (2 + 3)
 
 
+@pytest.mark.always
 def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(small: Lab) -> None:
     """Its old cases are still on record: none may be evaluated as if they were the present ones."""
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
@@ -266,6 +267,7 @@ def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
     assert left_uncompared(instance, run, ["small"]) == [], "a later run has made them"
 
 
+@pytest.mark.always
 def test_the_sensor_asks_for_comparisons_once_with_the_date_of_the_failed_run(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:

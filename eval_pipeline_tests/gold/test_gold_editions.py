@@ -101,6 +101,7 @@ def test_two_editions_are_not_compared(evaluated: Lab, puppet: type[Puppet], ent
     assert "not compared" not in evaluated.cli("compare", "puppet", "second", "--suite", "small").out
 
 
+@pytest.mark.always
 def test_evaluations_by_another_gold_of_the_files_are_not_compared(evaluated: Lab, puppet: type[Puppet]) -> None:
     evaluated.versions(*VERSIONS)
     evaluated.suite("small", [CORRECTED, TWO_CASES[1]])

@@ -109,6 +109,7 @@ def test_what_was_counted_before_the_api_had_enough_is_a_sample(lab: Lab) -> Non
     assert found.generations.input_tokens == pytest.approx(asked(lab, "= 0")[0], rel=0.02)
 
 
+@pytest.mark.always
 def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
     with ApplicationServer() as server:
         lab.suite(cases=[case("c0", *TURNS), case("c1", *TURNS)])

@@ -139,6 +139,7 @@ def test_a_partition_that_a_run_asks_for_is_left_and_so_is_the_journal(nightly: 
     assert journalled(nightly) == NIGHTS * 3
 
 
+@pytest.mark.always
 def test_a_partition_that_a_run_scores_is_left(nightly: Lab) -> None:
     record_run(nightly.workspace(), partition(1), "another", scope="full", status="running")
     done = pruned(nightly)

@@ -89,6 +89,7 @@ def test_query_and_doctor_tell_that_the_store_lags_behind(three: Lab) -> None:
     assert three.cli("query", "SELECT 1").err == ""
 
 
+@pytest.mark.always
 def test_a_note_that_is_torn_or_of_something_damaged_holds_nothing_up(three: Lab, copies: list[Path]) -> None:
     dies(closed(three, "a", "b"))
     (note,) = three.home.unpublished.iterdir()

@@ -371,6 +371,7 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
     assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
 
 
+@pytest.mark.always
 def test_answers_of_another_one_whose_runs_are_lost_stay_and_a_journal_that_somebody_reads_is_told(
     one_suite: Lab,
 ) -> None:
@@ -405,6 +406,7 @@ def test_a_response_that_another_one_shares_stays_until_that_goes(lab: Lab, pupp
     assert places_of(lab.home.root, MARKER) == []
 
 
+@pytest.mark.always
 def test_imported_predictions_go_with_their_entry(lab: Lab) -> None:
     lab.suite()
     lab.versions()

@@ -84,6 +84,7 @@ def test_what_was_paid_for_and_is_whole_is_not_paid_for_again(done: Lab, puppet:
     assert 0 < len(puppet.asked) < 30
 
 
+@pytest.mark.always
 def test_batches_outlive_the_repair_and_a_damaged_one_is_told(done: Lab) -> None:
     intents = BatchIntents(
         SqliteBatchTable(done.home.journal), ModelVersion(name="m", provider="anthropic", model="claude-x")

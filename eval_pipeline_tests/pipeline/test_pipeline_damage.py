@@ -122,6 +122,7 @@ def test_damaged_pages_of_a_record_file_are_not_published(small: Lab) -> None:
     assert str(path) in doctor.out
 
 
+@pytest.mark.always
 def test_a_damaged_file_of_one_model_version_stops_no_other(small: Lab) -> None:
     small.versions({"name": "fine", "provider": "oracle"}, {"name": "hurt", "provider": "oracle"})
     small.evaluate(version="hurt", publish=True)

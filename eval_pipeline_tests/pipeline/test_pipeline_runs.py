@@ -339,6 +339,7 @@ def test_a_blocking_check_that_fails_ends_the_run_as_failed(small: Lab, monkeypa
     assert statuses(small) == ["failed"]
 
 
+@pytest.mark.always
 def test_a_run_with_nothing_to_do_that_cannot_be_published_is_failed(
     small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,6 +65,7 @@ def test_what_the_example_adds_is_there_from_import_to_report(lab: Lab, site: Pa
     assert "no metric 'has_digits' for track 'finqa'" in child(lab, tmp_path, "validate", "--suite", "asking").err
 
 
+@pytest.mark.always
 def test_doctor_lists_all_that_the_example_adds_with_its_package(lab: Lab, site: Path) -> None:
     said = child(lab, site, "doctor")
     told = [line.strip() for line in said.out.splitlines() if "eval_pipeline_example" in line]

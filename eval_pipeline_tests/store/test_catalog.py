@@ -214,6 +214,7 @@ def test_a_moved_home_says_so_until_it_is_published(full: Full, before: State, t
     assert state(there / "eval.duckdb") == before
 
 
+@pytest.mark.always
 def test_another_form_is_made_anew_and_leaves_nothing(
     full: Full, before: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -121,6 +121,7 @@ def test_a_query_that_reads_a_damaged_part_says_so(full: Full) -> None:
         run_query(out, "SELECT nothing_like_it FROM turn_results")
 
 
+@pytest.mark.always
 def test_a_publisher_at_work_is_not_taken_for_damage(full: Full, monkeypatch: pytest.MonkeyPatch) -> None:
     record, out = full
     read = checking.wrong

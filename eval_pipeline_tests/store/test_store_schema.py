@@ -36,6 +36,7 @@ MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "comp
 HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
 
 
+@pytest.mark.always
 def test_every_table_and_column_has_its_comment(record: Record, out: Path) -> None:
     publish(record, out, TRACKS)
     tables = dict(ask(out, "SELECT table_name, comment FROM duckdb_tables() WHERE schema_name = 'main'"))

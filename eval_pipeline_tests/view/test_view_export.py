@@ -88,6 +88,7 @@ def test_no_text_ends_the_script_or_its_line(text: str) -> None:
     assert data_script([]) == "globalThis.exportedTurns = [];\n"
 
 
+@pytest.mark.always
 def test_text_is_found_by_what_any_of_them_says(exported: Exported) -> None:
     lines = {line["place"]: line["text"] for line in entries(exported.folder)}
     first = lines[f"{HOSTILE_CASE} #0"]
@@ -163,6 +164,7 @@ def test_the_command_writes_into_the_home_and_the_report_links_there(small: Lab)
     assert "page of this turn" not in page.read_text(), "a link to nowhere goes with the next report"
 
 
+@pytest.mark.always
 def test_the_command_writes_where_it_is_told(home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EVAL_HOME", str(home.root))
     monkeypatch.setenv("EVAL_DATA", str(home.data))

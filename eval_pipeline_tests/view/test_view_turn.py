@@ -68,6 +68,7 @@ def test_hostile_texts_are_shown_and_do_nothing(client: TestClient, index: int) 
     assert beginning in Parts(html).text
 
 
+@pytest.mark.always
 def test_a_long_response_is_cut_and_what_is_not_there_is_told(client: TestClient) -> None:
     address = turn_of(f"harbour/{HOSTILE_CASE}#6", HOSTILE)
     found = Parts(client.get(address).text)

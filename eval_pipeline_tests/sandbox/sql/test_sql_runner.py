@@ -291,6 +291,7 @@ CELLS = st.recursive(
 )  # fmt: skip
 
 
+@pytest.mark.always
 @given(st.lists(CELLS, max_size=4))
 def test_every_value_comes_over_the_wire_as_it_was(cells):
     assert unpack(pack(row_to_wire(tuple(cells)))[HEADER_BYTES:]) == cells

@@ -111,6 +111,7 @@ WITH_PACKAGE = {
 }
 
 
+@pytest.mark.always
 @needs_sandbox
 def test_packages_are_installed_by_their_command_only(lab: Lab, tmp_path: Path) -> None:
     stall_lab(lab, WITH_PACKAGE, packages="packages.txt", timed_runs=1)
@@ -128,6 +129,7 @@ def test_packages_are_installed_by_their_command_only(lab: Lab, tmp_path: Path) 
     assert (found["result_match"], found["performance_score"]) == (True, 1.0)
 
 
+@pytest.mark.always
 @needs_sandbox
 def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab: Lab, puppet: type[Puppet]) -> None:
     """After a KeyError, again a KeyError, then success on one turn: the spec's worked example."""

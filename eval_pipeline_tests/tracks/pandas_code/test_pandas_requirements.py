@@ -119,6 +119,7 @@ def _refuted(cases: list[Case], count: int) -> tuple[dict[str, int], list[str]]:
     return tried, refuted
 
 
+@pytest.mark.always
 @needs_sandbox
 def test_another_text_of_the_reference_code_is_not_refuted(sample: dict[str, Case]) -> None:
     tried, refuted = _refuted([sample[name] for name in DRAWN], 3)

@@ -120,6 +120,7 @@ def home(lab: Lab, puppet: type[Puppet]) -> Lab:
     return sdmx_lab(lab, ASKED, SAID)
 
 
+@pytest.mark.always
 def test_terms_dimensions_and_turns_hold_what_was_selected_and_figures_are_means_over_cases(
     home: Lab, tmp_path: Path
 ) -> None:
@@ -253,6 +254,7 @@ def workbook(lab: Lab, puppet: type[Puppet]) -> Path:
     return lab.home.root / WORKBOOK
 
 
+@pytest.mark.always
 def test_overview_and_statistics_are_those_of_the_spec(workbook: Path) -> None:
     book = load_workbook(workbook)
     assert book.sheetnames == [
@@ -376,6 +378,7 @@ def test_a_changed_catalogue_asks_again_and_a_changed_comment_of_a_case_does_not
     assert len(Puppet.asked) == 2 * asked
 
 
+@pytest.mark.always
 def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
     home.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
     varied: dict[tuple[str, int], Any] = {
@@ -403,6 +406,7 @@ def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
     }
 
 
+@pytest.mark.always
 def test_macro_recall_and_precision_are_compared_with_paired_tests(home: Lab) -> None:
     """Nobody is exact on either case, so that only the graded metrics can tell the two apart."""
     cases = [

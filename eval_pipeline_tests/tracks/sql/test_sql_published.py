@@ -329,6 +329,7 @@ def _numbers(rows: Rows) -> bool:
     return all(isinstance(cell, int | float) for row in rows for cell in row)
 
 
+@pytest.mark.always
 @outside.needs(BIRD)
 def test_published_answers_have_the_scores_of_the_references(lab: Lab) -> None:
     found = compare(results(lab, 40, "predictions_gpt-4_*.jsonl"))

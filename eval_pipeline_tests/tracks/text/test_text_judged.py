@@ -217,6 +217,7 @@ def test_without_a_key_a_metric_that_decides_gives_no_figures_at_all(
     assert rows(lab)["bridge"][1] is True
 
 
+@pytest.mark.always
 def test_a_judge_that_fails_gives_no_grade_and_is_asked_again(lab: Lab, graded: Any) -> None:
     replies = iter(["no JSON at all", said("correct")])
     graded({"bridge": "Answer: a gale"}, lambda body: next(replies))
@@ -293,6 +294,7 @@ def test_the_plan_says_that_a_judge_that_decides_is_missing(
     assert "cannot be asked: the environment variable ANTHROPIC_API_KEY is not set" in said_then
 
 
+@pytest.mark.always
 def test_the_judge_can_be_asked_again_to_measure_it(lab: Lab, graded: Any) -> None:
     graded({"bridge": "Answer: a gale"}, by_answer({"gale": "partly"}))
     lab.evaluate("causes", publish=True)
