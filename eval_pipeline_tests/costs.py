@@ -145,7 +145,7 @@ def _name_of(fixturedef: pytest.FixtureDef[Any], parameter: object) -> str:
 
 
 def read_costs(file: Path = FILE) -> tuple[str, Costs]:
-    """The commit at which every test was measured, and what they cost."""
+    """The commit at which every test last passed while it was measured, and what tests cost."""
     if not file.exists():
         return "", {}
     told = json.loads(file.read_text())
@@ -241,6 +241,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", f"{ALWAYS}: in `make test` whatever it costs")
+    options = config.option
+    some = options.tier != "all" or options.keyword or getattr(options, "changed_since", None)
+    if options.record_costs and (some or any("::" in name for name in config.args)):
+        raise pytest.UsageError("--record-costs measures whole modules: choose no tests besides")
     config.pluginmanager.register(_Session(config), "costs-session")
 
 
@@ -251,7 +255,6 @@ class _Session:
         self._config, self._tier = config, config.getoption("--tier")
         self._commit, self._costs = read_costs()
         self._always: list[str] = []
-        self._whole = False
         self._collected = 0.0
         self._measured: dict[str, tuple[float, Mapping[str, float]]] = {}
         self._slowness: list[float] = []
@@ -292,7 +295,8 @@ class _Session:
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         costs = shared_out(self._measured)
         if self._config.getoption("--record-costs"):
-            self._record(costs)
+            if session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+                self._record(costs, passed=session.exitstatus == pytest.ExitCode.OK)
         elif self._tier == "test":
             spent: dict[str, float] = defaultdict(float, {"": self._collected})
             for nodeid, seconds in costs.items():
@@ -301,11 +305,15 @@ class _Session:
             if self._over and session.exitstatus == 0:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
-    def _record(self, costs: Mapping[str, float]) -> None:
+    def _record(self, costs: Mapping[str, float], passed: bool) -> None:
+        """Writes the file: of the modules that were named on the command line, if any were, else of all.
+
+        The commit is kept if a test has failed: CI takes what was there before it as tested.
+        """
         new, commit = by_module(costs), self._commit
         if self._config.args_source == pytest.Config.ArgsSource.ARGS:
             new = {**self._costs, **new}
-        else:
+        elif passed:
             told = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
             commit = told.stdout.strip()
         lines = ",\n".join(f"{json.dumps(module)}: {json.dumps(own)}" for module, own in sorted(new.items()))

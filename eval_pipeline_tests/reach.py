@@ -59,7 +59,7 @@ class Reach:
 
 def reach(since: str, root: Path = ROOT, cache: Path | None = None) -> Reach:
     """What the changes of a working tree since a commit reach."""
-    base, why = _base(root) if since == "auto" else (since, "")
+    base, why = _base(root) if since == "auto" else _named(root, since)
     if why:
         return Reach(f"everything runs: {why}")
     changed = _git(root, "diff", "--name-only", "--no-renames", base)
@@ -95,6 +95,12 @@ def _base(root: Path) -> tuple[str, str]:
         return "", "costs.json names no commit at which everything ran"
     older = _git(root, "merge-base", "HEAD", commit)
     return commit, "" if older == [commit] else f"{commit[:10]} is no ancestor of what is checked out"
+
+
+def _named(root: Path, name: str) -> tuple[str, str]:
+    """The commit of a name, or why there is none."""
+    found = _git(root, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+    return ("".join(found), "" if found else f"git knows no commit {name}")
 
 
 def _git(root: Path, *arguments: str) -> list[str]:
@@ -314,6 +320,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     elif dropped := set(items).difference(kept):
         config.hook.pytest_deselected(items=list(dropped))
         items[:] = kept
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """A change that reaches no test has not failed."""
+    found = session.config.stash.get(_REACH, None)
+    if found is not None and found.places is not None and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        session.exitstatus = pytest.ExitCode.OK
 
 
 def starts_of(item: pytest.Item) -> set[str]:

@@ -121,6 +121,7 @@ class _Run:
             self._folders[module.folder] += module.cost
         self._workers: list[_Worker] = []
         self._forked = 0
+        self._late: list[str] = []  # what went wrong after the last test of a worker
 
     def run(self) -> None:
         try:
@@ -135,6 +136,8 @@ class _Run:
         except BaseException:
             self._interrupt()
             raise
+        if self._late:
+            raise RuntimeError("; ".join(self._late))
         if self._session.shouldfail:
             raise self._session.Failed(self._session.shouldfail)
         if self._session.shouldstop:
@@ -241,7 +244,7 @@ class _Run:
         code, item = worker.process.exitcode, worker.running
         if item is None:
             if code:
-                raise RuntimeError(f"worker {worker.name} {_ended(code)} after its last test")
+                self._late.append(f"worker {worker.name} {_ended(code)} after its last test")
             return
         told = f"worker {worker.name} {_ended(code)} while it ran this test"
         self._hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
@@ -250,7 +253,7 @@ class _Run:
         self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if left := [*filter(None, [worker.following]), *worker.module]:
             self._modules.append(self._module(left))
-        if self._modules and not self._session.shouldfail:
+        if self._modules and not (self._session.shouldfail or self._session.shouldstop):
             self._fork()
 
     def _interrupt(self) -> None:
