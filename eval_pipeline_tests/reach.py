@@ -38,8 +38,9 @@ elsewhere to the same module, or to what is named."""
 _OURS = re.compile(
     r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess|getfixturevalue"""
 )
-BY_NAME = "Lab"
-"""A class of `support` that can do everything: its users reach those of its members only whose names they say."""
+_FILE_OF = re.compile(r"\b(\w+)\.__file__")
+LAB = f"{TESTS}.support:Lab"
+"""A class that can do everything: its users reach those of its members only whose names they say."""
 _DATA = ":DATA_FILES contents"
 _REACH = pytest.StashKey["Reach"]()
 
@@ -190,27 +191,37 @@ class Code:
 
     def edges(self) -> Iterator[tuple[Node, Node]]:
         """Pairs of definitions of which one leads to the other."""
-        loaded, lab = Node(f"{PRODUCT}.definitions", ALL), f"{TESTS}.support:{BY_NAME}"
-        by_name: dict[str, list[Node]] = defaultdict(list)
-        for node in self.leads:
-            if _place(node).startswith(f"{lab}."):
-                by_name[node.name.partition(".")[2]].append(node)
-        beside = {module.rpartition(".")[2]: module for module in self._files.values() if _is_in(TESTS, module)}
+        loaded = Node(f"{PRODUCT}.definitions", ALL)
         for module in self._files.values():  # who names a package may put names of its modules together
             yield Node(module.rpartition(".")[0], ALL), Node(module, ALL)
         for node, leads in self.leads.items():
-            yield from ((node, one) for one in leads.nodes if _place(node) != lab or not _place(one).startswith(lab))
-            if _is_in(TESTS, node.module):  # pytest lets a module import those beside it without their package
-                yield from ((node, Node(beside[name], ALL)) for name in leads.libraries & beside.keys())
+            yield from ((node, one) for one in leads.nodes if not (_place(node) == LAB and _place(one).startswith(LAB)))
             if OF_DECORATORS.match(node.module):
                 whole = Node(node.module, ALL)
                 yield from ((node, whole), (whole, node), (loaded, whole))
             elif leads.libraries & STARTING and _is_in(PRODUCT, node.module):
                 yield node, Node(node.module, ALL)
-        if by_name:
-            said = re.compile(rf"\.({'|'.join(by_name)})\b")
+        yield from self._by_name()
+
+    def _by_name(self) -> Iterator[tuple[Node, Node]]:
+        """What the tests lead to by a name that fingerprints do not resolve."""
+        called: dict[str, list[Node]] = defaultdict(list)
+        for module in self._files.values():
+            called[module.rpartition(".")[2]].append(Node(module, ALL))
+        for node, leads in self.leads.items():
+            if _is_in(TESTS, node.module):  # pytest lets a module import those beside it without their package
+                found = [one for name in leads.libraries & called.keys() for one in called[name]]
+                yield from ((node, one) for one in found if _is_in(TESTS, one.module))
+        for node, text in self._saying(_FILE_OF):  # it runs that file, or reads what is beside it
+            yield from ((node, one) for name in _FILE_OF.findall(text) for one in called[name])
+        members: dict[str, list[Node]] = defaultdict(list)
+        for node in self.leads:
+            if _place(node).startswith(f"{LAB}."):
+                members[node.name.partition(".")[2]].append(node)
+        if members:
+            said = re.compile(rf"\.({'|'.join(members)})\b")
             for node, text in self._saying(said):
-                yield from ((node, one) for name in said.findall(text) for one in by_name[name])
+                yield from ((node, one) for name in said.findall(text) for one in members[name])
 
     def starting(self) -> set[Node]:
         """The tests' definitions that may start any code of ours, or read its source."""

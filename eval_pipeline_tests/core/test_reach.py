@@ -66,6 +66,7 @@ from eval_pipeline.child import start
 from eval_pipeline.cli.app import main
 from eval_pipeline.core import cut
 from eval_pipeline.view.page import page
+from eval_pipeline_tests.fakes import script
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import ROOT
 
@@ -88,8 +89,11 @@ def test_page(): page()
 def test_data(): ROOT
 
 def test_beside(): third()
+
+def test_script(): open(script.__file__)
 """,
     "eval_pipeline_tests/a/helper.py": "from eval_pipeline.third import plain\n\ndef third(): return plain()\n",
+    "eval_pipeline_tests/fakes/script.py": "print(3)\n",
     "eval_pipeline/third.py": "def plain(): return 3\n",
 }
 A = "eval_pipeline_tests.a.test_a:test_"
@@ -119,6 +123,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
         ("eval_pipeline_tests/goldens.py", "GOLDEN + name", "name", "cut"),
         ("eval_pipeline_tests/a/test_a.py", "main()\n\n", "main() or 1\n\n", "main"),
         ("eval_pipeline/third.py", "3", "4", "beside child"),
+        ("eval_pipeline_tests/fakes/script.py", "3", "4", "script"),
         ("data/suites/one/suite.yaml", "", "name: one", "data"),
     ],
 )
@@ -188,6 +193,7 @@ def test_the_base_is_where_main_was_left_or_what_everything_ran_at(tmp_path: Pat
     assert of_branch.places is not None
     assert f"{A}page" in of_branch.places
     assert f"{A}cut" not in of_branch.places
+    assert reach("nobody", tmp_path) == Reach("everything runs: git knows no commit nobody")
     written(tmp_path, {"Makefile": ""})
     assert found().places is None
     assert "Makefile" in found().told
