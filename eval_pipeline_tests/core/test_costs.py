@@ -1,7 +1,13 @@
 """Costs of tests: what several share is shared out, dear ones are named, and budgets are kept."""
 
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from eval_pipeline_tests import costs as module
 from eval_pipeline_tests.costs import (
     DEAR,
     TIER_BUDGET,
@@ -12,6 +18,7 @@ from eval_pipeline_tests.costs import (
     is_dear,
     known,
     over_budget,
+    read_costs,
     shared_out,
 )
 
@@ -80,3 +87,29 @@ def test_children_count_too() -> None:
     before = cpu_seconds()
     subprocess.run([sys.executable, "-S", "-c", "for i in range(2_000_000): pass"], check=True)
     assert cpu_seconds() - before > 0.02
+
+
+@pytest.mark.parametrize(
+    ("status", "commit", "written"),
+    [
+        (pytest.ExitCode.OK, "new", True),
+        (pytest.ExitCode.TESTS_FAILED, "old", True),
+        (pytest.ExitCode.INTERRUPTED, "old", False),
+    ],
+)
+def test_only_a_run_that_passes_moves_the_commit_and_one_that_is_interrupted_writes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: pytest.ExitCode, commit: str, written: bool
+) -> None:
+    file = tmp_path / "costs.json"
+    file.write_text(json.dumps({"commit": "old", "modules": {}}))
+    monkeypatch.setattr(module, "FILE", file)
+    monkeypatch.setattr(module, "read_costs", lambda: read_costs(file))
+    monkeypatch.setattr(module.subprocess, "run", lambda *_, **__: SimpleNamespace(stdout="new\n"))
+    options = {"--tier": "all", "--record-costs": True}
+    config: Any = SimpleNamespace(getoption=options.get, args_source=pytest.Config.ArgsSource.TESTPATHS)
+    session = module._Session(config)
+    told: Any = SimpleNamespace(nodeid=f"{HOME}x/test_y.py::test_z", user_properties=[("cpu", [1.0, {}, 1.0])])
+    session.pytest_runtest_logreport(told)
+    ended: Any = SimpleNamespace(exitstatus=status)
+    session.pytest_sessionfinish(ended)
+    assert read_costs(file) == (commit, {"x/test_y.py": {"test_z": 1.0}} if written else {})

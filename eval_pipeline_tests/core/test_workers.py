@@ -119,6 +119,17 @@ def test_the_first_failure_stops_the_run_and_failures_may_be_run_again(pytester:
     assert "stopping after 1 failures" in said.stdout.str()
 
 
+def test_a_worker_that_ends_badly_after_its_last_test_is_told_and_the_others_go_on(pytester: pytest.Pytester) -> None:
+    ends = "def test_ends(): Finalize(None, os._exit, (3,), exitpriority=1)\n"
+    pytester.makepyfile(
+        test_ends=f"import os\nfrom multiprocessing.util import Finalize\n{ends}", test_one=MANY, test_two=MANY
+    )
+    said = run(pytester)
+    assert said.parseoutcomes()["passed"] == 13
+    assert said.ret == pytest.ExitCode.INTERNAL_ERROR
+    assert re.search("worker w. exited with code 3 after its last test", said.stdout.str() + said.stderr.str())
+
+
 def test_a_thread_that_a_fork_would_lose_is_named() -> None:
     ended = threading.Event()
     thread = threading.Thread(target=ended.wait, name="forgotten")
