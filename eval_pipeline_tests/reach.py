@@ -295,7 +295,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Modules without a test that is reached are not even imported, unless the tier has others."""
+    """Leaves modules unimported that have no test that is reached; in the tier `ci` others run too."""
     found = config.stash.get(_REACH, None)
     if found is None or found.places is None or _of_ci(config) or collection_path.suffix != ".py":
         return None
@@ -343,14 +343,16 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 def starts_of(item: pytest.Item) -> set[str]:
     """The places where a test begins: its function, its fixtures, what its module and the folders above say of it.
 
-    Without what each test, or each of a folder, has patched: if that breaks, those show it that run always.
+    Without fixtures that every test has, and those that only patch something for a whole folder: what they use would
+    reach all of these tests. If such a fixture breaks, the tests that always run show it.
     """
     module = _dotted(str(item.path.relative_to(ROOT)))
     function = item.nodeid.split("::", 1)[1].partition("[")[0].replace("::", ".")
     found = {f"{module}:{name}" for name in (function, "pytestmark", "pytest_generate_tests")}
     for fixture in itertools.chain(*item._fixtureinfo.name2fixturedefs.values()):  # type: ignore[attr-defined]
         code = fixture.func.__code__
-        of_all = fixture._autouse and (fixture.baseid in {"", TESTS} or fixture.argnames == ("monkeypatch",))
+        patches_folder = fixture.argnames == ("monkeypatch",) and not fixture.baseid.endswith(".py")
+        of_all = fixture._autouse and (fixture.baseid in {"", TESTS} or patches_folder)
         if not of_all and Path(code.co_filename).is_relative_to(ROOT):
             found.add(
                 f"{_dotted(str(Path(code.co_filename).relative_to(ROOT)))}:{code.co_qualname.partition('.<locals>')[0]}"

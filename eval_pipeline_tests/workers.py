@@ -33,12 +33,13 @@ WORKER = "EVAL_TEST_WORKER"
 COSTS = pytest.StashKey[Mapping[str, float]]()
 """What tests cost in CPU seconds, by node id, if another plugin has put it into the stash of the configuration."""
 _UNKNOWN = 1.0
+"""CPU seconds that a test is taken to cost of which nothing is known."""
 _FEWEST = 8
 """Fewer tests are run in this process: a fork would not pay."""
 _WORTH_SHARING = 2.0
 """What is left of a module is shared if it costs that many seconds: fixtures of the module are then made twice."""
 _HARMLESS = ("jemalloc",)
-"""Threads that know of forks."""
+"""How the names of threads begin whose library starts them again after a fork."""
 
 Event = tuple[str, Any]
 
@@ -173,7 +174,7 @@ class _Run:
             self._tell(worker)
 
     def _tell(self, worker: _Worker) -> None:
-        """A worker has to know which test follows, as it keeps the fixtures that this one shares."""
+        """Tells a worker what to run, and which test follows: fixtures that both use are kept between them."""
         stopped = self._session.shouldfail or self._session.shouldstop
         worker.running = None if stopped else worker.following
         worker.following = self._next(worker) if worker.running else None
