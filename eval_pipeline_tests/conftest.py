@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # No test is timed: on a busy machine any of them may take long.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("untimed")
-# Examples of a test of hypothesis, as a multiple of what it has otherwise: a quarter on CI, ten times in `make soak`.
+# Examples of a test of hypothesis, as a multiple of what it has otherwise; the Makefile sets it for each target.
 FACTOR = float(os.environ.get("HYPOTHESIS_FACTOR", "1"))
 
 
