@@ -56,7 +56,7 @@ def made(small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
     """What evaluating leaves, through a launcher, in a home of its own."""
     numbers = count()
 
-    def make(launcher: Any, versions: tuple[str, ...]) -> dict[str, Any]:
+    def make(launcher: Any, versions: tuple[str, ...], scope: Scope, epoch: str) -> dict[str, Any]:
         lab = Lab.at(tmp_path / f"made{next(numbers)}")
         for name, value in lab.environment.items():
             monkeypatch.setenv(name, value)
@@ -66,7 +66,7 @@ def made(small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         Puppet.answer = staticmethod(lambda call: BROKEN if call.turn_index else call.gold.oracle())
         monkeypatch.setitem(sys.modules, launch.__name__, launcher)
         places = [Partition(suite, version, DAY) for version in versions for suite in ("broken", "small")]
-        told = evaluate(lab.workspace(), places, Scope(), "", Silent(), report=len(versions) > 1)
+        told = evaluate(lab.workspace(), places, scope, epoch, Silent(), report=len(versions) > 1)
         paths = [path for path in lab.home.record.rglob("*.parquet") if "runs" not in path.parts]
         store = connect_read_only(lab.home.store) if lab.home.store.exists() else None
         tables = (
@@ -94,16 +94,23 @@ def made(small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 @pytest.mark.parametrize(
-    ("versions", "broken"), [(("puppet", "second"), loses_a_turn), (("second",), fails_to_score), (("puppet",), None)]
+    ("versions", "scope", "epoch", "broken"),
+    [
+        (("puppet", "second"), Scope(), "", loses_a_turn),
+        (("second",), Scope(), "", fails_to_score),
+        (("puppet",), Scope(cases=("alpha",)), "tonight", None),
+    ],
 )
 def test_runs_leave_and_say_what_dagsters_do(
     made: Callable[..., Any],
     versions: tuple[str, ...],
+    scope: Scope,
+    epoch: str,
     broken: Callable[..., None] | None,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     if broken:
         broken(monkeypatch)
-    real, same = (made(launcher, versions) for launcher in (launch, direct))
+    real, same = (made(launcher, versions, scope, epoch) for launcher in (launch, direct))
     for part, found in real.items():
         assert same[part] == found, part
