@@ -66,7 +66,7 @@ def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.dagster
 def test_a_run_in_a_notebook_has_an_event_loop_around_it(ready: Lab) -> None:
-    async def cell() -> ep.api.running.Run:  # type: ignore[name-defined]
+    async def cell() -> Any:
         return ep.run("small", "good", sample_size=2)
 
     before = state()
