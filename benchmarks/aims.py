@@ -140,8 +140,8 @@ def demo(_: int) -> Iterator[Figure]:
 
 
 def tests(_: int) -> Iterator[Figure]:
-    """The tests that start no services, on all processors."""
-    yield _made("test", 480)
+    """The cheap tests and some from end to end, on all processors."""
+    yield _made("test", 240)
 
 
 def _made(target: str, aim: float, **settings: str) -> Figure:
