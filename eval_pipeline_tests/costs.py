@@ -25,7 +25,7 @@ import pytest
 from eval_pipeline_tests.workers import COSTS
 
 FILE = Path(__file__).with_name("costs.json")
-DEAR = 0.4
+DEAR = 0.3
 """CPU seconds from which a test is not in `make test`, unless it is marked `always`."""
 SMOKE_BUDGET = 10.0
 """CPU seconds of `make smoke`: of the tests that an edit reaches, the cheapest."""
@@ -189,13 +189,22 @@ def cheapest(costs: Mapping[str, float], budget: float) -> set[str]:
 def shared_out(measured: Mapping[str, tuple[float, Mapping[str, float]]]) -> dict[str, float]:
     """Cost of each test: its own, and its part of what it shares with others.
 
+    What dear tests share, cheap ones have to make without them: it is shared out among those that are left.
+
     Args:
         measured: for each test its own CPU seconds, and those of what it shares, by name.
     """
-    users = Counter(name for _, used in measured.values() for name in used)
-    return {
-        test: own + sum(spent / users[name] for name, spent in used.items()) for test, (own, used) in measured.items()
-    }
+    found: dict[str, float] = {}
+    left = dict(measured)
+    while left:
+        users = Counter(name for _, used in left.values() for name in used)
+        parts = {t: own + sum(spent / users[name] for name, spent in used.items()) for t, (own, used) in left.items()}
+        found |= parts
+        cheap = {test: left[test] for test, seconds in parts.items() if seconds < DEAR}
+        if len(cheap) == len(left):
+            break
+        left = cheap
+    return found
 
 
 def by_module(costs: Mapping[str, float]) -> dict[str, dict[str, float]]:
@@ -226,7 +235,7 @@ def over_budget(spent: Mapping[str, float], costs: Costs, always: Iterable[str])
     found = [
         f"{module}: {seconds:.1f} CPU s in `make test`, {allowed.get(module, 0.0):.1f} on record"
         for module, seconds in spent.items()
-        if module and seconds > 1.5 * allowed.get(module, 0.0) + 1.5
+        if module and seconds > 2 * allowed.get(module, 0.0) + 3
     ]
     if (whole := sum(spent.values())) > TIER_BUDGET:
         found.append(f"all of `make test`: {whole:.0f} CPU s, the budget is {TIER_BUDGET:.0f}")

@@ -49,7 +49,6 @@ def test_threads_reserve_little_of_the_memory(tmp_path: Path) -> None:
     assert taken < 256 << 20
 
 
-@pytest.mark.always
 def test_errors_come_across_as_what_they_are(tmp_path: Path) -> None:
     with pytest.raises(InputError) as found:
         at_arms_length(fail, ["input"], [tmp_path])

@@ -26,8 +26,16 @@ HOME = "eval_pipeline_tests/"
 
 
 def test_what_tests_share_is_shared_out_among_those_that_use_it() -> None:
-    measured = {"a": (0.1, {"home": 3.0, "server": 1.0}), "b": (0.2, {"home": 3.0}), "c": (0.3, {})}
-    assert shared_out(measured) == pytest.approx({"a": 2.6, "b": 1.7, "c": 0.3})
+    measured = {"a": (0.01, {"home": 0.3, "server": 0.1}), "b": (0.02, {"home": 0.3}), "c": (0.03, {})}
+    assert shared_out(measured) == pytest.approx({"a": 0.26, "b": 0.17, "c": 0.03})
+
+
+def test_what_cheap_tests_make_without_the_dear_ones_makes_them_dear_too() -> None:
+    home = {"home": 4 * DEAR}
+    measured = {"a": (DEAR, home), **dict.fromkeys("bcdef", (0.1 * DEAR, home)), "g": (0.1 * DEAR, {})}
+    costs = shared_out(measured)
+    assert costs["b"] == pytest.approx(0.9 * DEAR)
+    assert shared_out({**measured, "b": (0.5 * DEAR, home)})["c"] == pytest.approx(1.1 * DEAR)
 
 
 def test_dear_tests_are_named_and_cheap_ones_added_up() -> None:
@@ -50,12 +58,12 @@ def test_what_is_on_record_tells_what_tests_cost_and_which_are_cheapest() -> Non
 @pytest.mark.parametrize(
     ("spent", "always", "told"),
     [
-        ({"x/test_y.py": 2.9}, (), []),
-        ({"x/test_y.py": 3.1}, (), ["x/test_y.py"]),
-        ({"x/test_y.py": 3.1}, (f"{HOME}x/test_y.py::test_z",), []),
-        ({"x/test_y.py": 10.0}, (f"{HOME}x/test_y.py::test_z",), ["x/test_y.py"]),
-        ({"new/test_new.py": 1.4}, (), []),
-        ({"new/test_new.py": 1.6}, (), ["new/test_new.py"]),
+        ({"x/test_y.py": 4.9}, (), []),
+        ({"x/test_y.py": 5.1}, (), ["x/test_y.py"]),
+        ({"x/test_y.py": 5.1}, (f"{HOME}x/test_y.py::test_z",), []),
+        ({"x/test_y.py": 13.1}, (f"{HOME}x/test_y.py::test_z",), ["x/test_y.py"]),
+        ({"new/test_new.py": 2.9}, (), []),
+        ({"new/test_new.py": 3.1}, (), ["new/test_new.py"]),
         ({"": TIER_BUDGET - 1, "x/test_y.py": 0.9}, (), []),
         ({"": TIER_BUDGET - 1, "x/test_y.py": 1.1}, (), ["make test"]),
     ],

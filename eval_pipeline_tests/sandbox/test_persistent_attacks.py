@@ -107,7 +107,6 @@ def test_no_snippet_holds_up_its_zygote(title: str, names: Iterable[str], wall_s
     assert boxes.wait(held_up(boxes.of(title), names, wall_s)) == {}
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_nobody_waits_until_nested_folders_are_removed(
     on_disk: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -58,7 +58,6 @@ def tracks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         yield TestClient(application(bench, Door(PORT, None, forms=True)), base_url=f"http://127.0.0.1:{PORT}")
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("turn_id", SEEN)
 def test_the_page_of_a_turn_shows_its_cards(turn_id: str, tracks: TestClient) -> None:
     if turn_id.startswith("stall") and not has_sandbox():

@@ -111,7 +111,6 @@ def evaluation(request: pytest.FixtureRequest, look: Look) -> Evaluation:
     return evaluation_at(look, Partition(SUITE, request.param, LAST))
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("descending", [False, True])
 def test_pages_walk_through_every_order_without_loss(
     look: Look, evaluation: Evaluation, descending: bool, monkeypatch: pytest.MonkeyPatch
