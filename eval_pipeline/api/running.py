@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.analysis.comparisons.shown import comparisons_of
@@ -17,6 +17,7 @@ from eval_pipeline.operations.drawing import check_until
 from eval_pipeline.operations.headline import Headline, headline
 from eval_pipeline.workspace.planned import guard_scope
 from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline.workspace.runs import fresh_epoch
 from eval_pipeline.workspace.scope import Scope, suites_in_scope
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -109,7 +110,7 @@ def _run(
             check_until(workspace, found, asked[0])
     if not partitions:
         raise UsageError(f"nothing to run: there is no active model version in {workspace.home.model_version_places}")
-    epoch = datetime.now().isoformat(timespec="seconds") if fresh else ""
+    epoch = fresh_epoch() if fresh else ""
     if isinstance(asked, Scope):
         made = evaluate(workspace, partitions, asked, epoch, SILENT, report=report, canary=canary)
     else:

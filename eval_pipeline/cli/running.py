@@ -1,6 +1,5 @@
 """The commands `run`, `plan` and `dev`."""
 
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -184,7 +183,9 @@ def _against(workspace: "Workspace", partition: "Partition", baseline: str) -> "
 
 
 def _epoch(fresh: bool) -> str:
-    return datetime.now().isoformat(timespec="seconds") if fresh else ""
+    from eval_pipeline.workspace.runs import fresh_epoch
+
+    return fresh_epoch() if fresh else ""
 
 
 def evaluate(

@@ -188,6 +188,11 @@ def lock_file(workspace: Workspace, partition: Partition, name: str) -> Path:
     return lock_path(workspace.home.root, (*RecordKey.of(partition).folders(RUNS), name))
 
 
+def fresh_epoch() -> str:
+    """Returns a freshness epoch that no earlier run has had, not even one of the same second."""
+    return datetime.now().isoformat(timespec="microseconds")
+
+
 def now() -> datetime:
     """Returns the current time in UTC without a time zone, as in the store's TIMESTAMP columns."""
     return datetime.now(UTC).replace(tzinfo=None)

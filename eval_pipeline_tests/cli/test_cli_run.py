@@ -14,6 +14,7 @@ import pytest
 from eval_pipeline.cli import running
 from eval_pipeline.core.days import today
 from eval_pipeline.core.model import Partition
+from eval_pipeline.workspace.runs import fresh_epoch
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.fakes.logged import PLACE
@@ -154,6 +155,10 @@ def test_fresh_asks_anew(small: Lab, puppet: type[Puppet]) -> None:
     assert small.cli(*RUN).code == 0
     assert len(puppet.asked) == 6
     assert small.one("SELECT count(DISTINCT epoch) FROM runs WHERE epoch <> ''") == 1
+
+
+def test_two_fresh_runs_of_one_second_are_two() -> None:
+    assert fresh_epoch() != fresh_epoch()
 
 
 def test_the_date_is_today_where_none_is_given(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
