@@ -257,6 +257,7 @@ def test_nothing_but_a_run_loads_dagster(lab: Lab) -> None:
     assert at_once == ["", "pydantic_core", "duckdb,pyarrow,pydantic_core"]
 
 
+@pytest.mark.always
 def test_a_store_that_another_program_has_changed_is_told(small: Lab) -> None:
     small.evaluate(publish=True)
     assert "changed" not in small.cli("query", "SELECT 1").err

@@ -101,7 +101,6 @@ def test_page_and_workbook_of_the_suite_list_them(evaluated: Lab, few_pictures: 
     assert {"small/case03#0", "small/case20#0"} <= {row[0].value for row in sheet.iter_rows()}
 
 
-@pytest.mark.always
 def test_page_and_workbook_of_an_evaluation_list_them(evaluated: Lab, few_pictures: None) -> None:
     from openpyxl import load_workbook
 

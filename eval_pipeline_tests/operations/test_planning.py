@@ -144,6 +144,7 @@ def test_what_the_journal_has_costs_nothing(lab: Lab) -> None:
     assert found.generations.usd == 0
 
 
+@pytest.mark.always
 def test_the_share_that_a_cache_can_answer_is_what_earlier_calls_have_sent(lab: Lab) -> None:
     with AnthropicServer(answers) as server:
         prepare(lab, server)

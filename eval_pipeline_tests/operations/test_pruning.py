@@ -89,6 +89,7 @@ def test_old_dates_leave_record_store_reports_and_journal(nightly: Lab) -> None:
     assert not any((nightly.home.root / "locks").rglob(f"eval_date={night(0)}"))
 
 
+@pytest.mark.always
 def test_what_stays_is_not_asked_again(nightly: Lab) -> None:
     pruned(nightly)
     Puppet.reset()

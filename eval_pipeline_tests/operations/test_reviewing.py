@@ -106,7 +106,6 @@ def test_a_review_says_nothing_of_another_response(evaluated: Lab, puppet: type[
     assert figures(evaluated)["metric_accuracy", None] == (1, 1.0)
 
 
-@pytest.mark.always
 def test_two_people_agree_or_are_listed(evaluated: Lab) -> None:
     for turn, one, other in (
         ("alpha#0", "right", "right"),
@@ -172,7 +171,6 @@ def test_who_came_by_an_answer_has_not_reviewed_it_from_the_queue(evaluated: Lab
     assert re.search(r"metrics disagree, metric says right +1 of 1\n", told)
 
 
-@pytest.mark.always
 def test_reviews_propose_overrides_and_only_those_change_figures(evaluated: Lab, puppet: type[Puppet]) -> None:
     correction = ("--gold-wrong", "--correction", '{"program": "58", "answer": 58}')
     add(evaluated, "alpha#1", "right", *correction, "--note", 'the table: has 58, "not" 57\n- x')

@@ -285,7 +285,6 @@ def test_code_cannot_tell_that_it_is_measured_and_cannot_skip_its_work_now_and_t
     assert fickle.message == "its result is not the same each time it runs"
 
 
-@pytest.mark.always
 def test_without_anything_that_holds_code_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     async def enter(**arguments: Any) -> None:
         async with PythonSandbox(**arguments):

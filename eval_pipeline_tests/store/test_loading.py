@@ -31,6 +31,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.always
 def test_without_a_name_it_is_the_leaderboard_of_all_suites(home: Path) -> None:
     found = ep.load(home=home)
     assert isinstance(found, pd.DataFrame)

@@ -191,7 +191,6 @@ def test_words_and_rows_that_differ_are_marked(client: TestClient, monkeypatch: 
     assert "The same 2 rows as A, in another order." in Parts(client.get(compared(*NIGHTS)).text).text
 
 
-@pytest.mark.always
 def test_the_filter_is_by_group_tag_and_text_and_its_sql_runs_as_it_is(client: TestClient, bench: Bench) -> None:
     assert rows(client, *NIGHTS, group="rw", tag="odd") == [f"ship_{n:02}#1" for n in range(1, 12, 2)]
     assert rows(client, *NIGHTS, group="regressions", q="SHIP_07") == ["ship_07#1"]

@@ -101,7 +101,6 @@ def shown(case_id: str, turn: int = 0) -> str:
     return call.prompt.messages[-1].text
 
 
-@pytest.mark.always
 def test_a_run_offers_the_files_candidates_and_measures_their_recall(home: Lab) -> None:
     """Ranks of case one: GDP 3, MEX 4; of case two: LVA 1, POP none. Case one finds 0 of 2, case two 1 of 2 at 5."""
     home.evaluate()

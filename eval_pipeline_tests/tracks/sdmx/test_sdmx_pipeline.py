@@ -378,7 +378,6 @@ def test_a_changed_catalogue_asks_again_and_a_changed_comment_of_a_case_does_not
     assert len(Puppet.asked) == 2 * asked
 
 
-@pytest.mark.always
 def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
     home.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 3})
     varied: dict[tuple[str, int], Any] = {

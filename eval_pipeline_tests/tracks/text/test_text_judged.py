@@ -217,7 +217,6 @@ def test_without_a_key_a_metric_that_decides_gives_no_figures_at_all(
     assert rows(lab)["bridge"][1] is True
 
 
-@pytest.mark.always
 def test_a_judge_that_fails_gives_no_grade_and_is_asked_again(lab: Lab, graded: Any) -> None:
     replies = iter(["no JSON at all", said("correct")])
     graded({"bridge": "Answer: a gale"}, lambda body: next(replies))
