@@ -58,12 +58,12 @@ def test_what_is_on_record_tells_what_tests_cost_and_which_are_cheapest() -> Non
 @pytest.mark.parametrize(
     ("spent", "always", "told"),
     [
-        ({"x/test_y.py": 4.9}, (), []),
-        ({"x/test_y.py": 5.1}, (), ["x/test_y.py"]),
-        ({"x/test_y.py": 5.1}, (f"{HOME}x/test_y.py::test_z",), []),
-        ({"x/test_y.py": 13.1}, (f"{HOME}x/test_y.py::test_z",), ["x/test_y.py"]),
-        ({"new/test_new.py": 2.9}, (), []),
-        ({"new/test_new.py": 3.1}, (), ["new/test_new.py"]),
+        ({"x/test_y.py": 7.9}, (), []),
+        ({"x/test_y.py": 8.1}, (), ["x/test_y.py"]),
+        ({"x/test_y.py": 8.1}, (f"{HOME}x/test_y.py::test_z",), []),
+        ({"x/test_y.py": 16.1}, (f"{HOME}x/test_y.py::test_z",), ["x/test_y.py"]),
+        ({"new/test_new.py": 5.9}, (), []),
+        ({"new/test_new.py": 6.1}, (), ["new/test_new.py"]),
         ({"": TIER_BUDGET - 1, "x/test_y.py": 0.9}, (), []),
         ({"": TIER_BUDGET - 1, "x/test_y.py": 1.1}, (), ["make test"]),
     ],
