@@ -69,17 +69,7 @@ def test_after(): ...
 
 
 def run(pytester: pytest.Pytester, *arguments: str) -> pytest.RunResult:
-    more = (
-        "-p",
-        "eval_pipeline_tests.workers",
-        "-p",
-        "no:hypothesispytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-n2",
-    )
+    more = ("-p", "eval_pipeline_tests.workers", "-p", "no:hypothesispytest", "-p", "no:cacheprovider", "-n2")
     return pytester.run(sys.executable, "-m", "pytest", *more, *arguments)
 
 

@@ -119,7 +119,7 @@ SENTENCE = "the gold of 1 turn is overridden, 1 of them excluded: accuracy 100.0
 
 
 @pytest.mark.always
-def test_never_silently(evaluated: Lab, few_pictures: None) -> None:
+def test_never_silently(evaluated: Lab) -> None:
     """Headline, page, workbook, `statistics.json` and `validate` say that a turn is overridden and what it changes."""
     from openpyxl import load_workbook
 

@@ -88,7 +88,7 @@ def test_it_is_made_once_and_again_when_an_evaluation_changes(evaluated: Lab, pu
     assert evaluated.sql("SELECT count(*) FROM gold_suspects WHERE case_id = 'case20'") == [(1,)]  # published before
 
 
-def test_page_and_workbook_of_the_suite_list_them(evaluated: Lab, few_pictures: None) -> None:
+def test_page_and_workbook_of_the_suite_list_them(evaluated: Lab) -> None:
     from openpyxl import load_workbook
 
     workspace = evaluated.workspace()
@@ -101,7 +101,7 @@ def test_page_and_workbook_of_the_suite_list_them(evaluated: Lab, few_pictures: 
     assert {"small/case03#0", "small/case20#0"} <= {row[0].value for row in sheet.iter_rows()}
 
 
-def test_page_and_workbook_of_an_evaluation_list_them(evaluated: Lab, few_pictures: None) -> None:
+def test_page_and_workbook_of_an_evaluation_list_them(evaluated: Lab) -> None:
     from openpyxl import load_workbook
 
     report = evaluated.stage("report", evaluated.inputs(version="first"))

@@ -82,7 +82,6 @@ def shop(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab
     return lab
 
 
-@pytest.mark.usefixtures("few_pictures")
 def test_it_goes_through_the_whole_pipeline(shop: Lab) -> None:
     answers = {"broken": "complaint", "late": "praise", "lovely": "a compliment"}
     Puppet.answer = staticmethod(lambda call: answers[call.case_id])

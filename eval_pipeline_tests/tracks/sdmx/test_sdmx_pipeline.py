@@ -313,7 +313,6 @@ def test_an_unknown_id_is_recovered_from(home: Lab) -> None:
     assert "has no code 'MXC'" in asked[0].prompt.messages[-1].text
 
 
-@pytest.mark.usefixtures("few_pictures")
 def test_cases_that_cannot_be_read_are_told_each_run_and_the_others_run(home: Lab) -> None:
     cases = home.home.data / "suites" / "small" / "cases"
     (cases / "broken.yaml").write_text("id: broken\nconversation: [\n")
