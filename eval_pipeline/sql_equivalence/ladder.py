@@ -4,7 +4,8 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from os import PathLike, fspath
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal
 
 from sqlglot.dialects.dialect import Dialect
@@ -89,16 +90,10 @@ def check(
         raise ValueError("samples and time_limit_s have to be positive")
     if identical(generated, expected, dialect):
         return Equivalence("equivalent", "identical", {"reason": "the queries are identical"})
-    arguments = (
-        generated,
-        expected,
-        _schema_text(SqlSchema.of(schema)),
-        [place_to_text(one) if isinstance(one, LivePlace) else fspath(one) for one in databases],
-        dialect.lower(),
-        samples,
-        time_limit_s * _SOFT_SHARE,
-    )
+    schema_text = _schema_text(SqlSchema.of(schema))
     try:
+        places = [place_to_text(one if isinstance(one, LivePlace) else Path(one)) for one in databases]
+        arguments = (generated, expected, schema_text, places, dialect.lower(), samples, time_limit_s * _SOFT_SHARE)
         processes, patience = shared_processes(SqlLimits(), _PRELOAD), patience_with(*databases)
         told = processes.call(f"{_SEARCH}:search", arguments, time_limit_s, patience)
     except SqlError as error:

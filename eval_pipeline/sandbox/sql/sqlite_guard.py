@@ -10,6 +10,7 @@ from eval_pipeline.sandbox.sql.deadline import Deadline
 from eval_pipeline.sandbox.sql.errors import SqlError, of_sqlite
 from eval_pipeline.sandbox.sql.limits import MIB, SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
+from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
 
 FUNCTIONS = frozenset(
     # core
@@ -58,9 +59,9 @@ class GuardedSqlite:
             if path is None:
                 self.connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
             else:
-                address = f"{path.resolve().as_uri()}?mode=ro"
+                address = address_of(settled(path))
                 self.connection = sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise SqlError(ErrorClass.OTHER, f"the database {path} cannot be opened: {error}") from error
         self.connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         self.connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LONGEST_VALUE)

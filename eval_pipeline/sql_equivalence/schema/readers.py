@@ -9,6 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type, spider_type
 from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable, quoted
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statements
@@ -140,13 +141,13 @@ def _unreadable(path: Path, message: str) -> InputError:
 
 def _read_sqlite(path: Path) -> Tables:
     try:
-        with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(address_of(settled(path)), uri=True)) as connection:
             found = connection.execute(
                 "SELECT name, sql FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' "
                 "ORDER BY rowid"
             ).fetchall()
             tables = [_sqlite_table(connection, name, _checks(sql)) for name, sql in found]
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
         raise _unreadable(path, f"the SQLite database cannot be read: {error}") from error
     keys = {table.name.lower(): table.primary_key for table in tables}
     return tuple(_with_implied_references(table, keys) for table in tables)

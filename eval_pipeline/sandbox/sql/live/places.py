@@ -2,11 +2,15 @@
 
 import json
 import os
+import sqlite3
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sandbox.sql.sqlite_files import settled
 
 Server = Literal["postgres", "mysql", "mariadb"]
 SERVERS: tuple[Server, ...] = ("postgres", "mysql", "mariadb")
@@ -43,10 +47,16 @@ def dialect_of(place: LivePlace) -> str:
 
 
 def place_to_text(place: DataPlace) -> str:
-    """Returns a place as text, as it is sent to a child process."""
+    """Returns a place as text, as it is sent to a child process; a file is settled before, since it cannot write.
+
+    Raises a SqlError if that fails.
+    """
     if isinstance(place, LivePlace):
         return _MARK + json.dumps([place.server, place.schema, place.name, place.dsn])
-    return str(place)
+    try:
+        return str(settled(place))
+    except (OSError, sqlite3.Error) as error:
+        raise SqlError(ErrorClass.OTHER, f"the database {place} cannot be read: {error}") from error
 
 
 def place_from_text(text: str) -> DataPlace:

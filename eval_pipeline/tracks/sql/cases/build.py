@@ -14,6 +14,7 @@ from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.sealed import read_sealed, write_sealed
+from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_csv import open_table
@@ -138,9 +139,9 @@ def count_rows(path: Path, schema: SqlSchema) -> int:
             with closing(duckdb.connect(str(path), read_only=True)) as connection:
                 found = connection.execute(text).fetchone()
         else:
-            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as reader:
+            with closing(sqlite3.connect(address_of(settled(path)), uri=True)) as reader:
                 found = reader.execute(text).fetchone()
-    except (duckdb.Error, sqlite3.Error) as error:
+    except (duckdb.Error, sqlite3.Error, OSError) as error:
         raise _wrong(path, error) from error
     return int(found[0]) if found else 0
 

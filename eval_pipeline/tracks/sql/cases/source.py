@@ -15,6 +15,7 @@ from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_byt
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
+from eval_pipeline.sandbox.sql.sqlite_files import beside
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.options import read_options
@@ -161,7 +162,8 @@ def _read(folder: Path, path: Path, options: Options) -> Iterator[Database]:
 def _read_database(folder: Path, name: str, files: Sequence[Path], described: Path, dialect: str | None) -> Database:
     dialect = dialect or next((_FILES[path.suffix] for path in files if path.suffix in _FILES), DEFAULT_DIALECT)
     names = tuple(path.relative_to(folder).as_posix() for path in files)
-    content_hash = files_hash(zip(names, files, strict=True))
+    unsettled = [(other.name, other) for path in files for other in beside(path)]
+    content_hash = files_hash([*zip(names, files, strict=True), *unsettled])
     built = _file_of(folder, names, dialect, content_hash)
     schema = SqlSchema.from_database(built)
     if described.is_file():

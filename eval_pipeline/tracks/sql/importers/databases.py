@@ -20,6 +20,7 @@ import yaml
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
@@ -140,11 +141,11 @@ class Databases:
             path = self.files[name]
             # All SQLite files get the same suffix, because it determines the dialect of the suite's queries.
             target = place / (name + (".duckdb" if path.suffix.lower() == ".duckdb" else ".sqlite"))
-            shutil.copyfile(path, target)
+            shutil.copyfile(settled(path), target)
             self._describe(name, target)
             for other in _test_suite(path):
                 (place / (name + TEST_SUITE)).mkdir(exist_ok=True)
-                shutil.copyfile(other, place / (name + TEST_SUITE) / other.name)
+                shutil.copyfile(settled(other), place / (name + TEST_SUITE) / other.name)
         made = self.synthesised(names)
         for name in made:
             target = place / f"{name}.sqlite"
