@@ -1,0 +1,10 @@
+"""Compares tables: what one must overlook for them to be equal, or how they differ.
+
+Knows no track, no engine and no file format; rows may be plain or Arrow's.
+"""
+
+from eval_pipeline.table_comparison.comparison import ColumnDifference, Comparison, Difference, compare
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.table import Shape, Table
+
+__all__ = ["ColumnDifference", "Comparison", "Difference", "Relaxation", "Shape", "Table", "compare"]

@@ -1,0 +1,147 @@
+"""Compares cells: what counts as the same value as it stands, and under each relaxation.
+
+Values are compared as database engines compare them: 1 equals 1.0 and true, NULL equals NULL, a date equals midnight of
+its day. Numbers are compared by columns: see `numbers`.
+"""
+
+import re
+from collections.abc import Collection
+from datetime import UTC, date, datetime, time
+from decimal import Decimal
+from typing import Any
+
+from eval_pipeline.table_comparison.relaxations import Relaxation
+
+PLAIN = frozenset({int, str, bool, type(None), bytes})
+"""Types whose values are their own keys."""
+
+NULL_WORDS = frozenset({"", "null", "none", "nan", "na", "n/a", "nil", "nat", "<na>", "-"})
+NAN = ("NaN", "number")
+
+_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_PERCENT = re.compile(r"([-+]?\d+(?:\.\d+)?) ?%", re.ASCII)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAMES = "january february march april may june july august september october november december".split()
+_MONTH = {**{name: place + 1 for place, name in enumerate(_MONTHS)}, "sept": 9} | {
+    name: place + 1 for place, name in enumerate(_MONTH_NAMES)
+}
+_NUMERIC_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?", re.ASCII)
+_EUROPEAN_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
+_SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+_DAY_FIRST = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th)?[ -])?([a-z]{3,9})\.?,?[ -](\d{4})", re.ASCII)
+_MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
+_TIME_OF_DAY = re.compile(r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?", re.ASCII)
+_LONGEST_DATE = 40
+_MOST_DIGITS = 300
+
+
+def key_of(cell: Any) -> Any:
+    """Returns a hashable key that is equal for cells that are equal as they stand, close floats apart."""
+    if cell is None or isinstance(cell, str | int):
+        return cell  # in Python, too, True equals 1
+    if isinstance(cell, float):
+        return cell if cell == cell else NAN
+    if isinstance(cell, Decimal):
+        return _decimal_key(cell)
+    if isinstance(cell, datetime):
+        return cell if cell.tzinfo is None else _without_zone(cell)
+    if isinstance(cell, date):
+        return datetime(cell.year, cell.month, cell.day)
+    return _nested_key(cell)
+
+
+def _decimal_key(cell: Decimal) -> Any:
+    if cell.is_nan():
+        return NAN
+    if not cell.is_finite():
+        return float(cell)
+    # The hash of 1E+999999999 would take for ever.
+    return cell if abs(cell.adjusted()) < _MOST_DIGITS else ("decimal", str(cell.normalize()))
+
+
+def _nested_key(cell: Any) -> Any:
+    if isinstance(cell, list | tuple):
+        return ("list", *map(key_of, cell))
+    if isinstance(cell, dict):
+        return ("struct", *((name, key_of(item)) for name, item in cell.items()))
+    if isinstance(cell, set | frozenset):
+        return ("set", frozenset(map(key_of, cell)))
+    try:
+        hash(cell)
+    except TypeError:
+        return ("other", repr(cell))
+    return cell
+
+
+def _without_zone(moment: datetime) -> Any:
+    try:
+        return moment.astimezone(UTC).replace(tzinfo=None)
+    except OverflowError:  # within a day of year 1 or 9999
+        return moment.isoformat()
+
+
+def relaxed_key(key: Any, overlooked: Collection[Relaxation]) -> Any:
+    """Returns the key that a key has if something of its form is overlooked."""
+    if key == NAN and Relaxation.NULLS in overlooked:
+        return None
+    if not isinstance(key, str):
+        return key
+    text = " ".join(key.split()) if Relaxation.WHITE_SPACE in overlooked else key
+    if Relaxation.NULLS in overlooked and text.strip().casefold() in NULL_WORDS:
+        return None
+    if Relaxation.TEXT_NUMBERS in overlooked and (number := number_in(text)) is not None:
+        return number
+    if Relaxation.PERCENT in overlooked and (percent := _PERCENT.fullmatch(text)):
+        return _number(percent[1])
+    if Relaxation.DATES in overlooked and (moment := moment_in(text)) is not None:
+        return moment
+    return text.casefold() if Relaxation.CASE in overlooked else text
+
+
+def number_in(text: str) -> int | float | None:
+    """Returns the number that a text is; None if it is none, or has leading zeros as identifiers have."""
+    return _number(text.replace(",", "")) if _NUMBER.fullmatch(text) else None
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
+
+
+def moment_in(text: str) -> datetime | time | None:
+    """Returns the moment that a text is: a day is its midnight, a month its first day; None if it is none.
+
+    `03/04/2024` is none, because it is read in two ways.
+    """
+    if not 5 <= len(text) <= _LONGEST_DATE or not any(map(str.isdigit, text)):
+        return None
+    try:
+        return _moment(text)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _moment(text: str) -> datetime | time | None:
+    if found := _NUMERIC_DATE.fullmatch(text):
+        return datetime(int(found[1]), int(found[2]), int(found[3] or 1))
+    if text[:4].isdigit() and text[4] == "-":
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    if _TIME_OF_DAY.fullmatch(text):
+        return time.fromisoformat(text)
+    if found := _EUROPEAN_DATE.fullmatch(text):
+        return datetime(int(found[3]), int(found[2]), int(found[1]))
+    if found := _SLASHED_DATE.fullmatch(text):
+        first, second = int(found[1]), int(found[2])
+        if first == second or max(first, second) > 12:
+            month, day = (second, first) if first > 12 else (first, second)
+            return datetime(int(found[3]), month, day)
+        return None
+    text = text.lower()
+    if (found := _DAY_FIRST.fullmatch(text)) and found[2] in _MONTH:
+        return datetime(int(found[3]), _MONTH[found[2]], int(found[1] or 1))
+    if (found := _MONTH_FIRST.fullmatch(text)) and found[1] in _MONTH:
+        return datetime(int(found[3]), _MONTH[found[1]], int(found[2]))
+    return None

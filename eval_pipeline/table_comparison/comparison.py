@@ -1,0 +1,262 @@
+"""Compares two tables: what one must overlook for them to be equal, or how they differ."""
+
+from collections import Counter
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval_pipeline.table_comparison.cells import key_of
+from eval_pipeline.table_comparison.matching import Trial
+from eval_pipeline.table_comparison.needs import smallest_sets
+from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set
+from eval_pipeline.table_comparison.table import Row, Table
+
+_EXAMPLES = 3
+_SHOWN = 40
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnDifference:
+    """A column of which some cells differ.
+
+    Attributes:
+        name: its expected name. rows: in how many rows it differs. of: of so many.
+        examples: pairs of a generated and an expected cell.
+    """
+
+    name: Hashable
+    rows: int
+    of: int
+    examples: tuple[tuple[Any, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The closest match of two tables that are not equal.
+
+    Attributes:
+        words: one sentence.
+        missing: how many expected rows have no generated one; extra: the other way round. Columns that only one
+            table has do not count.
+        missing_rows, extra_rows: the first of them, with the cells of the columns that both have.
+        columns: columns that differ in rows which are the same otherwise.
+    """
+
+    words: str
+    missing: int = 0
+    extra: int = 0
+    missing_rows: tuple[Row, ...] = ()
+    extra_rows: tuple[Row, ...] = ()
+    columns: tuple[ColumnDifference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """How two tables compare.
+
+    Attributes:
+        needs: the smallest sets of relaxations that make them equal, the mildest first; an empty set alone if they
+            are equal as they stand, none if they differ whatever is overlooked.
+        columns: for each expected column the place of the generated one under the first set, or in the closest match;
+            None where there is none.
+        decimals: the least number of decimals that a column was rounded to, if the first set that needs `ROUNDING` is
+            taken.
+        difference: the closest match; None if the tables are equal as they stand.
+        names: of the expected and of the generated columns.
+        rows: numbers of generated and of expected rows.
+    """
+
+    needs: tuple[Set, ...]
+    columns: tuple[int | None, ...]
+    decimals: int | None
+    difference: Difference | None
+    names: tuple[tuple[Hashable, ...], tuple[Hashable, ...]]
+    rows: tuple[int, int]
+
+    def accepted(self, overlooked: Collection[Relaxation], decimals: int = 0) -> bool:
+        """Returns whether the tables are equal if this is overlooked, and numbers keep at least so many decimals."""
+        allowed = frozenset(overlooked)
+        coarse = self.decimals is not None and self.decimals < decimals
+        return any(need <= allowed and not (coarse and Relaxation.ROUNDING in need) for need in self.needs)
+
+    def sentence(self) -> str:
+        """Returns in words what is overlooked under the first set, or how the tables differ."""
+        if not self.needs:
+            return self.difference.words if self.difference is not None else "the tables differ"
+        if not self.needs[0]:
+            return "the same table"
+        words = [self._words(one) for one in MILDEST_FIRST if one in self.needs[0]]
+        return "the same rows, but " + (", ".join(words[:-1]) + " and " + words[-1] if words[1:] else words[0])
+
+    def _words(self, one: Relaxation) -> str:
+        expected, generated = self.names
+        match one:
+            case Relaxation.EXTRA_COLUMNS:
+                extra = [name for place, name in enumerate(generated) if place not in self.columns]
+                return f"with {_count(len(extra), 'more column', 'more columns')} {_listed(extra)}".rstrip()
+            case Relaxation.MISSING_COLUMNS:
+                missing = [name for name, place in zip(expected, self.columns, strict=True) if place is None]
+                return f"without {_count(len(missing), 'column', 'columns')} {_listed(missing)}".rstrip()
+            case Relaxation.DUPLICATES:
+                more = self.rows[0] - self.rows[1]
+                if more > 0:
+                    return f"{_count(more, 'row repeats', 'rows repeat')}"
+                return f"{_count(-more, 'repeated row is', 'repeated rows are')} there once" if more else "repeated"
+            case Relaxation.ROUNDING:
+                return f"rounded to {_count(self.decimals or 0, 'decimal', 'decimals')}"
+        return _WORDS[one]
+
+
+_WORDS = {
+    Relaxation.COLUMN_NAMES: "under other names",
+    Relaxation.COLUMN_ORDER: "with the columns in another order",
+    Relaxation.ROW_ORDER: "the order is lost",
+    Relaxation.TIE_ORDER: "with tied rows in another order",
+    Relaxation.TOLERANCE: "with numbers that are close only",
+    Relaxation.PERCENT: "with fractions as percentages, or percentages as fractions",
+    Relaxation.DATES: "with dates in another form",
+    Relaxation.TEXT_NUMBERS: "with numbers as text",
+    Relaxation.CASE: "in another case of letters",
+    Relaxation.WHITE_SPACE: "with other white space",
+    Relaxation.NULLS: "with missing values written in another way",
+    Relaxation.SHAPE: "in another shape",
+}
+
+
+def compare(generated: Table, expected: Table) -> Comparison:
+    """Compares two tables.
+
+    Args:
+        generated: one, for example a model's result.
+        expected: the right one; its `ties` say whether the order of rows counts.
+    """
+    rows = len(generated.rows), len(expected.rows)
+    names = expected.columns, generated.columns
+    if generated.shape == expected.shape and names[0] == names[1] and generated.rows == expected.rows:
+        return Comparison((frozenset(),), tuple(range(len(expected.columns))), None, None, names, rows)
+    trial = Trial(generated, expected)
+    needs = smallest_sets(lambda overlooked: trial.fit(overlooked) is not None, trial.relevant)
+    fit = trial.fit(needs[0]) if needs else None
+    rounded = next((trial.fit(need) for need in needs if Relaxation.ROUNDING in need), None)
+    if fit is None:
+        columns, difference = closest(generated, expected)
+    else:
+        columns, difference = fit.columns, None
+    return Comparison(needs, columns, rounded.decimals if rounded is not None else None, difference, names, rows)
+
+
+def closest(generated: Table, expected: Table) -> tuple[tuple[int | None, ...], Difference]:
+    """Returns the closest match of two tables: columns by their names, then by how many cells they share."""
+    mine = [list(map(key_of, cells)) for cells in generated.cells()]
+    theirs = [list(map(key_of, cells)) for cells in expected.cells()]
+    columns = _closest_columns(generated.columns, expected.columns, mine, theirs)
+    pairs = [(place, here) for place, here in enumerate(columns) if here is not None]
+    if not pairs:
+        return tuple(columns), Difference("no column is like an expected one", len(expected.rows), len(generated.rows))
+    ours = list(zip(*(mine[here] for _, here in pairs), strict=True))
+    wanted = list(zip(*(theirs[place] for place, _ in pairs), strict=True))
+    extra, missing = unmatched(ours, wanted), unmatched(wanted, ours)
+
+    def shown(table: Table, places: Sequence[int], rows: Sequence[int]) -> tuple[Row, ...]:
+        return tuple(tuple(table.rows[row][place] for place in places) for row in rows[:_EXAMPLES])
+
+    missing_rows = shown(expected, [place for place, _ in pairs], missing)
+    extra_rows = shown(generated, [here for _, here in pairs], extra)
+    differing = _differing_columns(ours, wanted, extra, missing, [expected.columns[place] for place, _ in pairs])
+    absent = [expected.columns[place] for place, here in enumerate(columns) if here is None]
+    words = [f"{_count(len(absent), 'column is', 'columns are')} missing: {_listed(absent)}"] if absent else []
+    if differing:
+        words += [_column_words(one) for one in differing]
+    else:
+        if missing:
+            words.append(f"{_count(len(missing), 'row is', 'rows are')} missing, e.g. {_cells(missing_rows[0])}")
+        if extra:
+            words.append(f"{_count(len(extra), 'row is', 'rows are')} not expected, e.g. {_cells(extra_rows[0])}")
+    sentence = "; ".join(words) or "the rows are the same, but not their order"
+    return tuple(columns), Difference(sentence, len(missing), len(extra), missing_rows, extra_rows, differing)
+
+
+def unmatched(rows: Sequence[Any], others: Sequence[Any]) -> list[int]:
+    """Returns the places of rows that `others` does not have, as multisets."""
+    left = Counter(others)
+    found = []
+    for place, row in enumerate(rows):
+        if left[row] > 0:
+            left[row] -= 1
+        else:
+            found.append(place)
+    return found
+
+
+def _closest_columns(
+    names: Sequence[Hashable], wanted: Sequence[Hashable], mine: Sequence[list[Any]], theirs: Sequence[list[Any]]
+) -> list[int | None]:
+    found: list[int | None] = [None] * len(wanted)
+    left = list(range(len(names)))
+    for place, name in enumerate(wanted):
+        here = next((here for here in left if name is not None and names[here] == name), None)
+        if here is not None:
+            found[place] = here
+            left.remove(here)
+    distinct = {here: set(mine[here]) for here in left}
+    shares = []
+    for place, here in enumerate(found):
+        if here is None:
+            cells = set(theirs[place])
+            shares += [
+                (-len(cells & others) / max(len(cells | others), 1), abs(here - place), place, here)
+                for here, others in distinct.items()
+            ]
+    for share, _, place, here in sorted(shares):
+        if share < 0 and found[place] is None and here in left:
+            found[place] = here
+            left.remove(here)
+    if len(left) == 1 and found.count(None) == 1:
+        found[found.index(None)] = left[0]
+    return found
+
+
+def _differing_columns(
+    mine: Sequence[Row], theirs: Sequence[Row], extra: Sequence[int], missing: Sequence[int], names: Sequence[Hashable]
+) -> tuple[ColumnDifference, ...]:
+    """Returns columns without which the rows are the same, if it is one or two."""
+    if len(extra) != len(missing) or len(names) < 2:
+        return ()
+    differing = []
+    for place, name in enumerate(names):
+        by_rest: dict[Row, list[Any]] = {}
+        for row in missing:
+            by_rest.setdefault(theirs[row][:place] + theirs[row][place + 1 :], []).append(theirs[row][place])
+        examples = []
+        for row in extra:
+            others = by_rest.get(mine[row][:place] + mine[row][place + 1 :])
+            if not others:
+                break
+            examples.append((mine[row][place], others.pop(0)))
+        else:
+            differing.append(ColumnDifference(name, len(extra), len(theirs), tuple(examples[:_EXAMPLES])))
+    return tuple(differing[:1])
+
+
+def _column_words(one: ColumnDifference) -> str:
+    mine, theirs = one.examples[0]
+    name = "a column" if one.name is None else f"column `{one.name}`"
+    return f"{name} differs in {one.rows:,} of {_count(one.of, 'row', 'rows')}: {_cell(mine)} for {_cell(theirs)}"
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"
+
+
+def _listed(names: Sequence[Hashable]) -> str:
+    named = [f"`{name}`" for name in names if name is not None]
+    return ", ".join(named[:_EXAMPLES]) + (", …" if len(named) > _EXAMPLES else "")
+
+
+def _cells(row: Row) -> str:
+    return "(" + ", ".join(map(_cell, row)) + ")"
+
+
+def _cell(cell: Any) -> str:
+    text = "NULL" if cell is None else str(cell)
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

@@ -1,0 +1,170 @@
+"""Compares columns of numbers: which numbers of one are numbers of the other, and under what relaxation.
+
+All arrays here are of 64-bit floats, without repeats and ascending.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.table_comparison.relaxations import Relaxation
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Floats = np.ndarray[Any, np.dtype[np.float64]]
+
+NOISE = 1e-6
+"""Relative difference of two floats that count as the same; of an int or a decimal and a float, `LAST_DIGITS`."""
+LAST_DIGITS = 1e-12
+ABSOLUTE = 1e-12
+"""Noise that remains when equal floats are subtracted."""
+TOLERANCE = 1e-4
+"""Relative difference that `Relaxation.TOLERANCE` overlooks."""
+MOST_DECIMALS = 12
+"""A column whose numbers have more decimals is not rounded."""
+
+_LARGEST_EXACT = 2.0**53
+_FACTORS = (100.0, 0.01)
+
+
+class Match:
+    """Numbers of two columns that count as the same.
+
+    Attributes:
+        generated: for each generated number a code. expected: for each expected one; the same code, the same number.
+        decimals: to how many decimals one side is rounded; None if neither is.
+    """
+
+    __slots__ = ("decimals", "expected", "generated")
+
+    def __init__(self, generated: Any, expected: Any, decimals: int | None = None) -> None:
+        self.generated, self.expected, self.decimals = generated, expected, decimals
+
+
+def matches(
+    generated: "Floats", expected: "Floats", *, exact: bool, overlooked: Collection[Relaxation]
+) -> Iterator[Match]:
+    """Yields ways in which numbers of two columns are the same, the mildest first.
+
+    Args:
+        generated: numbers of one.
+        expected: numbers of the other.
+        exact: whether one column has integers or decimals only: only the last digits of a float may then differ.
+        overlooked: what may be overlooked.
+    """
+    if not len(generated) or not len(expected):
+        return
+    yield _snapped(generated, expected, _last_digits if exact else _noise)
+    yield from _relaxed(generated, expected, overlooked)
+    if Relaxation.PERCENT in overlooked:
+        for factor in _FACTORS:
+            yield _snapped(generated * factor, expected, _last_digits if exact else _noise)
+            yield from _relaxed(generated, expected, overlooked, factor)
+
+
+def _relaxed(
+    generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation], factor: float = 1.0
+) -> Iterator[Match]:
+    """Yields matches with rounded numbers and within the tolerance; `factor` is expected by generated."""
+    if Relaxation.ROUNDING in overlooked:
+        # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
+        if (found := _rounded(generated, expected / factor)) is not None:
+            yield found
+        if (found := _rounded(expected, generated * factor)) is not None:
+            yield Match(found.expected, found.generated, found.decimals)
+    if Relaxation.TOLERANCE in overlooked:
+        yield _snapped(generated * factor, expected, _within_tolerance)
+
+
+def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
+    """Returns codes in which each generated number has the code of the nearest expected one that is close."""
+    import numpy as np
+
+    # Expected numbers between which there is nothing but noise are one.
+    apart = np.abs(np.diff(expected)) > LAST_DIGITS * np.abs(expected[1:])
+    codes = np.concatenate(([0], np.cumsum(apart)))
+    after = np.searchsorted(expected, generated).clip(0, len(expected) - 1)
+    before = (after - 1).clip(0)
+    far = np.where(close(generated, expected[after]), np.abs(generated - expected[after]), np.inf)
+    near = np.where(close(generated, expected[before]), np.abs(generated - expected[before]), np.inf)
+    found = np.where(near <= far, codes[before], codes[after])
+    lost = np.isinf(near) & np.isinf(far)
+    same = generated == expected[after]  # infinities
+    found = np.where(same, codes[after], np.where(lost, len(expected) + np.arange(len(generated)), found))
+    return Match(found, codes)
+
+
+def _rounded(coarse: "Floats", fine: "Floats") -> Match | None:
+    """Returns codes in which each number of `fine` has the code of what it is rounded to in `coarse`, if any is.
+
+    Halves may be rounded up or to even. A number other than zero rounded to zero has lost all it said, and is not the
+    same; cutting digits off is not rounding.
+    """
+    import numpy as np
+
+    decimals = _decimals(coarse)
+    if decimals is None:
+        return None
+    half = 0.5 * 10.0**-decimals
+    after = np.searchsorted(coarse, fine).clip(0, len(coarse) - 1)
+    before = (after - 1).clip(0)
+    slack = half * 1e-9 + np.abs(fine) * LAST_DIGITS
+    found = np.full(len(fine), -1)
+    with np.errstate(invalid="ignore"):
+        for places in (before, after):  # the greater in size wins where both are half a unit away
+            target = coarse[places]
+            apart = np.abs(fine - target)
+            held = (apart <= half + slack) & ((target != 0) | (np.abs(fine) <= ABSOLUTE))
+            held &= (found < 0) | (apart < half - slack) | (np.abs(target) > np.abs(fine))
+            found = np.where(held, places, found)
+    same = coarse[after] == fine
+    found = np.where(same, after, found)
+    lost = found < 0
+    found = np.where(lost, len(coarse) + np.arange(len(fine)), found)
+    return Match(np.arange(len(coarse)), found, decimals)
+
+
+def _decimals(numbers: "Floats") -> int | None:
+    """Returns how many decimals numbers have at most; None if too many."""
+    import numpy as np
+
+    finite = numbers[np.isfinite(numbers)]
+    left = finite[np.abs(finite) < _LARGEST_EXACT]
+    for decimals in range(MOST_DECIMALS + 1):
+        left = left[np.round(left, decimals) != left]
+        if not len(left):
+            return decimals
+    return None
+
+
+def _noise(one: "Floats", other: "Floats") -> Any:
+    """Returns which pairs of floats are the same: those with at most two decimals exactly, others within `NOISE`."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        size = np.maximum(np.abs(one), np.abs(other))
+        apart = np.abs(one - other)
+        short = (np.round(one, 2) == one) & (np.round(other, 2) == other)
+        within = np.where(size >= _LARGEST_EXACT, LAST_DIGITS, NOISE)
+        return (one == other) | (~(short & (size < _LARGEST_EXACT)) & ((apart <= within * size) | (apart <= ABSOLUTE)))
+
+
+def _last_digits(one: "Floats", other: "Floats") -> Any:
+    """Returns which pairs are the same if one of both is exact: a whole float is, too."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(one - other)
+        whole = (np.round(one) == one) & (np.round(other) == other)
+        close = (apart <= LAST_DIGITS * np.maximum(np.abs(one), np.abs(other))) | (apart <= ABSOLUTE)
+        return (one == other) | (~whole & close)
+
+
+def _within_tolerance(one: "Floats", other: "Floats") -> Any:
+    """Returns which pairs are within `TOLERANCE`; whole numbers are counts, years or identifiers and have none."""
+    import numpy as np
+
+    with np.errstate(invalid="ignore"):
+        whole = (np.round(one) == one) & (np.round(other) == other)
+        apart, size = np.abs(one - other), np.maximum(np.abs(one), np.abs(other))
+        return (one == other) | (~whole & ((apart <= TOLERANCE * size) | (apart <= ABSOLUTE)))
