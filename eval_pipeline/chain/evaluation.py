@@ -184,7 +184,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
     yield Stage(
         "turn_metrics",
         "Every metric on every turn, and the records of what failed.",
-        reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, *_EVIDENCE, *judged),
+        reads=(tables.CASES, tables.TURNS, tables.GOLD_OVERRIDES, *_ASKED, *_EVIDENCE, *judged),
         writes=(*own, tables.METRICS),
         run=score.score,
         code=code.scoring_code,

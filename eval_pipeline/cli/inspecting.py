@@ -78,7 +78,7 @@ def _validate(source: "SuiteSource") -> int:
     for sentence in _notes(track, found):
         note(sentence)
     for turn, why in excluded:
-        fail(f"{turn}: {why}; left out of the oracle's 1.0")
+        fail(f"{turn}: {why}; it cannot be scored and is in no figure")
     for doubt in doubts:
         note(f"{doubt}; a doubt, it is scored as it is")
     for override in found.overrides:

@@ -144,8 +144,9 @@ def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
         yield f"cases:    {sentence}"
     for found in headlines:
         yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
-        if gaps := found.coverage.gaps():
-            yield f"          {gaps}"
+        for told in (found.coverage.gaps(found.cases.unscored), found.cases.unscored_text()):
+            if told:
+                yield f"          {told}"
 
 
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:

@@ -126,10 +126,14 @@ class Coverage:
             return "not on record"
         return " · ".join(f"{name} {count:,}" for name, count in asdict(self).items() if count is not None)
 
-    def gaps(self) -> str:
+    def gaps(self, unscored: int = 0) -> str:
         """Returns a sentence on what is missing and its consequence.
 
         Empty if nothing is missing or the counts are unknown.
+
+        Args:
+            unscored: turns that were asked and cannot be scored; with some, it is not known how many of the others
+                count as wrong.
         """
         if not self.is_known:
             return ""
@@ -149,7 +153,7 @@ class Coverage:
         if not missing:
             return ""
         wrong = scored - readable
-        counted = f"; {wrong:,} {'counts' if wrong == 1 else 'count'} as wrong" if wrong > 0 else ""
+        counted = f"; {wrong:,} {'counts' if wrong == 1 else 'count'} as wrong" if wrong > 0 and not unscored else ""
         listed = " and ".join(filter(None, [", ".join(missing[:-1]), missing[-1]]))
         return f"of {planned:,} planned turn{'s' * (planned != 1)}, {listed}{counted}"
 

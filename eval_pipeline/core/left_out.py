@@ -11,7 +11,7 @@ from typing import Any
 from eval_pipeline.core.ids import json_text
 
 WRONG, UNREADABLE, WRONG_GOLD, EXCLUDED = "wrong", "unreadable_file", "wrong_gold", "excluded"
-PART, BUDGET, UNDECIDED, NOT_ASKED = "part", "budget", "undecided", "not_asked"
+PART, BUDGET, UNSCORED, UNDECIDED, NOT_ASKED = "part", "budget", "unscored", "undecided", "not_asked"
 _BECAUSE = {
     WRONG: ("it is wrong in the suite's files", "they are wrong in the suite's files"),
     UNREADABLE: ("its file cannot be read", "their files cannot be read"),
@@ -19,6 +19,7 @@ _BECAUSE = {
     EXCLUDED: ("its gold is excluded", "their gold is excluded"),
     PART: ("only a part of the suite was asked for", "only a part of the suite was asked for"),
     BUDGET: ("the budget did not allow asking it", "the budget did not allow asking them"),
+    UNSCORED: ("its gold does not hold, so it cannot be scored", "their gold does not hold, so they cannot be scored"),
     UNDECIDED: ("no verdict on it could be reached", "no verdict on them could be reached"),
     NOT_ASKED: ("it has not been asked", "they have not been asked"),
 }
@@ -50,12 +51,15 @@ class Cause:
         one, several = _BECAUSE.get(self.cause, (self.cause, self.cause))
         return one if self.cases == 1 else several
 
-    def with_examples(self) -> str:
-        """Returns the reason with some examples in brackets."""
+    def told(self) -> str:
+        """Returns some examples, and how many more there are; empty if nothing is known of them."""
         told = [_short(text) for text in self.examples[:_MOST_TOLD]]
         more = self.cases - len(told)
-        told += [f"and {more:,} more"] * (bool(told) and more > 0)
-        return f"{self.because()} ({'; '.join(told)})" if told else self.because()
+        return "; ".join([*told, *[f"and {more:,} more"] * (bool(told) and more > 0)])
+
+    def with_examples(self) -> str:
+        """Returns the reason with some examples in brackets."""
+        return f"{self.because()} ({told})" if (told := self.told()) else self.because()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +70,23 @@ class CaseCounts:
         cases: cases with a scored turn; None for evaluations that did not keep this.
         in_suite: all cases, with those that were left out.
         left_out: the causes; their counts add up to `in_suite - cases`.
+        unscored: turns (times samples) that were asked and cannot be scored, as their gold does not hold.
+        unscored_because: some of them, each with the reason; empty if there is none.
     """
 
     cases: int | None = None
     in_suite: int | None = None
     left_out: tuple[Cause, ...] = ()
+    unscored: int = 0
+    unscored_because: str = ""
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "CaseCounts":
         """Reads the columns that `columns` writes; older rows lack them."""
         causes = json.loads(row.get("left_out") or "[]")
         found = tuple(Cause(one["cause"], one["cases"], tuple(one["examples"])) for one in causes)
-        return cls(row.get("cases"), row.get("cases_in_suite"), found)
+        unscored = row.get("unscored") or 0, row.get("unscored_because") or ""
+        return cls(row.get("cases"), row.get("cases_in_suite"), found, *unscored)
 
     def columns(self) -> dict[str, Any]:
         """Returns the columns of the table `coverage`."""
@@ -86,6 +95,8 @@ class CaseCounts:
             "cases_in_suite": self.in_suite,
             "left_out": json_text([asdict(cause) for cause in self.left_out]) if self.left_out else None,
             "left_out_because": self.because() or None,
+            "unscored": None if self.cases is None else self.unscored,
+            "unscored_because": self.unscored_because or None,
         }
 
     @property
@@ -129,6 +140,17 @@ class CaseCounts:
         missing = sum(cause.cases for cause in self.left_out)
         link = ": " if len(self.left_out) > 1 else " because "
         return f"{self.count()}; {missing:,} left out{link}{self.because(examples)}"
+
+    def unscored_text(self) -> str:
+        """Returns e.g. `2 turns cannot be scored and are in no figure: …`; empty if there is none."""
+        if not self.unscored:
+            return ""
+        turns = (
+            "1 turn cannot be scored and is"
+            if self.unscored == 1
+            else f"{self.unscored:,} turns cannot be scored and are"
+        )
+        return f"{turns} in no figure, as the gold does not hold: {self.unscored_because}"
 
 
 def sentences(named: Sequence[tuple[str, CaseCounts]]) -> Iterator[str]:

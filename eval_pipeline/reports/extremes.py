@@ -14,6 +14,8 @@ EXTREMES = (
     ("Slowest turns", "latency_ms", "no turn's latency is known"),
 )
 """Title, column of `turn_results`, and the message if no turn has a value in it."""
+VERDICTS = {True: "yes", False: "no", None: "not scored"}
+"""How these lists show `correct`."""
 
 
 def top_turns(results: pa.Table, column: str, most: int = MOST) -> list[Row]:

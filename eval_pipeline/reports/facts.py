@@ -34,8 +34,10 @@ def warnings(evaluation: Evaluation) -> list[str]:
         found.append(f"PART OF THE SUITE ONLY: {part}")
     if evaluation.case_counts.causes - {PART}:
         found.append(f"CASES LEFT OUT: {evaluation.case_counts.text()}")
-    if gaps := evaluation.coverage.gaps():
+    if gaps := evaluation.coverage.gaps(evaluation.case_counts.unscored):
         found.append(f"COVERAGE: {gaps}")
+    if unscored := evaluation.case_counts.unscored_text():
+        found.append(f"NOT SCORED: {unscored}")
     if evaluation.implausible:
         found.append(f"CONFIGURATION: {implausible_text(evaluation.implausible)}")
     if overridden := overridden_text(evaluation.editions):

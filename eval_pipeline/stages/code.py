@@ -78,6 +78,8 @@ def scoring_code(inputs: Inputs) -> Roots:
     """Returns the roots of `turn_metrics`."""
     made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
     own = methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric")
+    if inputs.gold.cases or inputs.gold.alternatives:
+        own += methods(inputs.track, "check_gold")
     return *made, *own, *_kinds(inputs), *metrics_code(inputs.track.metrics), *_choosing(inputs)
 
 

@@ -13,8 +13,9 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Turn
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
+from eval_pipeline.stages.gold import gold_failure, gold_problems
 from eval_pipeline.stages.judging import load_judgements
-from eval_pipeline.stages.scoring.metric_runner import MetricRunner
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
 from eval_pipeline.stages.scoring.turn_rows import (
     AttemptedTurn,
     ScoredTurns,
@@ -106,19 +107,22 @@ def score_facts(inputs: Inputs) -> dict[str, Json]:
 def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Sequence[Evidence]]]]:
     """Yields scored turns, each block with the evidence on each of its turns."""
     track, priced = inputs.track, _is_priced(inputs)
-    runner = MetricRunner(track.metrics)
+    runner, problems = MetricRunner(track.metrics), gold_problems(inputs)
     answers = inputs.header(GENERATIONS)
     told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
     waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
     while block := list(islice(waiting, BLOCK)):
-        turns, values = [], []
-        for case, turn, _, made, attempts, told, found, judged in block:
+        turns, values, unscored = [], [], dict[int, str]()
+        for place, (case, turn, _, made, attempts, told, found, judged) in enumerate(block):
             rows = [row for row, _ in made]
             spent = spent_on(rows, priced=priced)
             turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
             values.append(track.values(case, turn, attempts, (*found, *judged)))
             values[-1].update(told)
-        yield ScoredTurns(track, turns, runner.run(values)), [told.evidence for told in block]
+            if why := problems.get(turn.id) or gold_failure(found):
+                unscored[place] = f"{UNSCORED}{why}"
+        scored = runner.run(values).without(unscored)
+        yield ScoredTurns(track, turns, scored), [told.evidence for told in block]
 
 
 def _is_priced(inputs: Inputs) -> bool:
@@ -152,11 +156,13 @@ def _history(inputs: Inputs) -> str:
 
 
 def _add_further_rows(further: Sequence[Rows], block: ScoredTurns, evidence: Sequence[Sequence[Evidence]]) -> None:
-    """Adds rows to the track's further tables, in the order of `turn_tables`."""
+    """Adds rows of scored turns to the track's further tables, in the order of `turn_tables`."""
     track = block.track
     if not isinstance(track, Tabulates):
         return
-    for item, found in zip(block.turns, evidence, strict=True):
+    for item, found, correct in zip(block.turns, evidence, block.said["correct"], strict=True):
+        if correct is None:
+            continue
         place = {"turn_id": item.turn.id, "case_id": item.case.id, "turn_index": item.turn.index}
         place["sample"] = item.final.sample
         rows = track.table_rows(item.case, item.turn, item.attempts, found)

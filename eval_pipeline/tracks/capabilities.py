@@ -35,6 +35,11 @@ if TYPE_CHECKING:
     from eval_pipeline.judge import JudgePrompt
 
 
+NO_GOLD = "no_gold"
+"""Verdict of evidence if the gold gives nothing to compare with; the turn then cannot be scored, and `message` of the
+details says why."""
+
+
 class Executes(ABC):
     """The track runs its artefacts. Without this, an artefact is its own result."""
 

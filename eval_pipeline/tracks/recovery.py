@@ -110,7 +110,12 @@ METRICS: tuple[Metric, ...] = (
     Metric(
         "has_error", has_error, "boolean", "The original attempt failed to run; NULL where its call gave no response."
     ),
-    Metric("recovery_attempts_count", recovery_attempts_count, "count", "Recovery attempts made, from 0; never NULL."),
+    Metric(
+        "recovery_attempts_count",
+        recovery_attempts_count,
+        "count",
+        "Recovery attempts made, from 0; NULL: not scored.",
+    ),
     Metric(
         "recovery_success",
         _success_with_details,

@@ -78,7 +78,7 @@ def test_validate_names_what_is_wrong_and_exits_with_how_wrong_it_is(lab: Lab) -
     said = lab.cli("validate")
     assert said.code == 1
     assert "wrong/one#1: " in said.err
-    assert "left out of the oracle's 1.0" in said.err
+    assert "it cannot be scored and is in no figure" in said.err
     for told in ("wrong: 1 cases, 2 turns", "gold of 1 of 2 turns does not hold", "0.0 on all 1 turns\n"):
         assert told in said.out
     broken = lab.suite("broken")

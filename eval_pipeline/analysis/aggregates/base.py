@@ -138,6 +138,14 @@ class Turns:
         return np.array([(turn.rpartition("#")[0], sample) not in cut for turn, sample in places], dtype=bool)
 
     @cached_property
+    def decidable(self) -> NDArray[np.bool_]:
+        """Whether every turn of each turn's conversation could be scored."""
+        unscored = np.isnan(self.floats("correct"))
+        if not unscored.any():
+            return np.ones(len(self), dtype=bool)
+        return ~np.isin(self.conversations, self.conversations[unscored])
+
+    @cached_property
     def draw(self) -> "Draw | None":
         """How the cases were drawn, with the estimates at each look; None if all cases or a plain part were asked."""
         scope = Scope.from_label(planned_scope(self.inputs.workspace, self.partition))

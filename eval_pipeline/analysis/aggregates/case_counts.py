@@ -12,29 +12,48 @@ from eval_pipeline.core.left_out import (
     PART,
     UNDECIDED,
     UNREADABLE,
+    UNSCORED,
     WRONG,
     WRONG_GOLD,
     CaseCounts,
     Cause,
 )
 from eval_pipeline.core.model import CallErrorKind
-from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED as UNSCORED_BY
+from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES, METRICS
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.scope import Scope
 
-READS = (CASES, LEFT_OUT_CASES, GOLD_OVERRIDES, GENERATIONS)
+READS = (CASES, LEFT_OUT_CASES, GOLD_OVERRIDES, GENERATIONS, METRICS)
 
 
 def case_counts(turns: Turns) -> CaseCounts:
     """Returns how many cases have a scored turn, and why the others have none.
 
     A case counts for the first cause that applies, in the order: wrong in the files, left out of the run's part of the
-    suite, not asked for lack of budget, excluded by an override, without a verdict.
+    suite, not asked for lack of budget, excluded by an override, with gold that does not hold, without a verdict.
     """
-    scored = turns.results.select(["case_id", "correct"])
-    done = set(scored.filter(pc.is_valid(scored["correct"]))["case_id"].unique().to_pylist())
-    causes = [cause for cause in (*_in_files(turns), *_in_run(turns, done)) if cause.cases]
-    return CaseCounts(len(done), len(done) + sum(cause.cases for cause in causes), tuple(causes))
+    results = turns.results.select(["case_id", "correct"])
+    done = set(results.filter(pc.is_valid(results["correct"]))["case_id"].unique().to_pylist())
+    unscored = _unscored(turns) if results["correct"].null_count else []
+    reasons = dict.fromkeys(f"{case}: {why}" for case, why in unscored)
+    examples = Cause.of(UNSCORED, list(reasons)).told()
+    found = (*_in_files(turns), *_in_run(turns, done, {case for case, _ in unscored}))
+    causes = [cause for cause in found if cause.cases]
+    in_suite = len(done) + sum(cause.cases for cause in causes)
+    return CaseCounts(len(done), in_suite, tuple(causes), len(unscored), examples)
+
+
+def _unscored(turns: Turns) -> list[tuple[str, str]]:
+    """Returns the case of each turn and sample that has no verdict because of its gold, with the reason."""
+    found = list[tuple[str, str]]()
+    for rows in turns.inputs.rows_within(METRICS, ["case_id", "metric", "reason"]):
+        chosen = pc.and_(
+            pc.equal(rows["metric"], turns.track.primary_metric), pc.starts_with(rows["reason"], UNSCORED_BY)
+        )
+        kept = rows.filter(chosen)
+        found += zip(kept["case_id"].to_pylist(), kept["reason"].to_pylist(), strict=True)
+    return [(case, why.removeprefix(UNSCORED_BY)) for case, why in found]
 
 
 def _in_files(turns: Turns) -> Iterator[Cause]:
@@ -44,7 +63,7 @@ def _in_files(turns: Turns) -> Iterator[Cause]:
         yield Cause.of(cause, [row["why"] for row in rows if row["cause"] == cause])
 
 
-def _in_run(turns: Turns, done: set[str]) -> Iterator[Cause]:
+def _in_run(turns: Turns, done: set[str], unscored: set[str]) -> Iterator[Cause]:
     """Yields what is left out of this evaluation only; `done` are the cases with a scored turn."""
     asked = turns.read(GENERATIONS, ["case_id", "call_error"])
     refused = set(
@@ -62,4 +81,6 @@ def _in_run(turns: Turns, done: set[str]) -> Iterator[Cause]:
     yield Cause.of(NOT_ASKED if scope.is_full else PART, [""] * sum(case not in tried for case in missing))
     yield Cause.of(BUDGET, [""] * sum(case in refused for case in missing))
     yield Cause.of(EXCLUDED, [excluded[case] for case in others if case in excluded])
-    yield Cause.of(UNDECIDED, [case for case in others if case not in excluded])
+    others = [case for case in others if case not in excluded]
+    yield Cause.of(UNSCORED, [""] * sum(case in unscored for case in others))
+    yield Cause.of(UNDECIDED, [case for case in others if case not in unscored])

@@ -50,11 +50,11 @@ def ceiling_rows(turns: Turns) -> list[Row]:
 
 
 def _axes(turns: Turns) -> Iterator[tuple[str, Floats, Floats, Codes]]:
-    """Yields each axis with the turns that have a level on it."""
+    """Yields each axis with the scored turns that have a level on it."""
     correct = turns.floats("correct")
     for axis in turns.track.complexity_axes:
         levels = turns.floats(turns.track.complexity_columns[axis])
-        known = ~np.isnan(levels)
+        known = ~(np.isnan(levels) | np.isnan(correct))
         if known.all():
             yield axis, levels, correct, turns.clusters
         else:

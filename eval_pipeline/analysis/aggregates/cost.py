@@ -15,9 +15,12 @@ NO_CORRECT_TURN = "no correct turn"
 
 
 def cost_rows(turns: Turns) -> list[Row]:
-    """Returns one row: the total cost of the evaluation, and its ratio to the number of right answers."""
-    correct = turns.floats("correct")
-    success = successful_turns(turns)
+    """Returns one row: the total cost of the evaluation, and its ratio to the number of right answers.
+
+    What was spent on turns that cannot be scored is in the totals only.
+    """
+    scored, decidable = ~np.isnan(turns.floats("correct")), turns.decidable
+    correct, success = np.nan_to_num(turns.floats("correct")), successful_turns(turns)
     tokens, usd = turns.floats("tokens"), turns.floats("usd")
     row: Row = {
         "tokens_total": _whole(_total(tokens)),
@@ -28,9 +31,9 @@ def cost_rows(turns: Turns) -> list[Row]:
         "turns": len(turns),
     }
     for unit, spent, missing in (("tokens", tokens, NO_TOKENS), ("usd", usd, NO_PRICE)):
-        per_cluster = sums(spent, turns.clusters)
-        conversation = cost_per_success(per_cluster, sums(success, turns.clusters), missing)
-        turn = cost_per_success(per_cluster, sums(correct, turns.clusters), missing, NO_CORRECT_TURN)
+        of_conversations, of_turns = (sums(np.where(kept, spent, 0), turns.clusters) for kept in (decidable, scored))
+        conversation = cost_per_success(of_conversations, sums(success, turns.clusters), missing)
+        turn = cost_per_success(of_turns, sums(correct, turns.clusters), missing, NO_CORRECT_TURN)
         row |= _interval(f"{unit}_per_success", conversation) | _interval(f"{unit}_per_correct_turn", turn)
         row["reason" if unit == "tokens" else "usd_reason"] = _reasons(conversation, turn)
     if turns.draw is not None:  # what was spent and counted is known, but no ratio of the whole suite
@@ -42,13 +45,13 @@ def cost_rows(turns: Turns) -> list[Row]:
 def successful_turns(turns: Turns) -> Floats:
     """Returns 1 for the first turn of every fully correct conversation, else 0, so that sums count conversations.
 
-    Conversations cut short by the budget do not count as correct.
+    Conversations cut short by the budget, or with a turn that cannot be scored, do not count as correct.
     """
     _, first, places = np.unique(turns.conversations, return_index=True, return_inverse=True)
-    wrong = np.bincount(places, weights=1 - turns.floats("correct")) if len(turns) else np.zeros(0)
+    wrong = np.bincount(places, weights=1 - np.nan_to_num(turns.floats("correct"))) if len(turns) else np.zeros(0)
     marks = np.zeros(len(turns))
     marks[first[wrong == 0]] = 1
-    return marks * turns.whole
+    return marks * (turns.whole & turns.decidable)
 
 
 def _interval(name: str, found: RatioEstimate) -> Row:

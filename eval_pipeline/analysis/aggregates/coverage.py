@@ -39,7 +39,10 @@ def coverage_rows(turns: Turns) -> list[Row]:
 
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     cases = CaseCounts.from_row(rows[0]).columns()
-    return {**Coverage.from_row(rows[0]).columns(), "cases": cases["cases"], "cases_in_suite": cases["cases_in_suite"]}
+    return {
+        **Coverage.from_row(rows[0]).columns(),
+        **{name: cases[name] for name in ("cases", "cases_in_suite", "unscored", "unscored_because")},
+    }
 
 
 COVERAGE = Aggregate(TABLE, coverage_rows, _headline, reads=(*READS, RECOVERY_ATTEMPTS), knows_draws=True)

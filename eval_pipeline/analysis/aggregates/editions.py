@@ -7,6 +7,7 @@ import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
 from eval_pipeline.stages.attempts.rows import published_turns
+from eval_pipeline.stages.gold import published_problems
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.statistics import Estimate, estimate_mean, estimate_rate
@@ -18,6 +19,7 @@ from eval_pipeline.store.tables import (
     RECOVERY_ATTEMPTS,
     STATISTICS,
     SUITE_EDITIONS,
+    TURNS,
 )
 from eval_pipeline.tracks.abilities import gather_all
 
@@ -96,9 +98,11 @@ def _under_published_gold(turns: Turns) -> tuple[list[str], Mapping[str, Floats]
         track.values(case, turn, [attempt for _, attempt in attempts], (*found, *judged.get((turn.id, sample), ())))
         for (case, turn, sample, attempts), found in zip(made, evidence, strict=True)
     ]
-    plain = MetricRunner(track.metrics).run(values).plain
+    problems = published_problems(inputs)
+    unscored = {place: problems[turn.id] for place, (_, turn, _, _) in enumerate(made) if turn.id in problems}
+    plain = MetricRunner(track.metrics).run(values).without(unscored).plain
     found = {name: _numbers(plain[name]) for name in _rates(turns) if name != CORRECT}
-    found[CORRECT] = np.array([float(bool(value)) for value in plain[track.primary_metric]], dtype=np.float64)
+    found[CORRECT] = _numbers(plain[track.primary_metric])
     return [case.cluster for case, *_ in made], found
 
 
@@ -116,7 +120,7 @@ EDITIONS = Aggregate(
     GOLD_EDITIONS,
     edition_rows,
     _headline,
-    reads=(CASES, GOLD_OVERRIDES, SUITE_EDITIONS, STATISTICS, GENERATIONS, RECOVERY_ATTEMPTS),
+    reads=(CASES, TURNS, GOLD_OVERRIDES, SUITE_EDITIONS, STATISTICS, GENERATIONS, RECOVERY_ATTEMPTS),
     scores=True,
     knows_draws=True,
 )

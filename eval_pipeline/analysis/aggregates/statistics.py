@@ -145,9 +145,12 @@ def estimate_row(metric: str, split: str, value: str, estimate: Estimate) -> Row
 
 
 def _conversation_rows(turns: Turns) -> list[Row]:
-    """Returns the share of fully correct conversations, leaving out those cut short by the budget."""
+    """Returns the share of fully correct conversations.
+
+    It leaves out those cut short by the budget, and those with a turn that cannot be scored.
+    """
     _, first = np.unique(turns.conversations, return_index=True)
-    first = first[turns.whole[first]]
+    first = first[(turns.whole & turns.decidable)[first]]
     success = successful_turns(turns)[first]
     return [estimate_row("conversation_success", ALL, ALL, estimate_rate(success, turns.clusters[first]))]
 
@@ -190,13 +193,16 @@ def _repeated_rows(turns: Turns) -> list[Row]:
     samples = turns.results["sample"].to_numpy()
     if not len(samples) or samples.max() == 0:
         return []
-    ids = np.array(turns.results["turn_id"].to_pylist(), dtype=object)
+    scored = np.flatnonzero(~np.isnan(turns.floats("correct")))
+    if not scored.size:
+        return []
+    ids, correct = np.array(turns.results["turn_id"].to_pylist(), dtype=object)[scored], turns.floats("correct")[scored]
     _, first, places = np.unique(ids, return_index=True, return_inverse=True)
-    n, right = np.bincount(places), np.bincount(places, weights=turns.floats("correct")).astype(np.int64)
+    n, right = np.bincount(places), np.bincount(places, weights=correct).astype(np.int64)
     rows: list[Row] = []
     for k in range(1, int(n.min()) + 1):
         for name, chance in ((f"pass@{k}", pass_at_k(n, right, k)), (f"pass^{k}", pass_hat_k(n, right, k))):
-            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[first], UNIT)))
+            rows.append(estimate_row(name, ALL, ALL, estimate_mean(chance, turns.clusters[scored[first]], UNIT)))
     return rows
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
+from eval_pipeline.stages.gold import gold_problems
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
 from eval_pipeline.workspace.draws import RIGHT, UNKNOWN, WRONG, Candidate
@@ -19,7 +20,7 @@ MOST = 64
 def candidates_of(
     inputs: Inputs, evaluations: Sequence[Partition], cases: Sequence[Case] | None = None
 ) -> tuple[Candidate, ...]:
-    """Returns the cases that may be drawn, in the suite's order, without cases of which all turns are excluded.
+    """Returns the cases that may be drawn, in the suite's order, without cases none of whose turns can be scored.
 
     Args:
         inputs: the evaluation that is to be drawn.
@@ -28,7 +29,11 @@ def candidates_of(
     """
     outcomes = [outcomes_of(inputs.record, partition) for partition in evaluations]
     found = []
-    excluded = {turn for turn in inputs.gold.actions if inputs.gold.is_excluded(turn)} if cases is None else set[str]()
+    excluded = set[str]()
+    if cases is None:
+        excluded = {turn for turn in inputs.gold.actions if inputs.gold.is_excluded(turn)} | gold_problems(
+            inputs
+        ).keys()
     for case in inputs.cases if cases is None else cases:
         turns = tuple(turn.id for turn in case.turns if turn.id not in excluded)
         if turns:

@@ -85,10 +85,10 @@ _Said = list[Json | None]
 
 
 def _scored(inputs: Inputs, evaluated: Evaluated, expected: Mapping[str, tuple[str, str]]) -> dict[_Answer, bool]:
-    """Returns for each turn and sample that ran whether it is right."""
+    """Returns for each scored turn and sample that ran whether it is right."""
     columns = ["turn_id", "sample", "correct", "outcome", "question", "expected"]
     table = inputs.record.read(TURN_RESULTS, RecordKey.of(evaluated.partition), columns)
-    table = table.filter(pc.equal(table["outcome"], "ran"))
+    table = table.filter(pc.and_(pc.equal(table["outcome"], "ran"), pc.is_valid(table["correct"])))
     names = ("turn_id", "sample", "correct", "question", "expected")
     rows = zip(*(table[name].to_pylist() for name in names), strict=True)
     return {(turn, sample): bool(ok) for turn, sample, ok, *asked in rows if expected.get(turn) == tuple(asked)}

@@ -143,7 +143,14 @@ def figures_of(instance: dg.DagsterInstance, run_id: str) -> list[str]:
 
 _SAID: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
     COVERAGE.name: lambda told: "; ".join(
-        filter(None, [CaseCounts.from_row(told).count(), Coverage.from_row(told).text()])
+        filter(
+            None,
+            [
+                CaseCounts.from_row(told).count(),
+                Coverage.from_row(told).text(),
+                CaseCounts.from_row(told).unscored_text(),
+            ],
+        )
     ),
     GOLD_EDITIONS.name: lambda told: overridden_text(edition_rows_told(told)),
 }

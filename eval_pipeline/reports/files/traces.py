@@ -147,7 +147,7 @@ def _trace(evaluation: Evaluation, case: Row, rows: Mapping[str, list[tuple[Plac
         "model_version": model_version,
         "eval_date": partition.eval_date.isoformat(),
         "simulated": evaluation.simulated,
-        "all_right": all(row["correct"] for row in results),
+        "all_right": all(row["correct"] is not False for row in results),
         "source": {"file": case["source_file"], "line": case["source_line"], "hash": case["source_hash"]},
         "cluster": case["cluster"],
         "tags": _value("tags", case["tags"]),

@@ -12,7 +12,7 @@ from eval_pipeline.reports.comparison.words import pairs_query
 from eval_pipeline.reports.confusion import CAPTION, Confusion, confusion_of, is_confusion
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.exported import INDEX, exported_state
-from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
+from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
 from eval_pipeline.reports.gold import READING as GOLD_READING
@@ -248,7 +248,7 @@ def _extreme(row: Row) -> list[str]:
     question = " ".join((row["question"] or "").split())
     return [
         place, shown_count(row["tokens"]), shown_dollars(row["usd"]), shown_time(row["latency_ms"]),
-        str(row["attempts"]), "yes" if row["correct"] else "no", shown_count(row["complexity"]),
+        str(row["attempts"]), VERDICTS[row["correct"]], shown_count(row["complexity"]),
         question if len(question) <= 200 else f"{question[:200]}…",
     ]  # fmt: skip
 

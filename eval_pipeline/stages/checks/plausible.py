@@ -90,7 +90,9 @@ def looked_at(inputs: Inputs) -> LookedAt | None:
             return None
         near = pa.array(np.arange(start, start + group.num_rows) % max(1, apart) < MOST // STRETCHES)
         start += group.num_rows
-        whole = pc.and_(pc.is_valid(group["answer"]), pc.is_valid(group["expected"]))
+        whole = pc.is_valid(group["correct"])  # turns that cannot be scored say nothing
+        for name in ("answer", "expected"):
+            whole = pc.and_(whole, pc.is_valid(group[name]))
         answers += pc.sum(whole).as_py() or 0
         right += pc.sum(pc.and_(whole, group["correct"])).as_py() or 0
         found += map(_answered, group.filter(pc.and_(whole, near)).to_pylist())

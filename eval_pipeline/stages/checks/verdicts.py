@@ -84,7 +84,7 @@ def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]
 
 def gold_sentence(turns: int, wrong: int, doubts: int, overridden: int) -> str:
     """Returns a summary of the state of a suite's gold."""
-    parts = [f"the gold of {wrong} of {turns} turns does not hold; they are left out of the oracle's 1.0"] * bool(wrong)
+    parts = [f"the gold of {wrong} of {turns} turns does not hold; they are in no figure"] * bool(wrong)
     if doubts:
         parts.append(f"the gold of {doubts} of {turns} turns contradicts itself; table gold_suspects lists them")
     if not parts:

@@ -10,6 +10,8 @@ from typing import Any, NoReturn, TypeVar
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.base import Metric, Plain, Track
 
+UNSCORED = "the gold cannot be scored: "
+"""How the reason of a metric begins that is NULL since the gold of the turn does not hold."""
 T = TypeVar("T")
 Value = bool | int | float | str | None
 
@@ -44,6 +46,18 @@ class MetricValues:
     plain: dict[str, list[Value]]
     results: dict[str, dict[int, MetricResult]]
     failures: list[MetricFailure]
+
+    def without(self, turns: Mapping[int, str]) -> "MetricValues":
+        """Returns the values with every metric NULL on some turns, for the reason given for each."""
+        if not turns:
+            return self
+        unscored = {turn: MetricResult(None, reason=why) for turn, why in turns.items()}
+        plain = {
+            name: [None if turn in turns else value for turn, value in enumerate(values)]
+            for name, values in self.plain.items()
+        }
+        results = {name: {**self.results.get(name, {}), **unscored} for name in plain}
+        return MetricValues(plain, results, [failure for failure in self.failures if failure.turn not in turns])
 
 
 def of_kind(values: Sequence[Any], kind: type[T]) -> dict[int, T]:

@@ -78,7 +78,9 @@ class ScoredTurns:
             "question": [item.turn.question for item in self.turns],
             "expected": [self.track.expected_text(item.turn) for item in self.turns],
             "answer": [_answer(self.track, item.final) for item in self.turns],
-            "correct": [bool(value) for value in self.scored.plain[self.track.primary_metric]],
+            "correct": [
+                None if value is None else bool(value) for value in self.scored.plain[self.track.primary_metric]
+            ],
         }
 
     @cached_property
@@ -94,7 +96,7 @@ class ScoredTurns:
 
     @cached_property
     def error_classes(self) -> list[str | None]:
-        """Why each turn failed; None if it is right."""
+        """Why each turn failed; None if it is right or could not be scored."""
         pairs = zip(self.turns, self.said["correct"], strict=True)
         return [_error_class(item.final, correct) for item, correct in pairs]
 
@@ -200,7 +202,10 @@ def result_columns(block: ScoredTurns) -> Values:
         "first_attempt_correct": [
             correct and len(item.attempts) == 1 for item, correct in zip(turns, block.said["correct"], strict=True)
         ],
-        "score": [track.score(dict(zip(plain, values, strict=True))) for values in zip(*plain.values(), strict=True)],
+        "score": [
+            None if correct is None else track.score(dict(zip(plain, values, strict=True)))
+            for correct, *values in zip(block.said["correct"], *plain.values(), strict=True)
+        ],
         "outcome": [_outcome(item.final) for item in turns],
         "error_class": block.error_classes,
         "tokens": [item.spent.tokens for item in turns],
@@ -219,7 +224,7 @@ def error_rows(block: ScoredTurns, model_version: str) -> list[dict[str, Any]]:
     track = block.track
     own = {*(column.name for column in track.feature_columns), *track.error_columns}
     wide = {name: v for name, v in wide_columns(block).items() if name in own or name in _SHOWN or name in block.place}
-    wrong = [place for place, correct in enumerate(block.said["correct"]) if not correct]
+    wrong = [place for place, correct in enumerate(block.said["correct"]) if correct is False]
     return [_error_row(block, place, {n: v[place] for n, v in wide.items()}, model_version) for place in wrong]
 
 
@@ -261,7 +266,9 @@ def _outcome(final: Attempt) -> str:
     return CALL_ERROR if final.call_failure else "failed" if isinstance(final.outcome, Failed) else "ran"
 
 
-def _error_class(final: Attempt, correct: bool) -> str | None:
+def _error_class(final: Attempt, correct: bool | None) -> str | None:
+    if correct is None:
+        return None
     if final.call_failure is not None:
         return CALL_ERROR
     if isinstance(final.outcome, Failed):

@@ -98,9 +98,16 @@ COVERAGE = Table(
             "JSON",
             "Why cases were left out: a list of objects with `cause`, `cases` and `examples`; the causes are `wrong`, "
             "`unreadable_file`, `wrong_gold` (see `left_out_cases`), `excluded` by an override of the gold, `part` "
-            "(not in the scope of the run), `budget`, `undecided` (no verdict) and `not_asked`; NULL: none or unknown.",
+            "(not in the scope of the run), `budget`, `unscored` (the gold does not hold), `undecided` (no verdict) "
+            "and `not_asked`; NULL: none or unknown.",
         ),
         Column("left_out_because", "VARCHAR", "The same in words; NULL: none, or unknown."),
+        Column(
+            "unscored",
+            "BIGINT",
+            "Turns of the asked ones that cannot be scored, as their gold does not hold, from 0; NULL: unknown.",
+        ),
+        Column("unscored_because", "VARCHAR", "Some of these, by case and with the reason; NULL: none, or unknown."),
         Column(
             "implausible",
             "JSON",

@@ -119,13 +119,21 @@ TURN_RESULTS = Table(
         Column(
             "first_attempt_correct", "BOOLEAN", "The same for the first attempt; NULL: the turn could not be scored."
         ),
-        Column("score", "DOUBLE", "Graded score of the track, 0..1; NULL: the track has none."),
+        Column(
+            "score",
+            "DOUBLE",
+            "Graded score of the track, 0..1; NULL: the track has none, or the turn could not be scored.",
+        ),
         Column(
             "outcome",
             "VARCHAR",
             "Outcome of the final attempt: `ran`, `failed` or `call_error`; NULL: no attempt made.",
         ),
-        Column("error_class", "VARCHAR", "Why it failed: error class, `wrong_answer` or `call_error`; NULL: right."),
+        Column(
+            "error_class",
+            "VARCHAR",
+            "Why it failed: error class, `wrong_answer` or `call_error`; NULL: right, or not scored.",
+        ),
         INPUT_TOKENS,
         OUTPUT_TOKENS,
         Column("tokens", "BIGINT", "Input and output tokens of all attempts; NULL: not reported."),

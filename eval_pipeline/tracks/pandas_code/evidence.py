@@ -8,6 +8,7 @@ from typing import Any
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
 from eval_pipeline.sandbox import SnippetRan as SnippetRan
+from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasGold, PandasTurn
@@ -26,8 +27,8 @@ from eval_pipeline.tracks.pandas_code.runner import sandbox
 
 RESULT, PERFORMANCE, QUALITY, VARIANTS, FAILURE = "result", "performance", "quality", "variants", "failure"
 """Kinds of evidence."""
-MATCH, DIFFERENT, ERROR, NO_GOLD = "match", "different", "error", "no_gold"
-"""Verdicts on a result; `no_gold` means that the reference code has none."""
+MATCH, DIFFERENT, ERROR = "match", "different", "error"
+"""Verdicts on a result, beside `NO_GOLD`: the reference code has none."""
 
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 

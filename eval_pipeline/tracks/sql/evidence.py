@@ -10,6 +10,7 @@ from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, Rows, only_in_one, soft_f1
+from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
@@ -38,7 +39,8 @@ class Compared:
     """How a query compares with an accepted one.
 
     Attributes:
-        execution: on the suite's database: `match`, `different`, `error` (one of the two does not run) or `no_data`.
+        execution: on the suite's database: `match`, `different`, `error` (the query does not run), `NO_GOLD` (the
+            accepted one does not run) or `no_data`.
         soft_f1: F1 of the cells in both results; None if one is missing.
         details: details of the execution, for readers.
         ladder: the result of `equivalence.check`; None if that was not run.
@@ -122,7 +124,8 @@ def _validation(sql: str, database: Database) -> _Found:
 def compare(gold: Gold, sql: str, asks_order: bool = False) -> Compared:
     """Compares a query that runs with the accepted query that it matches best.
 
-    That is the first one by which it is right; otherwise one with the same result on the suite's database, or the one
+    If one of these does not run, it is that one, as nobody knows whether the query agrees with it. Otherwise it is the
+    first one by which it is right; otherwise one with the same result on the suite's database, or the one
     with the most cells in common. Each of the `published` scores is the best over all accepted queries.
 
     Args:
@@ -131,6 +134,8 @@ def compare(gold: Gold, sql: str, asks_order: bool = False) -> Compared:
         asks_order: whether the question asks for an order of rows, as defog understands it.
     """
     compared = [executed(gold.database, sql, accepted, asks_order) for accepted in gold.accepted]
+    if broken := next((found for found in compared if found.execution == NO_GOLD), None):
+        return broken
     return replace(_best(compared, gold, sql), published=best_scores([found.published for found in compared]))
 
 
@@ -152,9 +157,9 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
     if path is None:
         return Compared(accepted, "no_data", None, {"message": _NO_DATA})
     mine, theirs = (runner().run_now(path, runnable(text, database)) for text in (sql, accepted))
-    for whose, found in (("generated", mine), ("expected", theirs)):
+    for whose, verdict, found in (("expected", NO_GOLD, theirs), ("generated", "error", mine)):
         if isinstance(found, Failed):
-            return Compared(accepted, "error", None, {"message": f"the {whose} query does not run: {found.message}"})
+            return Compared(accepted, verdict, None, {"message": f"the {whose} query does not run: {found.message}"})
     assert not isinstance(mine, Failed) and not isinstance(theirs, Failed)
     try:
         same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))

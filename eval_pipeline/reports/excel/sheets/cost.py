@@ -19,7 +19,7 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
 )
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.extremes import EXTREMES, MOST, top_turns
+from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
 from eval_pipeline.reports.queries import extremes_query, table_query
 from eval_pipeline.store import tables
 
@@ -151,9 +151,8 @@ def _extremes(page: Page, evaluation: Evaluation) -> None:
 
 
 def _extreme(row: Row) -> list[Styled]:
-    correct = "yes" if row["correct"] else "no"
     return [
         (row["turn_id"], PLAIN), (row["tokens"], COUNT), (row["usd"], Look(DOLLARS)),
-        (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT), (correct, Look(align="right")),
-        (row["complexity"], COUNT), (row["question"], WRAPPED),
+        (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT),
+        (VERDICTS[row["correct"]], Look(align="right")), (row["complexity"], COUNT), (row["question"], WRAPPED),
     ]  # fmt: skip

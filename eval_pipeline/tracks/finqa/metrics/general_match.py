@@ -32,6 +32,6 @@ METRIC = Metric(
     "general_match",
     general_match,
     "boolean",
-    "numerical_match, or the same against the printed answer, or a percent mark on one side only; never NULL.",
+    "numerical_match, or the same against the printed answer, or a percent mark on one side only; NULL: not scored.",
     mean_name="general_accuracy",
 )

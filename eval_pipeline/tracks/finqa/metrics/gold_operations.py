@@ -9,4 +9,9 @@ def gold_operations(gold_program: Program) -> int:
     return len(operations(gold_program))
 
 
-METRIC = Metric("gold_operations", gold_operations, "count", "Operations of the gold program; never NULL.")
+METRIC = Metric(
+    "gold_operations",
+    gold_operations,
+    "count",
+    "Operations of the gold program; NULL: not scored.",
+)

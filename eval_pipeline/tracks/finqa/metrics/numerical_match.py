@@ -13,6 +13,6 @@ METRIC = Metric(
     "numerical_match",
     numerical_match,
     "boolean",
-    "Answer within 1% or 0.001 of the expected one; never NULL.",
+    "Answer within 1% or 0.001 of the expected one; NULL: not scored.",
     mean_name="numerical_accuracy",
 )

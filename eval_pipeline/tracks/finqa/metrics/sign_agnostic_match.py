@@ -15,6 +15,6 @@ METRIC = Metric(
     "sign_agnostic_match",
     sign_agnostic_match,
     "boolean",
-    "Answer within 1% of the expected one, signs aside; never NULL.",
+    "Answer within 1% of the expected one, signs aside; NULL: not scored.",
     mean_name="sign_agnostic_accuracy",
 )

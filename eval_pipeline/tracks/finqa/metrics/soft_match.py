@@ -9,4 +9,4 @@ def soft_match(predicted: Answer, expected: float | str) -> bool:
     return answers_soft_match(predicted, expected)
 
 
-METRIC = Metric("soft_match", soft_match, "boolean", "Answer within 1% of the expected one; never NULL.")
+METRIC = Metric("soft_match", soft_match, "boolean", "Answer within 1% of the expected one; NULL: not scored.")

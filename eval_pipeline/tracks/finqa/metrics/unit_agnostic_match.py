@@ -15,6 +15,6 @@ METRIC = Metric(
     "unit_agnostic_match",
     unit_agnostic_match,
     "boolean",
-    "Answer, 100 times it or a hundredth of it within 1% of the expected one; never NULL.",
+    "Answer, 100 times it or a hundredth of it within 1% of the expected one; NULL: not scored.",
     mean_name="unit_agnostic_accuracy",
 )

@@ -25,4 +25,9 @@ METRIC = Metric(
     "1 where the result is the expected one, else F1 of the matched cells, at most 0.99, 0..1; 0 where the code does "
     "not run; closed answers and tests: 1 or 0; NULL where the reference code gives no result.",
 )
-MATCH = Metric("result_match", result_match, "boolean", "The primary metric: correctness_score is 1; never NULL.")
+MATCH = Metric(
+    "result_match",
+    result_match,
+    "boolean",
+    "The primary metric: correctness_score is 1; NULL: not scored.",
+)

@@ -110,12 +110,12 @@ METRICS = (
         overall_score,
         "score",
         f"{_FORMULA}; in a wrong answer quality, performance and recovery are 0, correctness times coverage; "
-        "never NULL.",
+        "NULL: not scored.",
     ),
     Metric(
         "overall_score_from_words",
         overall_score_from_words,
         "score",
-        f"{_FORMULA}; understanding and coverage are those from words, wrong answers too; never NULL.",
+        f"{_FORMULA}; understanding and coverage are those from words, wrong answers too; NULL: not scored.",
     ),
 )

@@ -23,5 +23,5 @@ METRIC = Metric(
     dataset_precision,
     "score",
     "Selected data sets that the target has / selected ones, 0..1; 1 where both are empty; 0 where nothing was "
-    "selected; never NULL.",
+    "selected; NULL: not scored.",
 )

@@ -12,5 +12,5 @@ METRIC = Metric(
     "exact_selection",
     exact_selection,
     "boolean",
-    "Nothing is missing and nothing is extra; the primary metric; false without an answer; never NULL.",
+    "Nothing is missing and nothing is extra; the primary metric; false without an answer; NULL: not scored.",
 )

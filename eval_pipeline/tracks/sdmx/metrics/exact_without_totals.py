@@ -15,5 +15,5 @@ METRIC = Metric(
     "exact_without_totals",
     exact_without_totals,
     "boolean",
-    "As exact_selection, but naming a total such as _T and leaving the dimension out are the same; never NULL.",
+    "As exact_selection, but naming a total such as _T and leaving the dimension out are the same; NULL: not scored.",
 )

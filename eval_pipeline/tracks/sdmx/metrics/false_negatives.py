@@ -12,5 +12,8 @@ def false_negatives(places: Sequence[PlaceScore]) -> int:
 
 
 METRIC = Metric(
-    "false_negatives", false_negatives, "count", "Terms in the target and not selected, from 0; never NULL."
+    "false_negatives",
+    false_negatives,
+    "count",
+    "Terms in the target and not selected, from 0; NULL: not scored.",
 )

@@ -12,5 +12,8 @@ def false_positives(places: Sequence[PlaceScore]) -> int:
 
 
 METRIC = Metric(
-    "false_positives", false_positives, "count", "Terms selected and not in the target, from 0; never NULL."
+    "false_positives",
+    false_positives,
+    "count",
+    "Terms selected and not in the target, from 0; NULL: not scored.",
 )

@@ -21,5 +21,5 @@ METRIC = Metric(
     macro_f1,
     "score",
     "Mean over (data set, dimension) pairs of target or selection of 2 tp / (2 tp + fp + fn), 0..1; 1 where both are "
-    "empty; 0 without an answer; never NULL.",
+    "empty; 0 without an answer; NULL: not scored.",
 )

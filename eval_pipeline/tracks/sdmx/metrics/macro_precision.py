@@ -21,5 +21,5 @@ METRIC = Metric(
     macro_precision,
     "score",
     "Mean over (data set, dimension) pairs of target or selection of tp / (tp + fp), 0..1; 1 where both are empty; "
-    "0 without an answer; never NULL.",
+    "0 without an answer; NULL: not scored.",
 )

@@ -16,5 +16,5 @@ METRIC = Metric(
     "macro_precision_without_totals",
     macro_precision_without_totals,
     "score",
-    "As macro_precision, but naming a total such as _T and leaving the dimension out are the same, 0..1; never NULL.",
+    "As macro_precision, but naming a total such as _T and leaving it out are the same, 0..1; NULL: not scored.",
 )

@@ -16,5 +16,5 @@ METRIC = Metric(
     "macro_recall_without_totals",
     macro_recall_without_totals,
     "score",
-    "As macro_recall, but naming a total such as _T and leaving the dimension out are the same, 0..1; NULL as there.",
+    "As macro_recall, but naming a total such as _T and leaving it out are the same, 0..1; NULL as there.",
 )

@@ -15,5 +15,5 @@ METRIC = Metric(
     "retrieval_misses",
     retrieval_misses,
     "count",
-    "False negatives that were not offered as candidates, from 0; never NULL.",
+    "False negatives that were not offered as candidates, from 0; NULL: not scored.",
 )

@@ -15,5 +15,5 @@ METRIC = Metric(
     "selection_misses",
     selection_misses,
     "count",
-    "False negatives that were offered and not selected, from 0; never NULL.",
+    "False negatives that were offered and not selected, from 0; NULL: not scored.",
 )

@@ -11,4 +11,9 @@ def true_positives(places: Sequence[PlaceScore]) -> int:
     return sum(place.count("tp") for place in places)
 
 
-METRIC = Metric("true_positives", true_positives, "count", "Terms in the target and selected, from 0; never NULL.")
+METRIC = Metric(
+    "true_positives",
+    true_positives,
+    "count",
+    "Terms in the target and selected, from 0; NULL: not scored.",
+)

@@ -12,5 +12,5 @@ METRIC = Metric(
     "valid_selection",
     valid_selection,
     "boolean",
-    "A selection was read and the catalogue has all data sets, dimensions and codes that it names; never NULL.",
+    "A selection was read and the catalogue has all data sets, dimensions and codes that it names; NULL: not scored.",
 )

@@ -42,5 +42,5 @@ METRIC = Metric(
     outcome_correct,
     "boolean",
     "The primary metric: `execution_match`, `robust_match` or `strict_match`, as the suite's option `headline` says; "
-    "where a refusal is right, declined or blocked by the validator; never NULL.",
+    "where a refusal is right, declined or blocked by the validator; NULL: not scored.",
 )
