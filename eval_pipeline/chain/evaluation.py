@@ -20,6 +20,7 @@ from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages import code, evidence, generate, ingest, judging, recover, score
 from eval_pipeline.stages.checks import verdicts
 from eval_pipeline.stages.checks.budgets import check_budget_kept
+from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.kept import ends_of_suite
 from eval_pipeline.stages.checks.plausible import check_plausible
@@ -208,6 +209,12 @@ def _scoring_checks(track: Track | None) -> tuple[Check, ...]:
             "plausible",
             "Answers belong to the questions that they are compared with, in units and order.",
             check_plausible,
+            warning=True,
+        ),
+        Check(
+            "gold_usable",
+            "Every turn could be scored, by gold that gives what it gave when the suite was read.",
+            check_gold_usable,
             warning=True,
         ),
         Check("budget_kept", "The budgets of the run, of model and judge, allowed every call.", check_budget_kept),

@@ -144,7 +144,7 @@ def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
         yield f"cases:    {sentence}"
     for found in headlines:
         yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
-        for told in (found.coverage.gaps(found.cases.unscored), found.cases.unscored_text()):
+        for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
             if told:
                 yield f"          {told}"
 

@@ -72,6 +72,8 @@ class CaseCounts:
         left_out: the causes; their counts add up to `in_suite - cases`.
         unscored: turns (times samples) that were asked and cannot be scored, as their gold does not hold.
         unscored_because: some of them, each with the reason; empty if there is none.
+        drifted: scored turns whose gold gave another result than when the suite was read.
+        drifted_cases: some of their cases; empty if there is none.
     """
 
     cases: int | None = None
@@ -79,6 +81,8 @@ class CaseCounts:
     left_out: tuple[Cause, ...] = ()
     unscored: int = 0
     unscored_because: str = ""
+    drifted: int = 0
+    drifted_cases: str = ""
 
     @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> "CaseCounts":
@@ -86,7 +90,8 @@ class CaseCounts:
         causes = json.loads(row.get("left_out") or "[]")
         found = tuple(Cause(one["cause"], one["cases"], tuple(one["examples"])) for one in causes)
         unscored = row.get("unscored") or 0, row.get("unscored_because") or ""
-        return cls(row.get("cases"), row.get("cases_in_suite"), found, *unscored)
+        drifted = row.get("drifted") or 0, row.get("drifted_cases") or ""
+        return cls(row.get("cases"), row.get("cases_in_suite"), found, *unscored, *drifted)
 
     def columns(self) -> dict[str, Any]:
         """Returns the columns of the table `coverage`."""
@@ -97,6 +102,8 @@ class CaseCounts:
             "left_out_because": self.because() or None,
             "unscored": None if self.cases is None else self.unscored,
             "unscored_because": self.unscored_because or None,
+            "drifted": None if self.cases is None else self.drifted,
+            "drifted_cases": self.drifted_cases or None,
         }
 
     @property
@@ -151,6 +158,16 @@ class CaseCounts:
             else f"{self.unscored:,} turns cannot be scored and are"
         )
         return f"{turns} in no figure, as the gold does not hold: {self.unscored_because}"
+
+    def gold_texts(self) -> list[str]:
+        """Returns a sentence each on turns that cannot be scored, and on those whose gold has drifted; often none."""
+        drifted = ""
+        if self.drifted:
+            turns = "1 turn was" if self.drifted == 1 else f"{self.drifted:,} turns were"
+            drifted = (
+                f"{turns} scored by gold that gave another result than when the suite was read: {self.drifted_cases}"
+            )
+        return [text for text in (self.unscored_text(), drifted) if text]
 
 
 def sentences(named: Sequence[tuple[str, CaseCounts]]) -> Iterator[str]:

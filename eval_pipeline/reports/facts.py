@@ -36,8 +36,7 @@ def warnings(evaluation: Evaluation) -> list[str]:
         found.append(f"CASES LEFT OUT: {evaluation.case_counts.text()}")
     if gaps := evaluation.coverage.gaps(evaluation.case_counts.unscored):
         found.append(f"COVERAGE: {gaps}")
-    if unscored := evaluation.case_counts.unscored_text():
-        found.append(f"NOT SCORED: {unscored}")
+    found += [f"GOLD: {text}" for text in evaluation.case_counts.gold_texts()]
     if evaluation.implausible:
         found.append(f"CONFIGURATION: {implausible_text(evaluation.implausible)}")
     if overridden := overridden_text(evaluation.editions):

@@ -4,9 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import pyarrow.compute as pc
 
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Evidence
-from eval_pipeline.store.tables import GOLD_OVERRIDES, TURNS
-from eval_pipeline.tracks.capabilities import NO_GOLD
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED
+from eval_pipeline.store.tables import GOLD_OVERRIDES, METRICS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.workspace.inputs import Inputs
 
 
@@ -36,6 +38,55 @@ def _problems(inputs: Inputs) -> dict[str, str]:
     for name, case in gold.alternatives.items():
         found.update((name, why) for turn, why in track.check_gold(case) if turn.id == name)
     return {name: why for name, why in found.items() if not gold.is_excluded(name)}
+
+
+def drifted(turn: str, evidence: Sequence[Evidence], known: Mapping[str, Sequence[str | None]]) -> bool | None:
+    """Returns whether a gold gave another result beside an answer than when the suite was read; None if unknown.
+
+    Args:
+        turn: the turn's id.
+        evidence: what was found about the answer.
+        known: `recorded_results`.
+    """
+    now = next((found.details[GOLD_RESULTS] for found in evidence if GOLD_RESULTS in found.details), None)
+    before = known.get(turn)
+    if now is None or before is None or len(now) != len(before):
+        return None
+    return any(one != other for one, other in zip(now, before, strict=True) if one and other)
+
+
+def recorded_results(inputs: Inputs) -> Mapping[str, Sequence[str | None]]:
+    """Returns turn id → hashes of what the accepted golds gave when the suite was read.
+
+    Turns whose gold people have overridden are left out, as it has not been executed then.
+    """
+
+    def read() -> dict[str, Sequence[str | None]]:
+        rows = inputs.read(TURNS, ["turn_id", "gold_results"])
+        rows = rows.filter(pc.is_valid(rows["gold_results"]))
+        pairs = zip(rows["turn_id"].to_pylist(), rows["gold_results"].to_pylist(), strict=True)
+        return {turn: parse_json(text) for turn, text in pairs if turn not in inputs.gold.actions}
+
+    return inputs.remembered((TURNS, GOLD_OVERRIDES), read, "results of golds")
+
+
+def unscored_turns(inputs: Inputs) -> list[tuple[str, str]]:
+    """Returns the case of each turn and sample that was not scored because of its gold, with the reason."""
+    if not inputs.read(TURN_RESULTS, ["correct"])["correct"].null_count:
+        return []
+    found: list[tuple[str, str]] = []
+    for rows in inputs.rows_within(METRICS, ["case_id", "metric", "reason"]):
+        is_primary = pc.equal(rows["metric"], inputs.track.primary_metric)
+        kept = rows.filter(pc.and_(is_primary, pc.starts_with(rows["reason"], UNSCORED)))
+        found += zip(kept["case_id"].to_pylist(), kept["reason"].to_pylist(), strict=True)
+    return [(case, why.removeprefix(UNSCORED)) for case, why in found]
+
+
+def drifted_cases(inputs: Inputs) -> list[str]:
+    """Returns the case of each scored turn and sample whose gold has drifted."""
+    rows = inputs.read(TURN_RESULTS, ["case_id", "correct", "gold_drifted"])
+    found: list[str] = rows.filter(pc.and_(rows["gold_drifted"], pc.is_valid(rows["correct"])))["case_id"].to_pylist()
+    return found
 
 
 def gold_failure(evidence: Sequence[Evidence]) -> str | None:

@@ -172,6 +172,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
     problems = {turn.id: reason for case in cases for turn, reason in track.check_gold(case)}
     pairs = [(case, turn) for case in cases for turn in case.turns]
     results = [track.expected_result(turn) for _, turn in pairs]
+    hashes = [track.gold_results(turn) for _, turn in pairs]
     return {
         "turn_id": [turn.id for _, turn in pairs],
         "case_id": [case.id for case, _ in pairs],
@@ -183,6 +184,7 @@ def turn_columns(track: Track, cases: Sequence[Case]) -> dict[str, list[object]]
         "expected_result": [None if found is None else json_text(found) for found in results],
         "complexity": [track.gold_complexity(turn) for _, turn in pairs],
         "gold_problem": [problems.get(turn.id) for _, turn in pairs],
+        "gold_results": [json_text(list(found)) if any(found) else None for found in hashes],
     }
 
 

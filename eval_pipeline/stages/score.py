@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Turn
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
-from eval_pipeline.stages.gold import gold_failure, gold_problems
+from eval_pipeline.stages.gold import drifted, gold_failure, gold_problems, recorded_results
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
 from eval_pipeline.stages.scoring.turn_rows import (
@@ -107,7 +107,7 @@ def score_facts(inputs: Inputs) -> dict[str, Json]:
 def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Sequence[Evidence]]]]:
     """Yields scored turns, each block with the evidence on each of its turns."""
     track, priced = inputs.track, _is_priced(inputs)
-    runner, problems = MetricRunner(track.metrics), gold_problems(inputs)
+    runner, problems, known = MetricRunner(track.metrics), gold_problems(inputs), recorded_results(inputs)
     answers = inputs.header(GENERATIONS)
     told_turns = chain.from_iterable(_told_turns(part) for part in inputs.parts())
     waiting = inputs.counted("scoring", told_turns, answers.rows if answers else 0)
@@ -116,7 +116,8 @@ def _scored_blocks(inputs: Inputs) -> Iterator[tuple[ScoredTurns, Sequence[Seque
         for place, (case, turn, _, made, attempts, told, found, judged) in enumerate(block):
             rows = [row for row, _ in made]
             spent = spent_on(rows, priced=priced)
-            turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"])))
+            moved = drifted(turn.id, found, known)
+            turns.append(AttemptedTurn(case, turn, attempts, spent, bool(rows[0]["simulated"]), moved))
             values.append(track.values(case, turn, attempts, (*found, *judged)))
             values[-1].update(told)
             if why := problems.get(turn.id) or gold_failure(found):

@@ -166,6 +166,13 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """Returns the result of executing the gold, in the form of an attempt's result; None if nothing is executed."""
         return None
 
+    def gold_results(self, turn: Turn[GoldT]) -> Sequence[str | None]:
+        """Returns a hash of the result of executing each accepted gold, to tell whether it changes; None: not known.
+
+        Evidence has the same in `gold_results` of its details if the gold was executed again for it.
+        """
+        return ()
+
     def gold_is_empty(self, turn: Turn[GoldT]) -> bool:
         """Whether giving no answer is right (no selection, a refusal); such turns do not test the null provider."""
         return False

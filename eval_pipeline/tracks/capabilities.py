@@ -39,6 +39,9 @@ NO_GOLD = "no_gold"
 """Verdict of evidence if the gold gives nothing to compare with; the turn then cannot be scored, and `message` of the
 details says why."""
 
+GOLD_RESULTS = "gold_results"
+"""Name in the details of evidence for hashes of what executing the accepted golds gave, as `Task.gold_results`."""
+
 
 class Executes(ABC):
     """The track runs its artefacts. Without this, an artefact is its own result."""

@@ -106,6 +106,7 @@ def test_every_asset_says_what_it_is(small: Lab) -> None:
         ("turn_metrics", "budget_kept"),
         ("turn_metrics", "readable"),
         ("turn_metrics", "plausible"),
+        ("turn_metrics", "gold_usable"),
         ("trends", "no_significant_loss"),
         ("trends", "no_drift"),
     }

@@ -48,6 +48,7 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
         ("budget_kept", True),
         ("readable", True),
         ("plausible", True),
+        ("gold_usable", True),
         ("no_significant_loss", True),
         ("no_drift", True),
         ("served_as_before", True),

@@ -19,7 +19,7 @@ from eval_pipeline.core.left_out import (
     Cause,
 )
 from eval_pipeline.core.model import CallErrorKind
-from eval_pipeline.stages.scoring.metric_runner import UNSCORED as UNSCORED_BY
+from eval_pipeline.stages.gold import drifted_cases, unscored_turns
 from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES, METRICS
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.scope import Scope
@@ -35,25 +35,14 @@ def case_counts(turns: Turns) -> CaseCounts:
     """
     results = turns.results.select(["case_id", "correct"])
     done = set(results.filter(pc.is_valid(results["correct"]))["case_id"].unique().to_pylist())
-    unscored = _unscored(turns) if results["correct"].null_count else []
-    reasons = dict.fromkeys(f"{case}: {why}" for case, why in unscored)
-    examples = Cause.of(UNSCORED, list(reasons)).told()
+    unscored = unscored_turns(turns.inputs)
+    reasons = Cause.of(UNSCORED, list(dict.fromkeys(f"{case}: {why}" for case, why in unscored)))
     found = (*_in_files(turns), *_in_run(turns, done, {case for case, _ in unscored}))
     causes = [cause for cause in found if cause.cases]
     in_suite = len(done) + sum(cause.cases for cause in causes)
-    return CaseCounts(len(done), in_suite, tuple(causes), len(unscored), examples)
-
-
-def _unscored(turns: Turns) -> list[tuple[str, str]]:
-    """Returns the case of each turn and sample that has no verdict because of its gold, with the reason."""
-    found = list[tuple[str, str]]()
-    for rows in turns.inputs.rows_within(METRICS, ["case_id", "metric", "reason"]):
-        chosen = pc.and_(
-            pc.equal(rows["metric"], turns.track.primary_metric), pc.starts_with(rows["reason"], UNSCORED_BY)
-        )
-        kept = rows.filter(chosen)
-        found += zip(kept["case_id"].to_pylist(), kept["reason"].to_pylist(), strict=True)
-    return [(case, why.removeprefix(UNSCORED_BY)) for case, why in found]
+    moved = drifted_cases(turns.inputs)
+    drifted = Cause.of(UNSCORED, list(dict.fromkeys(moved)))
+    return CaseCounts(len(done), in_suite, tuple(causes), len(unscored), reasons.told(), len(moved), drifted.told())
 
 
 def _in_files(turns: Turns) -> Iterator[Cause]:

@@ -37,11 +37,15 @@ def coverage_rows(turns: Turns) -> list[Row]:
     return [{**counts, **case_counts(turns).columns(), "implausible": json_text(signs) if signs else None}]
 
 
+COUNTED = ("cases", "cases_in_suite", "unscored", "unscored_because", "drifted", "drifted_cases")
+"""Columns of `case_counts` among the headline's numbers."""
+
+
 def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     cases = CaseCounts.from_row(rows[0]).columns()
     return {
         **Coverage.from_row(rows[0]).columns(),
-        **{name: cases[name] for name in ("cases", "cases_in_suite", "unscored", "unscored_because")},
+        **{name: cases[name] for name in COUNTED},
     }
 
 

@@ -148,7 +148,7 @@ _SAID: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
             [
                 CaseCounts.from_row(told).count(),
                 Coverage.from_row(told).text(),
-                CaseCounts.from_row(told).unscored_text(),
+                *CaseCounts.from_row(told).gold_texts(),
             ],
         )
     ),

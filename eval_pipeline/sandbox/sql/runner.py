@@ -150,18 +150,18 @@ class SqlRunner:
         self._processes.close()
         self._threads.shutdown(wait=True)
 
-    async def run(self, database: DataPlace, sql: str) -> SqlRows | Failed:
-        """Returns the rows of a query, or why it did not run."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_now, database, sql)
+    async def run(self, database: DataPlace, sql: str, limits: SqlLimits | None = None) -> SqlRows | Failed:
+        """Returns the rows of a query, or why it did not run; `limits` replace those of the runner."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_now, database, sql, limits)
 
-    def run_now(self, database: DataPlace, sql: str) -> SqlRows | Failed:
+    def run_now(self, database: DataPlace, sql: str, limits: SqlLimits | None = None) -> SqlRows | Failed:
         """Same as `run`, for callers without an event loop."""
-        return self._guarded(lambda: self._rows(database, sql))
+        return self._guarded(lambda: self._rows(database, sql, limits or self.limits))
 
-    def _rows(self, database: DataPlace, sql: str) -> SqlRows:
-        arguments = (place_to_text(database), sql, self.limits.as_json())
+    def _rows(self, database: DataPlace, sql: str, limits: SqlLimits) -> SqlRows:
+        arguments = (place_to_text(database), sql, limits.as_json())
         try:
-            seconds = self.limits.seconds + _grace(database)
+            seconds = limits.seconds + _grace(database)
             told = self._processes.call(f"{_TASKS}:run_query", arguments, seconds, patience_with(database))
         except SqlError as error:
             # A server that hangs must not look like a query that takes too long.

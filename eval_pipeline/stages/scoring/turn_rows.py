@@ -41,13 +41,18 @@ class Spent:
 
 @dataclass(frozen=True, slots=True)
 class AttemptedTurn:
-    """A turn with all its attempts."""
+    """A turn with all its attempts.
+
+    Attributes:
+        drifted: whether its gold gave another result than when the suite was read; None if it was not executed again.
+    """
 
     case: Case
     turn: Turn
     attempts: Sequence[Attempt]
     spent: Spent
     simulated: bool
+    drifted: bool | None = None
 
     @property
     def final(self) -> Attempt:
@@ -212,6 +217,7 @@ def result_columns(block: ScoredTurns) -> Values:
         **block.took,
         "complexity": block.complexity,
         "simulated": [item.simulated for item in turns],
+        "gold_drifted": [item.drifted for item in turns],
     }
 
 

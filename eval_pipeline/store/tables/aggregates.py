@@ -107,6 +107,12 @@ COVERAGE = Table(
             "BIGINT",
             "Turns of the asked ones that cannot be scored, as their gold does not hold, from 0; NULL: unknown.",
         ),
+        Column(
+            "drifted",
+            "BIGINT",
+            "Scored turns whose gold gave another result than when the suite was read, from 0; NULL: unknown.",
+        ),
+        Column("drifted_cases", "VARCHAR", "Some of their cases; NULL: none, or unknown."),
         Column("unscored_because", "VARCHAR", "Some of these, by case and with the reason; NULL: none, or unknown."),
         Column(
             "implausible",

@@ -104,7 +104,12 @@ TURNS = Table(
             "columns, up to 20 rows, number of rows); NULL: the track executes nothing, or the gold does not run.",
         ),
         COMPLEXITY,
-        Column("gold_problem", "VARCHAR", "Why the gold of the turn is not valid; NULL: it is valid."),
+        Column("gold_problem", "VARCHAR", "Why the gold of the turn does not hold; NULL: it holds."),
+        Column(
+            "gold_results",
+            "JSON",
+            "A hash of what each accepted gold gave when it was executed, by which drift is seen; NULL: not executed.",
+        ),
     ),
     key="suite",
 )

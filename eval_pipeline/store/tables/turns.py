@@ -142,6 +142,11 @@ TURN_RESULTS = Table(
         ATTEMPT_COUNT,
         COMPLEXITY,
         SIMULATED,
+        Column(
+            "gold_drifted",
+            "BOOLEAN",
+            "The gold gave another result beside the answer than when the suite was read; NULL: it was not executed.",
+        ),
     ),
 )
 

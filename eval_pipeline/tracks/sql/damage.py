@@ -90,7 +90,9 @@ def mode_of(text: str, gold: Gold) -> str | None:
 
 def _fails(sql: str, gold: Gold) -> bool:
     path = gold.database.path()
-    return path is not None and isinstance(runner().run_now(path, runnable(sql, gold.database)), Failed)
+    return path is not None and isinstance(
+        runner().run_now(path, runnable(sql, gold.database), gold.database.limits), Failed
+    )
 
 
 def _said(sql: str, rng: Random) -> str:

@@ -10,11 +10,11 @@ from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
 from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, Rows, only_in_one, soft_f1
-from eval_pipeline.tracks.capabilities import NO_GOLD
+from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
-from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, runnable, validated
+from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, validated
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.words import SAME
@@ -31,6 +31,7 @@ VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
 TIMED_RUNS = 5
 DECIDED = ("equivalent", "agreed", "different")
 """The verdicts on equivalence that leave nothing for a judge to decide."""
+GOLD_RESULT = "gold_result"
 _NO_DATA = "the suite ships no data for this database"
 
 
@@ -136,7 +137,10 @@ def compare(gold: Gold, sql: str, asks_order: bool = False) -> Compared:
     compared = [executed(gold.database, sql, accepted, asks_order) for accepted in gold.accepted]
     if broken := next((found for found in compared if found.execution == NO_GOLD), None):
         return broken
-    return replace(_best(compared, gold, sql), published=best_scores([found.published for found in compared]))
+    best, results = _best(compared, gold, sql), [found.details.get(GOLD_RESULT) for found in compared]
+    details = {name: told for name, told in best.details.items() if name != GOLD_RESULT}
+    details |= {GOLD_RESULTS: results} if any(results) else {}
+    return replace(best, details=details, published=best_scores([found.published for found in compared]))
 
 
 def _best(compared: Sequence[Compared], gold: Gold, sql: str) -> Compared:
@@ -156,7 +160,7 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
     path = database.path()
     if path is None:
         return Compared(accepted, "no_data", None, {"message": _NO_DATA})
-    mine, theirs = (runner().run_now(path, runnable(text, database)) for text in (sql, accepted))
+    mine, theirs = (runner().run_now(path, runnable(text, database), database.limits) for text in (sql, accepted))
     for whose, verdict, found in (("expected", NO_GOLD, theirs), ("generated", "error", mine)):
         if isinstance(found, Failed):
             return Compared(accepted, verdict, None, {"message": f"the {whose} query does not run: {found.message}"})
@@ -166,6 +170,7 @@ def executed(database: Database, sql: str, accepted: str, asks_order: bool = Fal
     except SqlError as error:
         return Compared(accepted, "error", None, {"message": error.message})
     details: dict[str, Json] = {"rows": len(mine.rows), "expected_rows": len(theirs.rows)}
+    details[GOLD_RESULT] = result_fingerprint(theirs)
     if not same and len(mine.columns) == len(theirs.columns):
         details |= _differing(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
@@ -197,8 +202,8 @@ def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
     """Adds the result of the equivalence check, which also considers the row order that the accepted query asks for."""
     path, options = gold.database.path(), gold.options
     ladder = check(
-        sql,
-        found.accepted,
+        gold.database.pinned(sql),
+        gold.database.pinned(found.accepted),
         gold.database.schema,
         () if path is None else (path,),
         gold.database.dialect,

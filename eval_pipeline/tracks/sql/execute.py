@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from functools import lru_cache
 from typing import ClassVar
 
-from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.ids import json_text, parse_json, text_hash
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
@@ -48,7 +48,7 @@ class SqlExecutor:
         path = context.database.path()
         if path is None:
             return Ran({"sql": artefact.sql, "columns": None, "rows": None, "row_count": None})
-        found = await self._runner.run(path, runnable(artefact.sql, context.database))
+        found = await self._runner.run(path, runnable(artefact.sql, context.database), context.database.limits)
         return found if isinstance(found, Failed) else Ran(_shown(artefact.sql, found))
 
 
@@ -71,22 +71,29 @@ def validated(sql: str, database: Database) -> Validation:
 
 @lru_cache(maxsize=4096)
 def runnable(sql: str, database: Database) -> str:
-    """Returns the query in the dialect of the engine that runs it.
+    """Returns the query in the dialect of the engine that runs it, with the clock of the suite.
 
     SQLite, DuckDB and servers run their own; DuckDB runs all other dialects. A query that cannot be translated is left
     unchanged, so that the engine reports the problem.
     """
     dialect = database.dialect
+    pinned = database.pinned(sql)
     if database.server is not None:
-        return sql
+        return pinned
     if dialect in ("sqlite", "duckdb"):
-        return joined_operators(sql)
+        return joined_operators(pinned)
     from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, translated
 
     try:
-        return translated(sql, dialect, "duckdb")
+        return translated(pinned, dialect, "duckdb")
     except SqlSyntaxError:
-        return sql
+        return pinned
+
+
+def result_fingerprint(found: SqlRows) -> str:
+    """Returns a hash of a result's rows, whatever their order; digits that engines may round are left out."""
+    rows = sorted(repr([f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row]) for row in found.rows)
+    return text_hash("\n".join(rows))
 
 
 def shown_result(sql: str, found: SqlRows) -> Json:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.errors import SqlError
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.mutants import mutants
@@ -33,11 +34,12 @@ def turn_mutants_score(turn: SqlTurn) -> TurnMutants | None:
     if not isinstance(path, Path):  # mutants are written in the dialect of DuckDB or SQLite
         return None
     try:
-        pair = QueryPair(gold.accepted[0], gold.accepted[0], gold.database.schema, gold.database.dialect)
+        accepted = gold.database.pinned(gold.accepted[0])
+        pair = QueryPair(accepted, accepted, gold.database.schema, gold.database.dialect)
         if pair.volatile:
             return None
         query, tree = pair.ready(pair.native).expected, pair.expected_for(pair.native)
-        run = _on(path)
+        run = _on(path, gold.database.limits)
         expected = query.result(run)
     except SqlError:
         return None
@@ -52,15 +54,15 @@ def turn_mutants_score(turn: SqlTurn) -> TurnMutants | None:
             continue
         counted += 1
         if survives:
-            survivors.append(_survivor(pair, gold.database, gold.accepted[0], mutant.words, text, gold.options.samples))
+            survivors.append(_survivor(pair, gold.database, accepted, mutant.words, text, gold.options.samples))
     return TurnMutants(turn.id, counted, survivors)
 
 
-def _on(path: Path) -> Callable[[str], SqlRows]:
+def _on(path: Path, limits: SqlLimits) -> Callable[[str], SqlRows]:
     """Returns a function that runs a query on a database file and raises SqlError if it fails."""
 
     def run(text: str) -> SqlRows:
-        found = runner().run_now(path, text)
+        found = runner().run_now(path, text, limits)
         if isinstance(found, Failed):
             raise SqlError(found.error_class, found.message)
         return found

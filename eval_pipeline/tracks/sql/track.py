@@ -163,6 +163,12 @@ class SqlTrack(
 
         return gold.gold_result(turn.gold)
 
+    def gold_results(self, turn: "SqlTurn") -> list[str | None]:
+        """See `gold.gold_results`."""
+        from eval_pipeline.tracks.sql.cases import gold
+
+        return gold.gold_results(turn.gold)
+
     def gold_is_empty(self, turn: "SqlTurn") -> bool:
         """Returns whether a refusal is right."""
         gold: Gold = turn.gold

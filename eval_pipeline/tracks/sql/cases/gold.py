@@ -3,6 +3,7 @@
 import json
 from functools import lru_cache
 from random import Random
+from typing import NamedTuple
 
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Failed, Json
@@ -10,7 +11,7 @@ from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.evidence import runner
-from eval_pipeline.tracks.sql.execute import runnable, shown_result, validated
+from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, shown_result, validated
 
 REFUSAL = "(a refusal)"
 _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)
@@ -31,29 +32,39 @@ def gold_result(gold: Gold) -> Json:
     """
     if not gold.accepted:
         return None
-    _, result = _looked_at(gold.accepted[0], gold.database)
-    return result
+    return _looked_at(gold.accepted[0], gold.database).result
+
+
+def gold_results(gold: Gold) -> list[str | None]:
+    """Returns a hash of the result of each accepted query; None for one that does not run."""
+    return [_looked_at(sql, gold.database).fingerprint for sql in gold.accepted]
 
 
 def _query_problem(sql: str, database: Database) -> str | None:
-    problem, _ = _looked_at(sql, database)
-    return problem
+    return _looked_at(sql, database).problem
+
+
+class _Looked(NamedTuple):
+    """The problem of an accepted query, or its result; all is None if there is no data to run it on."""
+
+    problem: str | None = None
+    result: Json = None
+    fingerprint: str | None = None
 
 
 @lru_cache(maxsize=8192)
-def _looked_at(sql: str, database: Database) -> tuple[str | None, Json]:
-    """Returns the problem of a query, or otherwise its result; both are None if there is no data to run it on."""
+def _looked_at(sql: str, database: Database) -> _Looked:
     validation = validated(sql, database)
     if not validation.is_valid:
         error = validation.errors[0]
-        return f"the validator rejects {_short(sql)}: {error.category}: {error.message}", None
+        return _Looked(f"the validator rejects {_short(sql)}: {error.category}: {error.message}")
     path = database.path()
     if path is None:
-        return None, None
-    found = runner().run_now(path, runnable(sql, database))
+        return _Looked()
+    found = runner().run_now(path, runnable(sql, database), database.limits)
     if isinstance(found, Failed):
-        return f"{_short(sql)} does not run: {found.message}", None
-    return None, shown_result(sql, found)
+        return _Looked(f"{_short(sql)} does not run: {found.message}")
+    return _Looked(None, shown_result(sql, found), result_fingerprint(found))
 
 
 def gold_text(gold: Gold) -> str:

@@ -4,7 +4,8 @@ This module finds them in the suite's folder, builds them from text files, and s
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sandbox.sql.sqlite_files import beside
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
@@ -49,6 +51,9 @@ class Options(BaseModel):
         judge_model: the model version that judges; default: a Claude model.
         samples: how many databases are generated to tell two queries apart.
         time_limit_s: time limit for comparing two queries.
+        query_time_limit_s: time limit of one query on the suite's database, accepted or answered.
+        max_rows: most rows of the result of such a query; more is an error.
+        as_of: the time that every such query reads from the clock; default: the time at which it runs.
         ceiling_threshold: see `complexity_ceiling`.
     """
 
@@ -61,6 +66,9 @@ class Options(BaseModel):
     judge_model: str | None = None
     samples: int = Field(default=8, ge=1, le=1000)
     time_limit_s: float = Field(default=10.0, gt=0, le=600)
+    query_time_limit_s: float = Field(default=10.0, gt=0, le=600)
+    max_rows: int = Field(default=100_000, ge=1, le=1_000_000)
+    as_of: datetime | None = None
     ceiling_threshold: float | None = None
 
     @model_validator(mode="after")
@@ -80,6 +88,8 @@ class Database:
         rows: number of rows in all tables.
         folder: folder of the suite.
         server: the server on which queries run; None for an embedded engine.
+        limits: limits of a query, accepted or answered.
+        as_of: the time that queries read from the clock; None for the time at which they run.
     """
 
     name: str
@@ -90,6 +100,16 @@ class Database:
     rows: int
     folder: Path = field(repr=False)
     server: Server | None = None
+    limits: SqlLimits = field(default_factory=SqlLimits)
+    as_of: datetime | None = None
+
+    def pinned(self, sql: str) -> str:
+        """Returns a query in the database's dialect with its clock at `as_of`."""
+        if self.as_of is None:
+            return sql
+        from eval_pipeline.tracks.sql.clock import pinned
+
+        return pinned(sql, self.dialect, self.as_of)
 
     def further(self) -> tuple[Path, ...]:
         """Returns the files of `<name>.suite` beside the database: the same tables with other rows; often none."""
@@ -141,7 +161,18 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
                 found[database.name] = database
     if not found:
         raise InputError([Problem(str(place), None, "", "expected databases: folders of .sql and .csv, or files")])
-    return Shared(found, told)
+    return Shared({name: _under(told, one) for name, one in found.items()}, told)
+
+
+def _under(options: Options, database: Database) -> Database:
+    """Returns a database with the suite's limits and clock."""
+    scale = max(1.0, options.max_rows / SqlLimits().rows)
+    limits = SqlLimits(
+        seconds=options.query_time_limit_s,
+        rows=options.max_rows,
+        result_bytes=round(scale * SqlLimits().result_bytes),
+    )
+    return replace(database, limits=limits, as_of=options.as_of)
 
 
 def _read(folder: Path, path: Path, options: Options) -> Iterator[Database]:
@@ -257,6 +288,9 @@ def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
             "files": [json_text(one.files) for one in found],
             "content_hash": [one.content_hash for one in found],
             "rows": [one.rows for one in found],
+            "max_rows": [one.limits.rows for one in found],
+            "query_time_limit_s": [one.limits.seconds for one in found],
+            "as_of": [one.as_of.isoformat() if one.as_of else None for one in found],
         }
     }
 
@@ -265,15 +299,18 @@ def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json]
     """Restores the result of `read_databases` from the table that `database_rows` filled."""
     told = read_options(Options, options, f"{folder.name}/suite.yaml")
     found = {
-        row["database"]: Database(
-            row["database"],
-            row["dialect"],
-            _schema.validate_json(row["schema"]),
-            tuple(parse_json(row["files"])),
-            row["content_hash"],
-            row["rows"],
-            folder,
-            told.engine,
+        row["database"]: _under(
+            told,
+            Database(
+                row["database"],
+                row["dialect"],
+                _schema.validate_json(row["schema"]),
+                tuple(parse_json(row["files"])),
+                row["content_hash"],
+                row["rows"],
+                folder,
+                told.engine,
+            ),
         )
         for row in tables[DATABASES.name].to_pylist()
     }

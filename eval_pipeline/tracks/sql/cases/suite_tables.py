@@ -13,6 +13,9 @@ DATABASES = Table(
         Column("files", "JSON", "Files in the suite's folder that it is made from; empty where it is a schema only."),
         Column("content_hash", "VARCHAR", "SHA-256 of these files, 32 hexadecimal digits; never NULL."),
         Column("rows", "BIGINT", "Rows of all its tables; 0: the suite ships no data for it; never NULL."),
+        Column("max_rows", "BIGINT", "Most rows of a result, accepted or answered; NULL: an older version."),
+        Column("query_time_limit_s", "DOUBLE", "Seconds that such a query may take; NULL: an older version."),
+        Column("as_of", "VARCHAR", "Time that queries read from the clock; NULL: the time at which they run."),
     ),
     key="suite",
 )
