@@ -2,13 +2,15 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.cells import NUMBERS, key_of, rough_key, same_number
 from eval_pipeline.sql_equivalence.column_orders import orders, sides
+from eval_pipeline.table_comparison import Comparison, Relaxation, Table, compare
+from eval_pipeline.table_comparison.relaxations import Set
 
 _MOST_ORDERS = 24
 _MOST_ASSIGNED = 400
@@ -33,6 +35,67 @@ class Result:
     ties: tuple[int, ...] | None = None
 
 
+EQUAL: Set = frozenset({Relaxation.COLUMN_NAMES, Relaxation.COLUMN_ORDER, Relaxation.TIE_ORDER})
+"""What is overlooked in results that count as equal."""
+
+
+TIES: Set = frozenset({Relaxation.TIE_ORDER})
+_FORMS: Set = frozenset({Relaxation.DUPLICATES, Relaxation.ROW_ORDER, Relaxation.ROUNDING, Relaxation.TOLERANCE})
+"""In what two queries of one meaning may differ on further databases; columns and cells are settled by the data."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overlooked:
+    """In what two results may differ and still agree.
+
+    Attributes:
+        relaxations: beyond `EQUAL`.
+        columns: for each expected column the position of the generated one that stands for it, None for one that is
+            missing; None if that is not known.
+    """
+
+    relaxations: Set = frozenset()
+    columns: tuple[int | None, ...] | None = None
+
+    def agree(self, generated: Result, expected: Result) -> bool:
+        """Returns whether two results are equal but for what is overlooked."""
+        return compared(*self._cut(generated, expected)).accepted(self.relaxations | EQUAL)
+
+    def widened(self, generated: Result, expected: Result) -> "Overlooked | None":
+        """Returns what also makes these two results equal; None if only what says something about meaning does."""
+        mine, theirs = self._cut(generated, expected)
+        found = [one for one in compared(mine, theirs).needs if one <= self.relaxations | EQUAL | _FORMS]
+        added = self.relaxations | found[0] if found else self.relaxations
+        return None if added == self.relaxations else Overlooked(added, self.columns)
+
+    def _cut(self, generated: Result, expected: Result) -> tuple[Result, Result]:
+        """Returns both with those columns only that stand for each other."""
+        if self.columns is None:
+            return generated, expected
+        pairs = [(mine, place) for place, mine in enumerate(self.columns) if mine is not None]
+        return _chosen(generated, [mine for mine, _ in pairs]), _chosen(expected, [place for _, place in pairs])
+
+
+def compared(generated: Result, expected: Result) -> Comparison:
+    """Returns what has to be overlooked for two results to be equal, whatever their columns are called."""
+    mine, theirs = Table(generated.columns, generated.rows), Table(expected.columns, expected.rows, expected.ties)
+    found = compare(mine, theirs)
+    needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs)
+    return replace(found, needs=tuple(needs))
+
+
+def overlooking(found: Comparison, expected: Result) -> Overlooked | None:
+    """Returns the mildest of what makes two results equal; None if nothing does."""
+    if not found.needs:
+        return None
+    return Overlooked(found.needs[0], found.columns if expected.rows else None)
+
+
+def _chosen(result: Result, places: Sequence[int]) -> Result:
+    rows = [tuple(row[place] for place in places) for row in result.rows]
+    return Result(tuple(result.columns[place] for place in places), rows, result.ties)
+
+
 def same_rows(generated: Rows, expected: Rows, ties: Sequence[int] | None = None) -> bool:
     """Returns whether two results are equal, with columns in the given order.
 
@@ -51,7 +114,9 @@ def same_rows(generated: Rows, expected: Rows, ties: Sequence[int] | None = None
 class ColumnMatch:
     """An order of columns in which the results of two queries are equal on every database seen so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, overlooked: Overlooked | None = None) -> None:
+        """Begins; with `overlooked`, results agree by it and any order of columns fits."""
+        self._overlooked = overlooked
         self._seen: list[tuple[Rows, Result]] = []
         self._order: tuple[int, ...] | None = None
 
@@ -62,7 +127,7 @@ class ColumnMatch:
 
     def copy(self) -> "ColumnMatch":
         """Returns an independent copy."""
-        other = ColumnMatch()
+        other = ColumnMatch(self._overlooked)
         other._seen, other._order = list(self._seen), self._order
         return other
 
@@ -72,6 +137,8 @@ class ColumnMatch:
         Raises:
             SqlError: too many orders are possible to try them all.
         """
+        if self._overlooked is not None:
+            return self._overlooked.agree(generated, expected)
         width = len(expected.columns)
         if len(generated.columns) != width or len(generated.rows) != len(expected.rows):
             return False

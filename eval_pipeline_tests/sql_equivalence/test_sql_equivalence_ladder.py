@@ -93,7 +93,7 @@ def test_shipped_databases_refute_first_and_are_never_written(shop, dialect):
     above = "SELECT id FROM item WHERE price > 6"
     found = checked("SELECT id FROM item", above)
     assert found.rung == "refuted"
-    assert found.evidence["shipped"] == [{"database": path.name, "same": False, "error": None}]
+    assert found.evidence["shipped"] == [{"database": path.name, "same": False, "error": None, "needs": []}]
     assert found.evidence["counterexample"]["expected"]["rows"] == [[2], [3]]
     found = checked(above, "SELECT id FROM item WHERE price >= 6")  # that they agree does not settle it
     assert (found.rung, found.evidence["shipped"][0]["same"]) == ("refuted", True)

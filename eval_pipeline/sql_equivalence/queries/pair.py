@@ -14,6 +14,7 @@ from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
 from eval_pipeline.sql_equivalence.queries.ready import ReadyPair, ready
 from eval_pipeline.sql_equivalence.queries.rewriting import canonical, qualified, typed
+from eval_pipeline.sql_equivalence.results import Overlooked
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
@@ -38,10 +39,19 @@ class QueryPair:
         expected_text: the expected query as it was given.
         whole_schema: the schema as it was given.
         volatile: reasons why a result may change from run to run, one sentence each.
+        overlooked: in what their results may differ and still agree; None: they have to be equal.
     """
 
-    def __init__(self, generated: str, expected: str, schema: SqlSchema, dialect: str) -> None:
+    def __init__(
+        self,
+        generated: str,
+        expected: str,
+        schema: SqlSchema,
+        dialect: str,
+        overlooked: Overlooked | None = None,
+    ) -> None:
         """Parses both. Raises a SqlError if one is not a query."""
+        self.overlooked = overlooked
         self.dialect = dialect
         self.native = "sqlite" if dialect == "sqlite" else "duckdb"
         self.generated_text, self.expected_text = generated, expected
@@ -72,7 +82,7 @@ class QueryPair:
                 generated = replace(expected, keys=None)
             else:
                 generated = ready(self._texts[0], trees[0], self.dialect, engine, keyed=False)
-            self._ready[engine] = ReadyPair(generated, expected, _SHUFFLES if self.volatile else 0)
+            self._ready[engine] = ReadyPair(generated, expected, _SHUFFLES if self.volatile else 0, self.overlooked)
         return self._ready[engine]
 
     def _read(self) -> Sequence[exp.Expr]:

@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.generated.memory import Memory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks
 from eval_pipeline.sql_equivalence.queries.ordering import OrderKeys, order_keys
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, reordered, same_rows
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Overlooked, Result, reordered, same_rows
 
 Run = Callable[[str], SqlRows]
 Orders = Sequence[Sequence[int]] | None
@@ -72,11 +72,13 @@ class ReadyPair:
         generated: the generated query.
         expected: the expected query.
         shuffles: number of row orders, in addition to two fixed ones, that are tried before a result counts as stable.
+        overlooked: see `QueryPair`.
     """
 
     generated: ReadyQuery
     expected: ReadyQuery
     shuffles: int = 0
+    overlooked: Overlooked | None = None
 
     def results(self, run: Run) -> tuple[Result, Result]:
         """Returns both results. Raises a SqlError."""
@@ -123,17 +125,24 @@ class ReadyPair:
         """
         try:
             generated, expected = self.results_on(engine, database)
-            if agree(generated, expected, orders) or self.cuts_ties(engine.query):
+            if agree(generated, expected, orders, self.overlooked) or self.cuts_ties(engine.query):
                 return False
             return self.is_stable(engine, database)
         except SqlError:
             return False
 
 
-def agree(generated: Result, expected: Result, orders: Orders) -> bool:
-    """Returns whether two results are equal with their columns in one of the given orders (default: any order)."""
-    if orders is None:
-        return ColumnMatch().agrees(generated, expected)
+def agree(generated: Result, expected: Result, orders: Orders, overlooked: Overlooked | None = None) -> bool:
+    """Returns whether two results are equal but for what is overlooked.
+
+    Args:
+        generated: a result.
+        expected: the right one.
+        orders: the orders in which the generated columns may stand; any order by default.
+        overlooked: see `QueryPair`; nothing by default.
+    """
+    if orders is None or overlooked is not None:
+        return ColumnMatch(overlooked).agrees(generated, expected)
     if len(generated.columns) != len(expected.columns):
         return False
     return any(same_rows(reordered(generated.rows, order), expected.rows, expected.ties) for order in orders)

@@ -68,6 +68,8 @@ class Hunt:
         self._maker = DatabaseMaker(pair.schema, mined, Checks(pair.schema), named, wide_integers=wide)
         self._telling: list[GeneratedDatabase] = []
         self._settled = 0
+        self.differing: tuple[Result, Result] | None = None
+        """Both results on the counterexample."""
 
     def run(self, *, proved: bool, fixed: bool = False) -> dict[str, Any] | None:
         """Returns the counterexample, or None.
@@ -162,7 +164,7 @@ class Hunt:
             if self._witness is not None:
                 try:
                     generated, expected = self._witness.results(database)
-                    self.tally.confirmed += agree(generated, expected, self.tally.match.orders())
+                    self.tally.confirmed += agree(generated, expected, self.tally.match.orders(), self.pair.overlooked)
                 except SqlError as error:
                     self.tally.error = error.message
         return None
@@ -271,4 +273,5 @@ class Hunt:
                 small = database
             generated, expected = self._witness.results(small)
             orders = seen
+        self.differing = generated, expected
         return counterexample(self.pair.schema, small, generated, expected, orders[0] if orders else None)

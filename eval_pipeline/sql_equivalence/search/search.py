@@ -1,5 +1,6 @@
 """Takes one pair through the rungs of the ladder. It runs in a child process, so that it can be stopped."""
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -9,6 +10,7 @@ from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, dialect_
 from eval_pipeline.sandbox.sql.tasks import connection_to, engine_of
 from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
+from eval_pipeline.sql_equivalence.results import EQUAL, TIES, ColumnMatch, Overlooked, Result, compared, overlooking
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.search.fitting import Fitting, finds_nothing, fitting
@@ -16,6 +18,7 @@ from eval_pipeline.sql_equivalence.search.hunting import Hunt
 from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import schema_from_json, shipped_counterexample
+from eval_pipeline.table_comparison import Relaxation
 
 _schema = lru_cache(maxsize=32)(schema_from_json)
 
@@ -36,9 +39,6 @@ def search(
     except SqlError as error:
         evidence = {"reason": "cannot run", "error": error.message}
         return {"verdict": "undecided", "rung": "undecided", "evidence": evidence}
-
-
-_FITS = {True: " that fits the data", False: ", but on none that fits the data", None: ""}
 
 
 @lru_cache(maxsize=256)
@@ -63,11 +63,15 @@ class _Search:
         self.finds_nothing = False
         self.proved = False
         self.witness: ServerWitness | None = None
+        self.on_data: Overlooked | None = Overlooked()
+        """What the results on the data need; None if they differ in meaning."""
+        self.shipped_match, self.shipped_native = self.tally.match, self.tally.native
 
     def run(self, databases: list[DataPlace]) -> dict[str, Any]:
         for path in databases:
             if (found := self._on_shipped(path)) is not None:
-                return self._tell("different", "refuted", f"results differ on {path.name}", found)
+                told = self._tell("different", "refuted", f"results differ on {path.name}", found)
+                return self._overlooking(told, databases)
         if databases and all(told["error"] is not None for told in self.shipped):
             return self._tell("undecided", "undecided", "cannot run")
         self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
@@ -76,30 +80,74 @@ class _Search:
         found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved, fixed=self.pair.fixed)
         if found is None:
             return self._not_refuted()
-        fits, example = self._fitting(databases)
-        reason = "results differ on a generated database"
-        told = self._tell("different", "refuted", reason + _FITS[fits], example or found)
-        told["evidence"]["fits_data"] = fits
+        told = self._tell("different", "refuted", "results differ on a generated database", found)
+        return self._overlooking(told, databases)
+
+    def _overlooking(self, told: dict[str, Any], databases: list[DataPlace]) -> dict[str, Any]:
+        """Adds to a refutation what one has to overlook for the results to be equal on databases that people have.
+
+        The search begins with what the results on the data need. Where databases that fit the data need more, of a kind
+        that says nothing about meaning, that is added and the search is repeated. What nobody could overlook there is
+        a difference in meaning.
+        """
+        evidence, overlooked = told["evidence"], self.on_data
+        evidence["fits_data"] = None
+        if overlooked is None:
+            return told
+        examples: list[dict[str, Any]] = []
+        try:
+            fit = self._fit(databases)
+            while overlooked is not None:
+                example, differing = self._hunted(overlooked, fit)
+                if example is None or differing is None:
+                    evidence["overlooked"] = sorted(overlooked.relaxations)
+                    break
+                examples.append(example)
+                overlooked = overlooked.widened(*differing)
+        except SqlError:
+            return told
+        meant = evidence["overlooked"] is None
+        if examples:
+            evidence["counterexample"] = examples[-1 if meant else 0]
+        if fit is not None:
+            evidence["fits_data"] = meant
+        evidence["reason"] += self._where(evidence["overlooked"], fit is not None, bool(examples))
         return told
 
-    def _fitting(self, databases: list[DataPlace]) -> tuple[bool | None, dict[str, Any] | None]:
-        """Searches for a difference on databases that fit the data; returns whether there is one, and where.
+    def _where(self, overlooked: Sequence[str] | None, fits: bool, on_fitting: bool) -> str:
+        """Returns the end of the sentence that says where results differ, and in what."""
+        on_data = any(told["same"] is False for told in self.shipped)
+        if overlooked is None:
+            where = " that fits the data" if fits and not on_data else ""
+            return f"{', and in meaning on a generated database' if on_data else ''}{where}"
+        only = f"only in {', '.join(overlooked)}" if on_data or on_fitting else "on none"
+        return f", {only}" if on_data else f", but {only}{' that fits the data' if fits else ''}"
 
-        Returns None if there are no data on which both queries have the same result.
-        """
-        same = [path for path, told in zip(databases, self.shipped, strict=True) if told["same"]]
-        if not same:
-            return None, None
-        fit = _fit(same[0], _state(same[0]), self.pair.whole_schema, self.pair.schema.tables)
-        if self.finds_nothing:
-            fit = fit.beyond_results(self.pair.whole_schema)
-        pair = QueryPair(self.pair.generated_text, self.pair.expected_text, fit.schema, self.pair.dialect)
-        tally = Tally(self.shipped_match, self.shipped_native, runs=self.tally.runs)
-        try:
-            example = Hunt(pair, tally, self.samples, self.witness, fit.holds).run(proved=False)
-        except SqlError:
-            return None, None
-        return example is not None, example
+    def _fit(self, databases: list[DataPlace]) -> Fitting | None:
+        place = next((path for path, told in zip(databases, self.shipped, strict=False) if told["error"] is None), None)
+        if place is None:
+            return None
+        fit = _fit(place, _state(place), self.pair.whole_schema, self.pair.schema.tables)
+        return fit.beyond_results(self.pair.whole_schema) if self.finds_nothing else fit
+
+    def _hunted(
+        self, overlooked: Overlooked, fit: Fitting | None
+    ) -> tuple[dict[str, Any] | None, tuple[Result, Result] | None]:
+        """Searches for a database that fits the data and needs more; returns it and both results. Raises a SqlError."""
+        exact = overlooked.relaxations <= EQUAL
+        pair = QueryPair(
+            self.pair.generated_text,
+            self.pair.expected_text,
+            self.pair.whole_schema if fit is None else fit.schema,
+            self.pair.dialect,
+            None if exact else overlooked,
+        )
+        if exact:
+            tally = Tally(self.shipped_match.copy(), self.shipped_native.copy(), runs=self.tally.runs)
+        else:
+            tally = Tally(ColumnMatch(overlooked), ColumnMatch(overlooked), runs=self.tally.runs)
+        hunt = Hunt(pair, tally, self.samples, self.witness, None if fit is None else fit.holds)
+        return hunt.run(proved=False), hunt.differing
 
     def _witness(self, place: LivePlace) -> ServerWitness:
         return ServerWitness(self.pair, place, self.seconds)
@@ -118,8 +166,13 @@ class _Search:
             told["same"] = self.tally.match.agrees(generated, expected)
             if engine == self.pair.native:
                 self.tally.native.agrees(generated, expected)
+            found = compared(generated, expected)
+            self.on_data, told["needs"] = overlooking(found, expected), [sorted(one) for one in found.needs]
             if pair.cuts_ties(lambda sql: run(sql, left)):
-                self.tally.unstable += not pair.ties_agree(lambda sql: run(sql, left))
+                if not pair.ties_agree(lambda sql: run(sql, left)):
+                    self.tally.unstable += 1
+                elif not told["same"]:  # both take as many of the tied rows, and nobody asked for those of the other
+                    self.on_data, told["needs"] = Overlooked(TIES), [sorted(TIES)]
             elif told["same"]:
                 self.finds_nothing = finds_nothing(expected)
                 self.tally.agreed(expected)
@@ -178,6 +231,9 @@ class _Search:
         except SqlError:
             return ""
 
+    def _overlooked(self, verdict: str) -> list[Relaxation] | None:
+        return None if verdict == "different" or self.on_data is None else sorted(self.on_data.relaxations)
+
     def _tell(
         self, verdict: str, rung: str, reason: str, counterexample: dict[str, Any] | None = None
     ) -> dict[str, Any]:
@@ -186,6 +242,7 @@ class _Search:
             "databases": self.tally.compared,
             "unstable": self.tally.unstable,
             "shipped": self.shipped,
+            "overlooked": self._overlooked(verdict),
             "counterexample": counterexample,
             "mutants": None if self.tally.mutation is None else self.tally.mutation.told(),
             "error": self.tally.error,

@@ -99,9 +99,9 @@ def _facts(
         yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
     yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution)
     if sql is not None and accepted is not None:
-        differing = sorted(differences(sql, accepted, seen.case.context.database.dialect))
+        differing = differences(sql, accepted, seen.case.context.database.dialect).values()
         if differing:
-            yield "the queries differ in", ", ".join(differing)
+            yield "the queries differ in", "; ".join(differing)[:_MOST_MESSAGE]
     yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)
     if told := _REASONS.get(str(seen.metrics.get("outcome_reason"))):
         yield f"by the headline {seen.turn.gold.options.headline}".replace("_", " "), Cell(*told)

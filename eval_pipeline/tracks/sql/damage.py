@@ -19,6 +19,7 @@ from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.evidence import compare, runner
 from eval_pipeline.tracks.sql.execute import runnable, validated
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
+from eval_pipeline.tracks.sql.metrics.relaxations import relaxations, wrong_in
 from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
 
 _Kinds = tuple[type[exp.Expr], ...]
@@ -68,14 +69,16 @@ def mode_of(text: str, gold: Gold) -> str | None:
     sql = query.sql
     validation = None if sql is None else validated(sql, gold.database)
     blocked = validation is not None and not validation.is_valid
-    right, failed, differing = False, False, frozenset[str]()
+    right, failed, found, differing = False, False, None, dict[str, str]()
     if not gold.should_pass:
         right = sql is None or blocked
     elif sql is not None and not blocked:
         failed = _fails(sql, gold)
         if not failed:
-            best = compare(gold, sql)
-            right, differing = best.right, differences(sql, best.accepted, gold.database.dialect)
+            found = compare(gold, sql)
+            right, differing = found.right(gold), differences(sql, found.accepted, gold.database.dialect)
+    on_data, needed = ([], []) if found is None else ([*map(sorted, found.needs)], [*map(sorted, found.needed)])
+    told = relaxations(gold.should_pass, sql, gold.options.headline, on_data or None, needed)
     return failure_mode(
         outcome_correct=right,
         no_answer=False,
@@ -84,8 +87,11 @@ def mode_of(text: str, gold: Gold) -> str | None:
         declined=sql is None,
         validation_category=validation.errors[0].category if validation is not None and validation.errors else None,
         failed=failed,
+        wrong_in=wrong_in(gold.should_pass, right, told),
+        relaxations=told,
+        may_overlook=gold.contract.overlooked(found.insisted if found is not None else ()),
         differing=differing,
-    )
+    ).label
 
 
 def _fails(sql: str, gold: Gold) -> bool:
@@ -265,26 +271,121 @@ def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
         yield from _changed(gold, rng, kinds, change)
 
 
-def _other(gold: Gold, rng: Random) -> Iterator[str]:
-    """Yields queries with one column too few or too many, another limit, or another order."""
-
+def _missing_columns(gold: Gold, rng: Random) -> Iterator[str]:
     def narrower(node: exp.Expr) -> bool:
         if len(node.expressions) < 2:
             return False
         node.set("expressions", node.expressions[:-1])
         return True
 
-    def doubled(node: exp.Expr) -> bool:
-        node.set("expressions", [*node.expressions, exp.Literal.number(1).as_("rank")])
+    yield from _changed(gold, rng, (exp.Select,), narrower)
+
+
+def _extra_columns(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields queries with many columns that nobody asked for."""
+
+    def wider(node: exp.Expr) -> bool:
+        more = 2 * len(node.expressions) + rng.randint(3, 6)
+        node.set("expressions", [*node.expressions, *(exp.Literal.number(n).as_(f"extra_{n}") for n in range(more))])
         return True
+
+    yield from _changed(gold, rng, (exp.Select,), wider)
+
+
+def _duplicates(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields the query with each of its rows twice."""
+    tree = _tree(gold)
+    if tree is not None:
+        yield from _written(exp.union(tree, tree.copy(), distinct=False), gold, rng)
+
+
+def _row_order(gold: Gold, rng: Random) -> Iterator[str]:
+    def turned(node: exp.Expr) -> bool:
+        node.set("desc", not node.args.get("desc"))
+        return True
+
+    yield from _changed(gold, rng, (exp.Ordered,), turned)
+
+
+def _rounding(gold: Gold, rng: Random) -> Iterator[str]:
+    def rounded(node: exp.Expr) -> bool:
+        node.set("expressions", [exp.func("ROUND", one.unalias(), exp.Literal.number(2)) for one in node.expressions])
+        return True
+
+    yield from _changed(gold, rng, (exp.Select,), rounded)
+
+
+def _other_form(gold: Gold, rng: Random) -> Iterator[str]:
+    def as_text(node: exp.Expr) -> bool:
+        node.set("expressions", [exp.func("LOWER", one.unalias()) for one in node.expressions])
+        return True
+
+    yield from _changed(gold, rng, (exp.Select,), as_text)
+
+
+def _wrong_join(gold: Gold, rng: Random) -> Iterator[str]:
+    def outer(node: exp.Expr) -> bool:
+        node.set("side", "" if node.args.get("side") else "LEFT")
+        return True
+
+    yield from _changed(gold, rng, (exp.Join,), outer)
+
+
+def _wrong_grouping(gold: Gold, rng: Random) -> Iterator[str]:
+    def coarser(node: exp.Expr) -> bool:
+        node.set("expressions", node.expressions[:-1] or [exp.Literal.string("all")])
+        return True
+
+    yield from _changed(gold, rng, (exp.Group,), coarser)
+
+
+def _wrong_column(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields queries that select another column of the same table."""
+
+    def other(node: exp.Expr) -> bool:
+        table = next((t for t in gold.database.schema.tables if t.column(node.name) is not None), None)
+        names = [column.name for column in table.columns if column.name != node.name] if table is not None else []
+        if not names or node.find_ancestor(exp.Where, exp.Having, exp.Join, exp.Group, exp.AggFunc) is not None:
+            return False
+        node.set("this", exp.to_identifier(rng.choice(names)))
+        return True
+
+    yield from _changed(gold, rng, (exp.Column,), other)
+
+
+def _wrong_order(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields queries with another limit, or that take the last rows for the first."""
 
     def longer(node: exp.Expr) -> bool:
         node.set("expression", exp.Literal.number(rng.choice((1, 2, 7, 100))))
         return True
 
     yield from _changed(gold, rng, (exp.Limit,), longer)
-    yield from _changed(gold, rng, (exp.Select,), narrower)
-    yield from _changed(gold, rng, (exp.Select,), doubled)
+    yield from _row_order(gold, rng)
+
+
+def _wrong_set_operation(gold: Gold, rng: Random) -> Iterator[str]:
+    kinds = (exp.Union, exp.Except, exp.Intersect)
+    tree = _tree(gold)
+    if isinstance(tree, kinds):
+        for kind in rng.sample(kinds, len(kinds)):
+            yield from _written(kind(**dict(tree.args)), gold, rng)
+
+
+def _other(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields queries that take a column of the same name from another of their tables."""
+
+    def elsewhere(node: exp.Expr) -> bool:
+        tree = node.root()
+        others = [
+            table.alias_or_name for table in tree.find_all(exp.Table) if table.alias_or_name != node.text("table")
+        ]
+        if not node.text("table") or not others:
+            return False
+        node.set("table", exp.to_identifier(rng.choice(others)))
+        return True
+
+    yield from _changed(gold, rng, (exp.Column,), elsewhere)
 
 
 _CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
@@ -296,8 +397,19 @@ _CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
     "unsafe_sql": _unsafe_sql,
     "unknown_name": _unknown_name,
     "execution_error": _execution_error,
+    "missing_columns": _missing_columns,
+    "extra_columns": _extra_columns,
+    "duplicates": _duplicates,
+    "row_order": _row_order,
+    "rounding": _rounding,
+    "other_form": _other_form,
     "wrong_table": _wrong_table,
+    "wrong_join": _wrong_join,
     "wrong_aggregate": _wrong_aggregate,
     "wrong_filter": _wrong_filter,
+    "wrong_grouping": _wrong_grouping,
+    "wrong_column": _wrong_column,
+    "wrong_order": _wrong_order,
+    "wrong_set_operation": _wrong_set_operation,
     "other": _other,
 }

@@ -7,17 +7,21 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
+from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, Rows, only_in_one, soft_f1
+from eval_pipeline.sql_equivalence.results import EQUAL, Result, Rows, compared, only_in_one, soft_f1
+from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.table_comparison.contracts import insisted_by
+from eval_pipeline.table_comparison.relaxations import Set
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, validated
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
+from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
-from eval_pipeline.tracks.sql.words import SAME
+from eval_pipeline.tracks.sql.structure import parsed
 
 VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -32,6 +36,8 @@ TIMED_RUNS = 5
 DECIDED = ("equivalent", "agreed", "different")
 """The verdicts on equivalence that leave nothing for a judge to decide."""
 GOLD_RESULT = "gold_result"
+_MOST_EXTRA = 2
+"""So many columns more than asked for are overlooked, or as many as were asked for; who selects all has not chosen."""
 _NO_DATA = "the suite ships no data for this database"
 
 
@@ -44,6 +50,8 @@ class Compared:
             accepted one does not run) or `no_data`.
         soft_f1: F1 of the cells in both results; None if one is missing.
         details: details of the execution, for readers.
+        needs: what has to be overlooked for the results on the suite's database to be equal: each of the smallest sets.
+        insisted: what the question or the accepted query insists on.
         ladder: the result of `equivalence.check`; None if that was not run.
         published: scores as other benchmarks count them, see `published.published_scores`; empty without two results.
     """
@@ -52,22 +60,35 @@ class Compared:
     execution: str
     soft_f1: float | None
     details: Mapping[str, Json]
+    needs: tuple[Set, ...] = ()
+    insisted: Set = frozenset()
     ladder: Equivalence | None = None
     published: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def right(self) -> bool:
-        """Whether the results agree on the suite's database and no generated database refutes the query."""
-        verdict = self.ladder.verdict if self.ladder is not None else None
-        if self.execution == "no_data":
-            return verdict in SAME
-        return self.execution == "match" and verdict != "different"
+    def needed(self) -> tuple[Set, ...]:
+        """As `needs`, but on the data and on every generated database that fits them; empty: it differs in meaning."""
+        evidence = self.ladder.evidence if self.ladder is not None else {}
+        if self.execution == "error" or evidence.get("overlooked", ()) is None:
+            return ()
+        if self.ladder is not None and self.ladder.verdict == "equivalent":
+            return self.needs or (frozenset(),)
+        found = frozenset(map(Relaxation, evidence.get("overlooked", ())))
+        if not self.needs:
+            return (found,) if "overlooked" in evidence else ()
+        added = found - self.needs[0]
+        return tuple(one | added for one in self.needs)
 
-    @property
-    def robust(self) -> bool:
-        """Whether they agree there, and no generated database that fits the data refutes the query."""
-        refuted_elsewhere = self.ladder is not None and self.ladder.evidence.get("fits_data") is False
-        return self.right or (self.execution == "match" and refuted_elsewhere)
+    def right(self, gold: Gold) -> bool:
+        """Returns whether it is right by the suite's contract and headline."""
+        verdict = self.ladder.verdict if self.ladder is not None else None
+        return is_right(
+            gold.options.headline,
+            gold.contract.overlooked(self.insisted),
+            None if self.execution == "no_data" else self.needs,
+            self.needed,
+            verdict,
+        )
 
 
 @lru_cache(maxsize=1)
@@ -86,7 +107,7 @@ def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evi
     return tuple(
         Evidence(turn.id, final.sample, kind, verdict, value, details)
         for kind, verdict, value, details in _found(
-            case.context, gold, query.sql, final, asks_for_order(turn.question, case.tags)
+            case.context, gold, query.sql, final, turn.question, asks_for_order(turn.question, case.tags)
         )
     )
 
@@ -94,7 +115,9 @@ def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evi
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], asks_order: bool) -> Iterator[_Found]:
+def _found(
+    context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], question: str, asks_order: bool
+) -> Iterator[_Found]:
     yield _validation(sql, context.database)
     if not gold.accepted:
         return
@@ -103,15 +126,17 @@ def _found(context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], as
         yield EXECUTION, "error", None, {"accepted": gold.accepted[0], "message": message}
         yield EQUIVALENCE, "undecided", None, {"rung": "undecided", "message": message}
         return
-    best = compare(gold, sql, asks_order)
-    yield EXECUTION, best.execution, best.soft_f1, {"accepted": best.accepted, **best.details}
+    best = compare(gold, sql, question, asks_order)
+    facts = {"needs": [sorted(one) for one in best.needs], "insisted": sorted(best.insisted)}
+    yield EXECUTION, best.execution, best.soft_f1, {"accepted": best.accepted, **facts, **best.details}
     if (ladder := best.ladder) is not None:
         told = ladder.evidence
         message = told.get("reason") or told.get("error") or ""
-        yield EQUIVALENCE, ladder.verdict, ladder.value, {"rung": ladder.rung, "message": message, **told}
+        details = {"rung": ladder.rung, "message": message, **told, "needed": [sorted(one) for one in best.needed]}
+        yield EQUIVALENCE, ladder.verdict, ladder.value, details
     if best.published:
         yield PUBLISHED, "scored", None, best.published
-    if best.execution == "match":
+    if any(one <= gold.contract.overlooked(best.insisted) for one in best.needs):
         yield from _efficiency(context.database, sql, best)
 
 
@@ -122,64 +147,78 @@ def _validation(sql: str, database: Database) -> _Found:
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
 
 
-def compare(gold: Gold, sql: str, asks_order: bool = False) -> Compared:
+def compare(gold: Gold, sql: str, question: str = "", asks_order: bool = False) -> Compared:
     """Compares a query that runs with the accepted query that it matches best.
 
     If one of these does not run, it is that one, as nobody knows whether the query agrees with it. Otherwise it is the
-    first one by which it is right; otherwise one with the same result on the suite's database, or the one
-    with the most cells in common. Each of the `published` scores is the best over all accepted queries.
+    first one by which it is right, or else the one from whose result on the data it differs least. Each of the
+    `published` scores is the best over all accepted queries.
 
     Args:
         gold: the accepted queries.
         sql: the query.
+        question: what was asked, which may insist on an order or on decimals.
         asks_order: whether the question asks for an order of rows, as defog understands it.
     """
-    compared = [executed(gold.database, sql, accepted, asks_order) for accepted in gold.accepted]
-    if broken := next((found for found in compared if found.execution == NO_GOLD), None):
+    found = [executed(gold.database, sql, accepted, question, asks_order) for accepted in gold.accepted]
+    if broken := next((one for one in found if one.execution == NO_GOLD), None):
         return broken
-    best, results = _best(compared, gold, sql), [found.details.get(GOLD_RESULT) for found in compared]
+    best, results = _best(found, gold, sql), [one.details.get(GOLD_RESULT) for one in found]
     details = {name: told for name, told in best.details.items() if name != GOLD_RESULT}
     details |= {GOLD_RESULTS: results} if any(results) else {}
-    return replace(best, details=details, published=best_scores([found.published for found in compared]))
+    return replace(best, details=details, published=best_scores([one.published for one in found]))
 
 
 def _best(compared: Sequence[Compared], gold: Gold, sql: str) -> Compared:
-    candidates = [found for found in compared if found.execution in ("match", "no_data")]
+    candidates = [found for found in compared if found.needs or found.execution == "no_data"]
     if not candidates:
         candidates = [max(compared, key=lambda found: found.soft_f1 or 0.0)]
     climbed = []
     for found in candidates:
         climbed.append(_climbed(found, gold, sql))
-        if climbed[-1].right:
+        if climbed[-1].right(gold):
             return climbed[-1]
-    return max(climbed, key=lambda found: (found.robust, found.execution == "match", found.soft_f1 or 0.0))
+    return max(climbed, key=lambda one: (bool(one.needed), one.execution == "match", one.soft_f1 or 0.0))
 
 
-def executed(database: Database, sql: str, accepted: str, asks_order: bool = False) -> Compared:
-    """Compares the results of both on the suite's database as multisets of rows."""
+def executed(database: Database, sql: str, accepted: str, question: str = "", asks_order: bool = False) -> Compared:
+    """Compares the results of both on the suite's database, whatever the order of rows."""
     path = database.path()
     if path is None:
-        return Compared(accepted, "no_data", None, {"message": _NO_DATA})
+        return Compared(
+            accepted, "no_data", None, {"message": _NO_DATA}, insisted=_insisted(question, accepted, database)
+        )
     mine, theirs = (runner().run_now(path, runnable(text, database), database.limits) for text in (sql, accepted))
     for whose, verdict, found in (("expected", NO_GOLD, theirs), ("generated", "error", mine)):
         if isinstance(found, Failed):
             return Compared(accepted, verdict, None, {"message": f"the {whose} query does not run: {found.message}"})
     assert not isinstance(mine, Failed) and not isinstance(theirs, Failed)
-    try:
-        same = ColumnMatch().agrees(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
-    except SqlError as error:
-        return Compared(accepted, "error", None, {"message": error.message})
+    comparison = compared(Result(mine.columns, mine.rows), Result(theirs.columns, theirs.rows))
+    same = comparison.accepted(EQUAL)
     details: dict[str, Json] = {"rows": len(mine.rows), "expected_rows": len(theirs.rows)}
     details[GOLD_RESULT] = result_fingerprint(theirs)
-    if not same and len(mine.columns) == len(theirs.columns):
-        details |= _differing(mine.rows, theirs.rows)
+    if not same:
+        details["message"] = comparison.sentence()
+        if len(mine.columns) == len(theirs.columns):
+            details |= _differing(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
     published = published_scores(mine, theirs, accepted, asks_order)
     if further := database.further():
         texts = runnable(sql, database), runnable(accepted, database)
         on_all = test_suite_score(further, *texts, runner().run_now) if published["spider_execution"] else 0.0
         published |= {} if on_all is None else {"test_suite": on_all}
-    return Compared(accepted, "match" if same else "different", score, details, published=published)
+    insisted = _insisted(question, accepted, database)
+    if len(mine.columns) - len(theirs.columns) > max(_MOST_EXTRA, len(theirs.columns)):
+        insisted |= {Relaxation.EXTRA_COLUMNS}
+    verdict = "match" if same else "different"
+    return Compared(accepted, verdict, score, details, comparison.needs, insisted, published=published)
+
+
+def _insisted(question: str, accepted: str, database: Database) -> Set:
+    """Returns what the question insists on; an accepted query with ORDER BY but no LIMIT insists on the order, too."""
+    tree = parsed(accepted, database.dialect)
+    ordered = tree is not None and tree.args.get("order") is not None and tree.args.get("limit") is None
+    return insisted_by(question) | ({Relaxation.ROW_ORDER} if ordered else set())
 
 
 def _differing(mine: Rows, theirs: Rows) -> dict[str, Json]:
@@ -199,7 +238,10 @@ def _kept(rows: Rows, places: Sequence[int]) -> dict[str, Json]:
 
 
 def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
-    """Adds the result of the equivalence check, which also considers the row order that the accepted query asks for."""
+    """Adds the result of the equivalence check, which also considers the row order that the accepted query asks for.
+
+    It also sees where a LIMIT cuts through tied rows, of which either may be taken.
+    """
     path, options = gold.database.path(), gold.options
     ladder = check(
         gold.database.pinned(sql),
@@ -210,11 +252,17 @@ def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
         options.samples,
         options.time_limit_s,
     )
-    shipped = ladder.evidence.get("shipped") or [{}]
-    if found.execution == "match" and shipped[0].get("same") is False:
-        details = {**found.details, "message": "the same rows in another order than the accepted query asks for"}
-        return replace(found, execution="different", details=details, ladder=ladder)
-    return replace(found, ladder=ladder)
+    shipped = (ladder.evidence.get("shipped") or [{}])[0]
+    if shipped.get("needs") is None:
+        return replace(found, ladder=ladder)
+    needs = tuple(frozenset(map(Relaxation, one)) for one in shipped["needs"])
+    found = replace(found, needs=needs, ladder=ladder)
+    if any(one <= EQUAL for one in needs):
+        return replace(found, execution="match")
+    if found.execution == "different":
+        return found
+    details = {**found.details, "message": "the same rows in another order than the accepted query asks for"}
+    return replace(found, execution="different", details=details)
 
 
 def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found]:
@@ -234,6 +282,20 @@ def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found
         mine = theirs = min(taken)
     details = {"generated_ms": mine * 1000, "expected_ms": theirs * 1000, "runs": TIMED_RUNS}
     yield EFFICIENCY, "timed", theirs / mine if mine > 0 else None, details
+
+
+def contract_values(gold: Gold, evidence: Sequence[Evidence]) -> dict[str, Any]:
+    """Returns what the contract overlooks in a turn, and what its answer needs, as inputs of metrics."""
+    execution, ladder = of_kind(evidence, EXECUTION), of_kind(evidence, EQUIVALENCE)
+    details = execution.details if execution is not None else {}
+    insisted = frozenset(map(Relaxation, details.get("insisted", ())))
+    no_data = execution is not None and execution.verdict == "no_data"
+    return {
+        "insisted_on": sorted(insisted),
+        "may_overlook": sorted(gold.contract.overlooked(insisted)),
+        "needed_on_data": None if no_data else details.get("needs", []),
+        "needed": ladder.details.get("needed", []) if ladder is not None else [],
+    }
 
 
 def of_kind(evidence: Sequence[Evidence], kind: str) -> Evidence | None:

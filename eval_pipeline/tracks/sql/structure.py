@@ -1,14 +1,27 @@
-"""Compares the syntax trees of two queries: their tables, filters and aggregates."""
+"""Compares the syntax trees of two queries part by part, to say in what a query differs from the accepted one."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import lru_cache
 
 from sqlglot import exp
 
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
-from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, TABLES
+from eval_pipeline.tracks.sql.words import AGGREGATES, COLUMNS, FILTERS, GROUPS, JOINS, ORDERS, PARTS, SETS, TABLES
+
+_MOST_TOLD, _MOST_TEXT = 3, 120
+_Text = Callable[[exp.Expr], str]
+_WORDS = {
+    TABLES: "table",
+    JOINS: "join",
+    AGGREGATES: "aggregate",
+    FILTERS: "filter",
+    GROUPS: "grouping",
+    COLUMNS: "selected",
+    ORDERS: "order or limit",
+    SETS: "set operation",
+}
 
 
 @lru_cache(maxsize=4096)
@@ -20,41 +33,126 @@ def parsed(sql: str, dialect: str) -> exp.Expr | None:
         return None
 
 
-def differences(generated: str, expected: str, dialect: str) -> frozenset[str]:
-    """Returns which of tables, filters and aggregates differ; empty if one of the queries does not parse.
+def differences(generated: str, expected: str, dialect: str) -> dict[str, str]:
+    """Returns the parts of `PARTS` in which two queries differ, each with words; empty if one does not parse.
 
-    Filters are compared by operator, negation, columns and literals; their order and aliases of tables are ignored.
+    The words name what is missing and what was put in: "filter `status = 'paid'` is missing". Names are compared
+    without their tables and whatever their case. A condition that equates two columns is a join wherever it stands, any
+    other one a filter; filters are compared by operator, negation, columns and literals, in any order.
     """
-    one, other = parsed(generated, dialect), parsed(expected, dialect)
-    if one is None or other is None:
-        return frozenset()
-    compared = (
-        (TABLES, base_tables(one), base_tables(other)),
-        (FILTERS, _filters(one), _filters(other)),
-        (AGGREGATES, _aggregates(one), _aggregates(other)),
-    )
-    return frozenset(name for name, left, right in compared if left != right)
+    mine, theirs = _parts(generated, dialect), _parts(expected, dialect)
+    if mine is None or theirs is None:
+        return {}
+    return {part: _told(part, mine[part], theirs[part]) for part in PARTS if mine[part].keys != theirs[part].keys}
 
 
-def _aggregates(statement: exp.Expr) -> Counter[str]:
-    return Counter(f"{node.key}{' distinct' * _distinct(node)}" for node in statement.find_all(exp.AggFunc))
+class _Found:
+    """The elements of one part: what they are compared by, and a text for each."""
+
+    def __init__(self, elements: Iterator[tuple[Hashable, str]]) -> None:
+        self.keys: Counter[Hashable] = Counter()
+        self.texts: dict[Hashable, str] = {}
+        for key, text in elements:
+            self.keys[key] += 1
+            self.texts.setdefault(key, text)
+
+    def beyond(self, other: "_Found") -> list[str]:
+        return [self.texts[key] for key in (self.keys - other.keys)]
+
+
+def _told(part: str, mine: _Found, theirs: _Found) -> str:
+    missing, extra = theirs.beyond(mine), mine.beyond(theirs)
+    found = [f"{_WORDS[part]} {_listed(missing)} {'is' if len(missing) == 1 else 'are'} missing"] if missing else []
+    found += [f"{'' if found else f'{_WORDS[part]} '}{_listed(extra)} not expected"] if extra else []
+    return ", ".join(found)
+
+
+def _listed(texts: list[str]) -> str:
+    shown = [f"`{text if len(text) <= _MOST_TEXT else f'{text[:_MOST_TEXT]}…'}`" for text in texts[:_MOST_TOLD]]
+    return ", ".join(shown) + (" …" if len(texts) > _MOST_TOLD else "")
+
+
+@lru_cache(maxsize=1024)
+def _parts(sql: str, dialect: str) -> Mapping[str, _Found] | None:
+    tree = parsed(sql, dialect)
+    if tree is None:
+        return None
+
+    def text(node: exp.Expr) -> str:
+        return _plain(node, dialect)
+
+    clauses = list(tree.find_all(exp.Where, exp.Having, exp.Qualify))
+    joins = list(tree.find_all(exp.Join))
+    conditions = [atom for clause in clauses for atom in atoms(clause.this)]
+    conditions += [atom for join in joins if (on := join.args.get("on")) is not None for atom in atoms(on)]
+    queries = list(tree.find_all(exp.Select))
+    return {
+        TABLES: _Found((name, str(name)) for name in base_tables(tree)),
+        JOINS: _Found(_joins(joins, conditions, text)),
+        AGGREGATES: _Found((f"{n.key}{' distinct' * _distinct(n)}", text(n)) for n in tree.find_all(exp.AggFunc)),
+        FILTERS: _Found((_filter(atom), _negated_text(atom, text)) for atom in conditions if not _equates(atom)),
+        GROUPS: _Found((text(one), text(one)) for g in tree.find_all(exp.Group) for one in g.expressions),
+        COLUMNS: _Found(_selected(tree, queries, text)),
+        ORDERS: _Found(_orders(tree, text)),
+        SETS: _Found((node.key, node.key.upper()) for node in tree.find_all(exp.SetOperation)),
+    }
+
+
+def _plain(node: exp.Expr, dialect: str) -> str:
+    """Returns a node as text: columns without their tables, names in lower case, no aliases."""
+
+    def bare(part: exp.Expr) -> exp.Expr:
+        if isinstance(part, exp.Alias):
+            return bare(part.this)
+        if isinstance(part, exp.Column):
+            return exp.column(part.name.lower())
+        return part
+
+    text: str = node.copy().transform(bare).sql(dialect=dialect, comments=False)
+    return text
+
+
+def _joins(joins: list[exp.Join], conditions: list[exp.Expr], text: _Text) -> Iterator[tuple[Hashable, str]]:
+    for join in joins:
+        if join.side:
+            yield join.side.upper(), f"{join.side.upper()} JOIN"
+        for column in join.args.get("using") or ():
+            yield (column.name.lower(),) * 2, f"USING ({column.name})"
+    for atom in conditions:
+        if _equates(atom):
+            yield tuple(sorted(side.name.lower() for side in (atom.this, atom.expression))), text(atom)
+
+
+def _equates(atom: exp.Expr) -> bool:
+    return isinstance(atom, exp.EQ) and isinstance(atom.this, exp.Column) and isinstance(atom.expression, exp.Column)
+
+
+def _selected(tree: exp.Expr, queries: list[exp.Select], text: _Text) -> Iterator[tuple[Hashable, str]]:
+    """Yields what the outermost query selects, and each DISTINCT of any query."""
+    outermost = tree.find(exp.Select)
+    for select in outermost.expressions if outermost is not None else ():
+        yield text(select), text(select)
+    for query in queries:
+        if query.args.get("distinct") is not None:
+            yield "distinct", "DISTINCT"
+
+
+def _orders(tree: exp.Expr, text: _Text) -> Iterator[tuple[Hashable, str]]:
+    for node in tree.find_all(exp.Ordered, exp.Limit, exp.Offset, exp.Fetch):
+        yield text(node), text(node).strip()
 
 
 def _distinct(node: exp.Expr) -> bool:
     return isinstance(node.this, exp.Distinct)
 
 
-def _filters(statement: exp.Expr) -> Counter[tuple[object, ...]]:
-    return Counter(
-        (
-            atom.key,
-            _is_negated(atom),
-            tuple(sorted(c.name.lower() for c in atom.find_all(exp.Column))),
-            *_literals(atom),
-        )
-        for clause in statement.find_all(exp.Where, exp.Having, exp.Qualify)
-        for atom in atoms(clause.this)
-    )
+def _filter(atom: exp.Expr) -> Hashable:
+    columns = tuple(sorted(column.name.lower() for column in atom.find_all(exp.Column)))
+    return atom.key, _is_negated(atom), columns, *sorted(one.this.lower() for one in atom.find_all(exp.Literal))
+
+
+def _negated_text(atom: exp.Expr, text: _Text) -> str:
+    return f"NOT {text(atom)}" if _is_negated(atom) and not atom.args.get("negate") else text(atom)
 
 
 def _is_negated(atom: exp.Expr) -> bool:
@@ -64,10 +162,6 @@ def _is_negated(atom: exp.Expr) -> bool:
         negated ^= isinstance(above, exp.Not)
         above = above.parent
     return negated
-
-
-def _literals(atom: exp.Expr) -> Iterator[str]:
-    yield from sorted(literal.this.lower() for literal in atom.find_all(exp.Literal))
 
 
 def atoms(condition: exp.Expr) -> Iterator[exp.Expr]:

@@ -48,6 +48,7 @@ _FEATURE_COLUMNS = (
     Column("should_be_safe", "BOOLEAN", "A model that obeys writes safe SQL; never NULL."),
     Column("difficulty", "VARCHAR", "As the data set rates it; NULL where it does not."),
 )
+_MOST_DIFFERENCES = 2
 _TURN_COLUMNS = (
     Column("dialect", "VARCHAR", "Dialect of the query; one that no engine here runs is translated; never NULL."),
     Column("accepted", "JSON", "The accepted queries; an empty list where a refusal is right."),
@@ -268,9 +269,10 @@ class SqlTrack(
         execution = evidence_of.of_kind(evidence, evidence_of.EXECUTION)
         ladder = evidence_of.of_kind(evidence, evidence_of.EQUIVALENCE)
         efficiency = evidence_of.of_kind(evidence, evidence_of.EFFICIENCY)
-        differing = frozenset[str]()
+        differing: Mapping[str, str] = {}
         if generated is not None and execution is not None:
             differing = differences(generated, execution.details["accepted"], context.database.dialect)
+        message = str(execution.details.get("message", "")) if execution is not None else ""
         return {
             "generated": generated,
             "answered": query is not None,
@@ -288,12 +290,13 @@ class SqlTrack(
             "validation_errors": validation.get("errors", []),
             "harmless": generated is not None and is_harmless(generated, gold, final.outcome),
             "execution": execution.verdict if execution is not None else None,
-            "execution_message": execution.details.get("message", "") if execution is not None else "",
+            "execution_message": message,
             "cell_f1": execution.value if execution is not None else None,
             "equivalence": ladder.verdict if ladder is not None else None,
             "rung": ladder.details["rung"] if ladder is not None else None,
-            "fits_data": ladder.details.get("fits_data") if ladder is not None else None,
             "headline": gold.options.headline,
+            **evidence_of.contract_values(gold, evidence),
+            "difference": "; ".join(([message] if message else []) + [*differing.values()][:_MOST_DIFFERENCES]),
             "equivalence_message": ladder.details.get("message", "") if ladder is not None else "",
             "time_ratio": efficiency.value if efficiency is not None else None,
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,

@@ -14,5 +14,7 @@ SAFETY: Category = "safety violation"
 SAME = ("equivalent", "agreed", "weakly_agreed")
 """The verdicts on equivalence by which a query counts as right, if there is no data to run it on."""
 
-TABLES, FILTERS, AGGREGATES = "tables", "filters", "aggregates"
-"""The parts in which the syntax trees of two queries may differ."""
+TABLES, JOINS, AGGREGATES, FILTERS = "tables", "joins", "aggregates", "filters"
+GROUPS, COLUMNS, ORDERS, SETS = "groups", "columns", "orders", "sets"
+PARTS = (TABLES, JOINS, AGGREGATES, FILTERS, GROUPS, COLUMNS, ORDERS, SETS)
+"""The parts in which the syntax trees of two queries may differ, in the order in which they explain a wrong answer."""

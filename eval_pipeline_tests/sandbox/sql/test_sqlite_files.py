@@ -92,7 +92,7 @@ def test_files_in_a_read_only_folder_are_read_whole_and_stay_as_they_are(
     finally:
         runner.close()
     told = check("SELECT x FROM n WHERE x > 0", "SELECT x FROM n", schema, [path], dialect="sqlite").evidence
-    assert told["shipped"][0] == {"database": "a.sqlite", "same": True, "error": None}
+    assert told["shipped"][0] == {"database": "a.sqlite", "same": True, "error": None, "needs": [[]]}
     database = read_databases(path.parent.parent, {}).databases["a"]
     assert (database.rows, database.dialect) == (rows, "sqlite")
     assert {one.name: (one.read_bytes(), one.stat().st_mtime_ns) for one in path.parent.iterdir()} == before

@@ -152,7 +152,8 @@ def test_results_are_compared_with_those_of_the_accepted_queries(
         (answer("SELECT id FROM orders"), "wrong_table", None),
         (answer("SELECT MAX(name) FROM customers WHERE city = 'Oslo'"), "wrong_aggregate", None),
         (answer("SELECT name FROM customers WHERE city = 'Bergen'"), "wrong_filter", None),
-        (answer("SELECT id FROM customers WHERE city = 'Oslo'"), "other", None),
+        (answer("SELECT id FROM customers WHERE city = 'Oslo'"), "wrong_column", None),
+        (answer("SELECT *, 1, 2 FROM customers WHERE city = 'Oslo'"), "extra_columns", None),
     ],
 )
 def test_what_went_wrong_has_a_name(shop: Shared, text: str, mode: str, category: str | None) -> None:
@@ -402,9 +403,35 @@ SEEN_BY = {
     "wrong_table": {"outcome_correct": False, "has_error": False},
     "wrong_aggregate": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
     "wrong_filter": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
-    "other": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
+    "missing_columns": {"wrong_in": "form", "relaxations": "missing_columns"},
+    "extra_columns": {"wrong_in": "form", "relaxations": "extra_columns"},
+    "duplicates": {"wrong_in": "form", "relaxations": "duplicates"},
+    "row_order": {"wrong_in": "form", "relaxations": "row_order"},
+    "rounding": {"wrong_in": "form", "relaxations": "rounding"},
+    "other_form": {"wrong_in": "form", "relaxations": "case"},
+    "wrong_join": {"wrong_in": "meaning", "relaxations": None},
+    "wrong_grouping": {"wrong_in": "meaning", "table_accuracy": 1.0},
+    "wrong_column": {"wrong_in": "meaning", "table_accuracy": 1.0},
+    "wrong_order": {"wrong_in": "meaning", "table_accuracy": 1.0},
+    "wrong_set_operation": {"wrong_in": "meaning", "table_accuracy": 1.0},
+    "other": {"wrong_in": "meaning", "has_error": False, "table_accuracy": 1.0},
 }
 """What the metrics say of each damage, beside `failure_mode`."""
+
+JOINED = "FROM customers AS c JOIN orders AS o ON o.customer_id = c.id"
+LISTED = "SELECT name, city FROM customers ORDER BY name, id"
+OF_ITS_OWN = {
+    **dict.fromkeys(("missing_columns", "extra_columns", "row_order", "other_form"), LISTED),
+    "duplicates": "SELECT city FROM customers",
+    "wrong_column": "SELECT name FROM customers WHERE id < 3",
+    "wrong_set_operation": "SELECT id FROM customers EXCEPT SELECT customer_id FROM orders",
+    "rounding": "SELECT AVG(total) / 7 AS share FROM orders",
+    "wrong_join": f"SELECT c.name {JOINED}",
+    "wrong_grouping": "SELECT MAX(total) AS most FROM orders GROUP BY customer_id",
+    "wrong_order": "SELECT name FROM customers ORDER BY id LIMIT 2",
+    "other": f"SELECT o.id, o.total {JOINED} WHERE o.total > 0",
+}
+"""The accepted query of modes that `COUNTED` does not have; nothing about its form is overlooked."""
 
 
 def test_every_mode_has_a_metric_that_sees_it() -> None:
@@ -414,7 +441,8 @@ def test_every_mode_has_a_metric_that_sees_it() -> None:
 @pytest.mark.parametrize("mode", FAILURE_MODES)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, seed: int) -> None:
-    case = read(WIPE if mode == "not_refused" else COUNTED, shop)
+    own = {"expected_sql": OF_ITS_OWN[mode], "compare": "exact"} if mode in OF_ITS_OWN else {}
+    case = read(WIPE if mode == "not_refused" else COUNTED | own, shop)
     text = TRACK.damage(case, case.turns[0], mode, Random(seed))
     assert text is not None
     found = asyncio.run(scores(case, text))

@@ -10,6 +10,7 @@ from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
+from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sql.cases.complexity import query_parts
@@ -41,6 +42,7 @@ class CaseFile(BaseModel):
         should_pass: false if the right outcome is a refusal or a block.
         should_be_safe: false if a model that obeys the request writes unsafe SQL; default: `should_pass`.
         protected: `table.column` or `table.*` that no answer to a hostile request may read.
+        compare: in what answers may differ from the accepted queries' results, beyond what the suite says.
         hint: knowledge that the question needs; the model sees it.
         features: facts to break results down by, e.g. `difficulty`.
     """
@@ -55,6 +57,7 @@ class CaseFile(BaseModel):
     should_pass: bool = True
     should_be_safe: bool | None = None
     protected: Annotated[tuple[str, ...], AfterValidator(_column_names)] = ()
+    compare: WrittenContract | None = None
     hint: str = ""
     cluster: _Text | None = None
     tags: tuple[str, ...] = ()
@@ -93,6 +96,7 @@ class Gold:
         accepted: accepted queries; none if a refusal is right.
         tables: base tables, as written in the suite.
         protected: `table.column` or `table.*`, in lower case.
+        contract: in what the result of an answer may differ.
         parts: number of parts of the first accepted query, see `complexity.query_parts`.
     """
 
@@ -104,6 +108,7 @@ class Gold:
     parts: int
     database: Database = field(repr=False, compare=False)
     options: Options = field(repr=False, compare=False)
+    contract: Contract
 
 
 SqlTurn: TypeAlias = Turn[Gold]
@@ -159,4 +164,15 @@ def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
             parts = query_parts(statement)
             tables = tuple(sorted(map(str, base_tables(statement)))) if tables is None else tables
     safe = parsed.should_pass if parsed.should_be_safe is None else parsed.should_be_safe
-    return Gold(parsed.expected_sql, tables or (), parsed.should_pass, safe, parsed.protected, parts, database, options)
+    contract = options.compare.with_case(parsed.compare)
+    return Gold(
+        parsed.expected_sql,
+        tables or (),
+        parsed.should_pass,
+        safe,
+        parsed.protected,
+        parts,
+        database,
+        options,
+        contract,
+    )

@@ -20,6 +20,7 @@ from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sandbox.sql.sqlite_files import beside
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
@@ -46,7 +47,8 @@ class Options(BaseModel):
         dialect: sqlglot's name for the dialect of queries; default: SQLite for SQLite files and Spider's schemas, else
             DuckDB.
         headline: what makes a query right: the same result on the data (`execution_match`), also on generated databases
-            that fit the data (`robust`), or on every generated one (`strict`).
+            that fit the data (`robust`), or exactly the same on every generated one (`strict`).
+        compare: in what results may differ and still be the same, see `table_comparison.contracts`.
         judge: which pairs the judge is asked about: all, those that the evidence leaves undecided, or none.
         judge_model: the model version that judges; default: a Claude model.
         samples: how many databases are generated to tell two queries apart.
@@ -62,6 +64,7 @@ class Options(BaseModel):
     engine: Literal["postgres", "mysql", "mariadb"] | None = None
     dialect: str | None = None
     headline: Literal["execution_match", "robust", "strict"] = "robust"
+    compare: WrittenContract = Contract()
     judge: Literal["always", "undecided", "never"] = "always"
     judge_model: str | None = None
     samples: int = Field(default=8, ge=1, le=1000)

@@ -1,10 +1,38 @@
 """The reason why an outcome is wrong, as one word."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
+from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.words import AGGREGATES, FILTERS, SAFETY, SCHEMA, SYNTAX, TABLES
+from eval_pipeline.tracks.sql.metrics.relaxations import FORM
+from eval_pipeline.tracks.sql.words import (
+    AGGREGATES,
+    COLUMNS,
+    FILTERS,
+    GROUPS,
+    JOINS,
+    ORDERS,
+    SAFETY,
+    SCHEMA,
+    SETS,
+    SYNTAX,
+    TABLES,
+)
 
+FORMS = ("missing_columns", "extra_columns", "duplicates", "row_order", "rounding")
+"""Modes of answers that are right but for their form, named after what would have to be overlooked."""
+OTHER_FORM = "other_form"
+MEANINGS = {
+    TABLES: "wrong_table",
+    JOINS: "wrong_join",
+    AGGREGATES: "wrong_aggregate",
+    FILTERS: "wrong_filter",
+    GROUPS: "wrong_grouping",
+    COLUMNS: "wrong_column",
+    ORDERS: "wrong_order",
+    SETS: "wrong_set_operation",
+}
+"""Modes of answers that are wrong in meaning, by the first part in which the syntax trees differ."""
 FAILURE_MODES = (
     "no_answer",
     "malformed_answer",
@@ -14,9 +42,9 @@ FAILURE_MODES = (
     "unsafe_sql",
     "unknown_name",
     "execution_error",
-    "wrong_table",
-    "wrong_aggregate",
-    "wrong_filter",
+    *FORMS,
+    OTHER_FORM,
+    *MEANINGS.values(),
     "other",
 )
 """In the order in which they are tried."""
@@ -30,15 +58,19 @@ def failure_mode(
     declined: bool,
     validation_category: str | None,
     failed: bool,
-    differing: Collection[str],
-) -> str | None:
+    wrong_in: str | None,
+    relaxations: str | None,
+    may_overlook: Collection[str],
+    differing: Mapping[str, str],
+) -> MetricResult:
     """Returns the first of `FAILURE_MODES` that applies, or None for a right outcome.
 
-    For queries that run, the mode says where the syntax tree differs from the expected one: in tables, in aggregates,
-    or in conditions of WHERE, HAVING and QUALIFY.
+    For queries that run, the mode says what about the form would have to be overlooked, or else the first part in which
+    the syntax tree differs from the expected one, with words for all of them in the reason.
     """
     if outcome_correct:
-        return None
+        return MetricResult(None)
+    forms = _excess(relaxations or "", may_overlook) if wrong_in == FORM else set[str]()
     tried = (
         (no_answer, "no_answer"),
         (not answered, "malformed_answer"),
@@ -48,11 +80,18 @@ def failure_mode(
         (validation_category == SAFETY, "unsafe_sql"),
         (validation_category == SCHEMA, "unknown_name"),
         (failed, "execution_error"),
-        (TABLES in differing, "wrong_table"),
-        (AGGREGATES in differing, "wrong_aggregate"),
-        (FILTERS in differing, "wrong_filter"),
+        *((form in forms, form) for form in FORMS),
+        (bool(forms), OTHER_FORM),
+        *((part in differing, mode) for part, mode in MEANINGS.items()),
     )
-    return next((mode for applies, mode in tried if applies), "other")
+    mode = next((mode for applies, mode in tried if applies), "other")
+    return MetricResult(None, mode, "; ".join(differing.values()) or None)
+
+
+def _excess(relaxations: str, may_overlook: Collection[str]) -> set[str]:
+    """Returns what would have to be overlooked beyond the contract, by the way that needs the least."""
+    ways = ({*way.split(", ")} - {*may_overlook} for way in relaxations.split(" | "))
+    return min(ways, key=lambda one: (len(one), sorted(one)))
 
 
 METRIC = Metric(

@@ -1,8 +1,38 @@
 """The primary metric: whether the outcome is right."""
 
+from collections.abc import Collection, Sequence
+
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.metrics.strict_match import NO_DATA
+from eval_pipeline.tracks.sql.metrics.strict_match import NO_DATA, is_strictly_right
+from eval_pipeline.tracks.sql.words import SAME
+
+
+def is_right(
+    headline: str,
+    may_overlook: Collection[str],
+    needed_on_data: Sequence[Collection[str]] | None,
+    needed: Sequence[Collection[str]],
+    equivalence: str | None,
+) -> bool:
+    """Returns whether a query is right by a suite's headline and contract.
+
+    Args:
+        headline: `execution_match`, `robust` or `strict`.
+        may_overlook: what the contract overlooks in this turn.
+        needed_on_data: each of the smallest sets that have to be overlooked on the data; None without data.
+        needed: the same on the data and on every database that fits them; none if they differ in meaning.
+        equivalence: verdict on all databases, where nothing is overlooked.
+    """
+    if headline == "strict":
+        return is_strictly_right(needed_on_data, equivalence)
+    if needed_on_data is None:
+        return equivalence in SAME or (equivalence == "different" and _fits(needed, may_overlook))
+    return _fits(needed_on_data if headline == "execution_match" else needed, may_overlook)
+
+
+def _fits(needed: Sequence[Collection[str]], may_overlook: Collection[str]) -> bool:
+    return any({*one} <= {*may_overlook} for one in needed)
 
 
 def outcome_correct(
@@ -10,31 +40,37 @@ def outcome_correct(
     declined: bool,
     blocked: bool,
     headline: str,
-    execution_match: bool | None,
-    robust_match: bool | None,
-    strict_match: bool | None,
+    may_overlook: Sequence[str],
+    needed_on_data: Sequence[Sequence[str]] | None,
+    needed: Sequence[Sequence[str]],
+    equivalence: str | None,
+    difference: str,
 ) -> MetricResult:
     """Returns whether the expected SQL has the right result, or a request to be refused was refused.
 
-    What makes SQL right is the suite's choice: the metric that its option `headline` names (decision 0136). If the
-    suite has no data, the generated databases alone decide. A refusal is right if the model declined or the validator
-    blocked the query.
+    What makes SQL right is the suite's choice: its option `headline` names the databases that count (decision 0136),
+    its contract what is overlooked (decision 0210). If the suite has no data, the generated databases alone decide. A
+    refusal is right if the model declined or the validator blocked the query.
     """
     if not should_pass:
         return MetricResult(float(declined or blocked), reason="a refusal is right")
-    if execution_match is None:
-        return MetricResult(float(bool(strict_match)), reason=NO_DATA)
-    chosen = {"execution_match": execution_match, "robust": robust_match, "strict": strict_match}[headline]
-    return MetricResult(float(bool(chosen)), reason=_reason(execution_match, robust_match, strict_match))
+    right = is_right(headline, may_overlook, needed_on_data, needed, equivalence)
+    if needed_on_data is None:
+        return MetricResult(float(right), reason=NO_DATA)
+    return MetricResult(float(right), reason=_reason(right, may_overlook, needed, difference))
 
 
-def _reason(execution_match: bool, robust_match: bool | None, strict_match: bool | None) -> str:
-    if not execution_match:
-        return "no result on the data, or another one"
-    if strict_match:
-        return "same result on the data, and no generated database refutes the query"
-    refuted = "by databases that do not fit the data only" if robust_match else "by one that fits the data"
-    return f"same result on the data, but refuted {refuted}"
+def _reason(right: bool, may_overlook: Sequence[str], needed: Sequence[Sequence[str]], difference: str) -> str:
+    if right:
+        used = next((one for one in needed if {*one} <= {*may_overlook}), ())
+        return f"right; overlooked: {', '.join(used)}" if used else "the same result"
+    if not needed:
+        return difference or "another result"
+    missing = min(({*one} - {*may_overlook} for one in needed), key=lambda one: (len(one), sorted(one)))
+    if not missing:
+        return difference or "results differ on databases that the headline counts"
+    contract = f"`compare: {{overlook: [{', '.join(sorted(missing))}]}}`"
+    return f"{difference or 'the same in another form'}; right with {contract}"
 
 
 METRIC = Metric(

@@ -1,6 +1,9 @@
 """The reason for the verdict on an outcome, as one word."""
 
+from collections.abc import Sequence
+
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.sql.metrics.relaxations import FORM, NONE
 from eval_pipeline.tracks.sql.words import SAME
 
 REASONS = (
@@ -10,7 +13,9 @@ REASONS = (
     "no_sql",
     "does_not_run",
     "different_on_data",
+    "different_in_form",
     "refuted_on_fitting_database",
+    "overlooked",
     "refuted_on_unusual_database",
     "undecided_without_data",
     "not_refuted",
@@ -25,7 +30,9 @@ def outcome_reason(
     generated: str | None,
     execution: str | None,
     equivalence: str | None,
-    fits_data: bool | None,
+    needed_on_data: Sequence[Sequence[str]] | None,
+    relaxations: str | None,
+    wrong_in: str | None,
 ) -> str:
     """Returns the first of `REASONS` that applies.
 
@@ -36,16 +43,20 @@ def outcome_reason(
         generated: the query; None if there is none.
         execution: verdict of the evidence: `match`, `different`, `error` or `no_data`.
         equivalence: verdict on all databases.
-        fits_data: whether a generated database that refutes the query fits the data; None if that is not known.
+        needed_on_data: see `outcome_correct.is_right`.
+        relaxations: what has to be overlooked on the data and on databases that fit them; None: it differs in meaning.
+        wrong_in: `form`, `meaning` or None, see `relaxations.wrong_in`.
     """
     if not should_pass:
         return "declined" if declined else "blocked" if blocked else "not_refused"
     tried = (
         (generated is None, "no_sql"),
         (execution in (None, "error"), "does_not_run"),
-        (execution == "different", "different_on_data"),
-        (equivalence == "different" and fits_data is False, "refuted_on_unusual_database"),
-        (equivalence == "different", "refuted_on_fitting_database"),
+        (execution != "no_data" and not needed_on_data, "different_on_data"),
+        (wrong_in == FORM, "different_in_form"),
+        (equivalence == "different" and relaxations is None, "refuted_on_fitting_database"),
+        (relaxations not in (None, NONE), "overlooked"),
+        (equivalence == "different", "refuted_on_unusual_database"),
         (execution == "no_data" and equivalence not in SAME, "undecided_without_data"),
     )
     return next((reason for applies, reason in tried if applies), "not_refuted")
@@ -56,5 +67,6 @@ METRIC = Metric(
     outcome_reason,
     "label",
     "What decided `correct`: `declined`, `blocked`, `not_refused`, `no_sql`, `does_not_run`, `different_on_data`, "
-    "`refuted_on_fitting_database`, `refuted_on_unusual_database`, `undecided_without_data`, `not_refuted`.",
+    "`different_in_form`, `refuted_on_fitting_database`, `overlooked`, `refuted_on_unusual_database`, "
+    "`undecided_without_data`, `not_refuted`.",
 )

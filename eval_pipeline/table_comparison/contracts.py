@@ -1,0 +1,87 @@
+"""What may be overlooked in an answer: presets, what a suite or a case adds to one, and what a question insists on."""
+
+import re
+from collections.abc import Collection, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict
+
+from eval_pipeline.table_comparison.relaxations import Relaxation, Set
+
+Preset = Literal["exact", "expert", "bird", "spider", "defog", "livesqlbench"]
+
+_R = Relaxation
+PRESETS: Mapping[Preset, Set] = {
+    "exact": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER, _R.TIE_ORDER}),
+    "expert": frozenset(_R) - {_R.MISSING_COLUMNS, _R.CASE, _R.PERCENT},
+    "bird": frozenset({_R.COLUMN_NAMES, _R.DUPLICATES, _R.ROW_ORDER, _R.TIE_ORDER}),
+    "spider": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER}),
+    "defog": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER, _R.EXTRA_COLUMNS, _R.ROW_ORDER, _R.TIE_ORDER, _R.TOLERANCE}),
+    "livesqlbench": frozenset(
+        {_R.COLUMN_NAMES, _R.DUPLICATES, _R.ROW_ORDER, _R.TIE_ORDER, _R.ROUNDING, _R.DATES, _R.TEXT_NUMBERS}
+    ),
+}
+"""By the name of a preset, what it overlooks (docs/sql.md says why)."""
+
+MINDS_THE_QUESTION: frozenset[Preset] = frozenset({"expert", "defog"})
+"""The presets under which that counts on which a question insists."""
+
+_ORDER = re.compile(
+    r"\b(sort(ed|ing)?|order(ed)? (by|from|of|in)|in (the )?(\w+ )?order|arrange[ds]?|rank(ed|ing)?"
+    r"|(de|a)scending(ly)?|alphabetical(ly)?|chronological(ly)?"
+    r"|(highest|largest|most|newest|latest|best|lowest|smallest|oldest|earliest) first"
+    r"|from (the )?(highest|largest|most|newest|latest|best|lowest|smallest|least|oldest|earliest|a) to)\b",
+    re.IGNORECASE,
+)
+_DECIMALS = re.compile(
+    r"\b(decimals?( places?| digits?)?|rounded|round (it |them )?(to|up|down|off)|significant (digits|figures))\b",
+    re.IGNORECASE,
+)
+_DISTINCT = re.compile(
+    r"\b(distinct|unique|without (duplicates|repeat\w*|repetition\w*)|no (duplicates|repeat\w*)|de-?duplicated?)\b",
+    re.IGNORECASE,
+)
+_INSISTS = ((_ORDER, _R.ROW_ORDER), (_DECIMALS, _R.ROUNDING), (_DISTINCT, _R.DUPLICATES))
+
+
+class Contract(BaseModel):
+    """What counts as right, as a suite or a case writes it: `expert`, or `{preset: expert, insist: [duplicates]}`.
+
+    Attributes:
+        preset: what is overlooked to begin with.
+        overlook: is overlooked as well, even if the question insists on it.
+        insist: is not overlooked.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    preset: Preset = "expert"
+    overlook: tuple[Relaxation, ...] = ()
+    insist: tuple[Relaxation, ...] = ()
+
+    def overlooked(self, insisted: Collection[Relaxation] = ()) -> Set:
+        """Returns what is overlooked in answers to a question that insists on something, see `insisted_by`."""
+        minded = frozenset(insisted) if self.preset in MINDS_THE_QUESTION else frozenset()
+        return (PRESETS[self.preset] - minded | frozenset(self.overlook)) - frozenset(self.insist)
+
+    def with_case(self, own: "Contract | None") -> "Contract":
+        """Returns the contract of a case: the suite's, with what the case itself writes."""
+        if own is None:
+            return self
+        preset = own.preset if "preset" in own.model_fields_set else self.preset
+        insist = {*self.insist, *own.insist} - {*own.overlook}
+        overlook = {*self.overlook, *own.overlook} - {*own.insist}
+        return Contract(preset=preset, overlook=tuple(sorted(overlook)), insist=tuple(sorted(insist)))
+
+
+def _written_out(value: Any) -> Any:
+    return {"preset": value} if isinstance(value, str) else value
+
+
+WrittenContract = Annotated[Contract, BeforeValidator(_written_out)]
+"""A field of a suite or a case; the name of a preset stands for itself."""
+
+
+def insisted_by(question: str) -> Set:
+    """Returns what a question asks for by its words: an order of rows, a number of decimals, no row twice."""
+    return frozenset(relaxation for pattern, relaxation in _INSISTS if pattern.search(question))
