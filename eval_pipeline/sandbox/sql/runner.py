@@ -7,12 +7,15 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.core.processors import processors
 from eval_pipeline.sandbox.sql.deadline import PATIENCE
+from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
+from eval_pipeline.sandbox.sql.effects.state import Effects, Script, effects_from_wire
 from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DataPlace, LivePlace, place_to_text
@@ -28,7 +31,9 @@ _GRACE_ON_SERVER_S = 15.0
 _MOST_TASKS = 2_000
 _TRIES = 3
 """Children that somebody else may kill before a task, or their start, has failed."""
-_TASKS = "eval_pipeline.sandbox.sql.tasks"
+_TASKS, _EFFECTS = "eval_pipeline.sandbox.sql.tasks", "eval_pipeline.sandbox.sql.effects.tasks"
+_COPIES = 4
+"""How many times the limit of a script it may take with its copies and checks."""
 _ENGINES = ("duckdb", "eval_pipeline.sandbox.sql.tasks")
 
 
@@ -184,6 +189,23 @@ class SqlRunner:
             return one, other
 
         return self._guarded(timed)
+
+    async def run_script(self, copied: Path | ServerCopy, script: Script) -> Effects | Failed:
+        """Returns what a script does to a private copy, or why that cannot be said."""
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_script_now, copied, script)
+
+    def run_script_now(self, copied: Path | ServerCopy, script: Script) -> Effects | Failed:
+        """Same as `run_script`, for callers without an event loop."""
+
+        def effects() -> Effects:
+            on_server = not isinstance(copied, Path)
+            place = copied.as_json() if isinstance(copied, ServerCopy) else str(copied)
+            seconds = _COPIES * self.limits.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
+            arguments = (place, script.statements, script.checks, self.limits.as_json())
+            patience = 1.0 if on_server else PATIENCE
+            return effects_from_wire(self._processes.call(f"{_EFFECTS}:run_script", arguments, seconds, patience))
+
+        return self._guarded(effects)
 
     def _ping(self, place: LivePlace) -> None:
         """Raises an UnreachableError if a server does not answer."""

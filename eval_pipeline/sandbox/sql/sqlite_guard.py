@@ -2,8 +2,10 @@
 
 import sqlite3
 import time
+from collections.abc import Callable
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.deadline import Deadline
@@ -82,20 +84,28 @@ class GuardedSqlite:
             sql: what a model wrote.
             seconds: time limit; default: that of the limits.
         """
-        self._deadline = Deadline.after(self.limits.seconds if seconds is None else seconds)
+        return self.guarded(lambda: self._selected(sql), self.limits.seconds if seconds is None else seconds)
+
+    def guarded(
+        self, run: Callable[[], tuple[tuple[str, ...], list[tuple[Any, ...]]]], seconds: float
+    ) -> SqlRows:
+        """Returns the columns and rows that a function gets, within the time limit. Raises a SqlError."""
+        self._deadline = Deadline.after(seconds)
         self._earliest = self._deadline.earliest
         wall, cpu = time.perf_counter(), time.process_time()
         try:
-            cursor = self.connection.execute(sql)
-            if cursor.description is None:
-                raise SqlError(ErrorClass.SYNTAX, "there is no SELECT statement")
-            rows = fetch_within(cursor.fetchmany, self.limits)
+            columns, rows = run()
         except (sqlite3.Error, sqlite3.Warning, MemoryError, OverflowError, ValueError) as error:
             raise of_sqlite(error) from error
         finally:
             self._earliest = inf
-        columns = tuple(column[0] for column in cursor.description)
         return SqlRows(columns, rows, time.perf_counter() - wall, time.process_time() - cpu)
+
+    def _selected(self, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        cursor = self.connection.execute(sql)
+        if cursor.description is None:
+            raise SqlError(ErrorClass.SYNTAX, "there is no SELECT statement")
+        return tuple(column[0] for column in cursor.description), fetch_within(cursor.fetchmany, self.limits)
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if self.trusted or action in _ALLOWED:

@@ -51,6 +51,22 @@ def unsafe(sql: str, statements: Sequence[exp.Expr], dialect: str, schema: SqlSc
         yield from _smuggled_credentials(statement)
 
 
+def beyond_changes(statement: exp.Expr, schema: SqlSchema, dialect: str) -> Iterator[str]:
+    """Yields what a statement that may change data does beyond that: it reads files, the system, or credentials."""
+    about = _About({common.alias.lower() for common in statement.find_all(exp.CTE)}, schema, dialect)
+    for node in statement.walk():
+        match node:
+            case exp.Func() if (name := _name(node)) not in _OF_SCRIPTS:
+                if (why := function_problem(name, known=True)) is not None:
+                    yield f"the function {name} {why}"
+            case exp.Table():
+                yield from _table(node, about)
+
+
+_OF_SCRIPTS = frozenset("nextval currval lastval setval last_insert_rowid changes total_changes".split())
+"""Functions of sequences and of what a script has just changed."""
+
+
 @dataclass(frozen=True, slots=True)
 class _About:
     """The context of a statement: the names of its CTEs, the schema and the dialect."""

@@ -1,0 +1,1 @@
+"""Runs scripts that change data on private copies of databases, and tells what is different afterwards."""

@@ -1,0 +1,128 @@
+"""A private copy of a DuckDB database in memory."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
+from eval_pipeline.sandbox.sql.effects.state import (
+    CHECK,
+    DEFAULT,
+    FUNCTION,
+    SCHEMA,
+    SEQUENCE,
+    TABLE,
+    TYPE,
+    VIEW,
+    Thing,
+    kind_of_type,
+    names,
+    normal,
+)
+from eval_pipeline.sandbox.sql.errors import of_duckdb
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.rows import SqlRows
+
+_KINDS = frozenset("SELECT INSERT UPDATE DELETE MERGE_INTO CREATE CREATE_FUNC ALTER DROP TRANSACTION".split())
+_RULE = "only statements that read, change or define data may run"
+_MINE = "database_name = 'memory'"
+_OTHERS = (
+    (FUNCTION, "function_name, macro_definition", "functions"),
+    (SEQUENCE, "sequence_name, ''", "sequences"),
+    (TYPE, "type_name, ''", "types"),
+)
+
+
+class PrivateDuckdb(GuardedDuckdb):
+    """A copy in memory that scripts may change; files, settings and extensions are locked."""
+
+    def __init__(self, path: Path, limits: SqlLimits) -> None:
+        """Copies a file. Raises a SqlError if it cannot be read or is too large."""
+        super().__init__(None, limits, copied=path)
+        self._addresses: dict[str, str] = {}
+
+    def run(self, statement: str, seconds: float) -> SqlRows:
+        """Runs one statement of a script. Raises a SqlError."""
+        return self.guarded(lambda: self.fetched(self.one_of(statement, _KINDS, _RULE)), seconds)
+
+    def settle(self) -> None:
+        """Rolls back what was not committed, as the engine does at the end of a session."""
+        import duckdb
+
+        try:
+            self.connection.execute("ROLLBACK")
+        except duckdb.Error:  # no transaction is open
+            return
+
+    def things(self) -> dict[str, Thing]:
+        """Returns everything that scripts can define, without rows."""
+        found = {}
+        for schema, name in self._asked(f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {_MINE}"):
+            found[self._named(schema, name)] = self._table(schema, name)
+        for schema, name, text in self._asked(f"SELECT schema_name, view_name, sql FROM duckdb_views() WHERE {_MINE}"):
+            found[self._named(schema, name)] = Thing(VIEW, definition=text)
+        for kind, what, which in _OTHERS:
+            for schema, name, text in self._asked(f"SELECT schema_name, {what} FROM duckdb_{which}() WHERE {_MINE}"):
+                found[f"{kind} {self._named(schema, name)}"] = Thing(kind, definition=text or "")
+        for (name,) in self._asked(
+            f"SELECT schema_name FROM duckdb_schemas() WHERE {_MINE} AND NOT internal AND schema_name <> 'main'"
+        ):
+            found[f"{SCHEMA} {name.lower()}"] = Thing(SCHEMA)
+        return found
+
+    def chunks(self, name: str) -> Iterator[tuple[Any, ...]]:
+        """Yields the rows of a table."""
+        import duckdb
+
+        try:
+            self.connection.execute(f"SELECT * FROM {self._addresses[name]}")
+            while chunk := self.connection.fetchmany(1000):
+                yield from chunk
+        except (duckdb.Error, MemoryError, ValueError, RuntimeError) as error:
+            raise of_duckdb(error) from error
+
+    def content(self, name: str) -> SqlRows:
+        """Returns the rows of a table or view within the limits. Raises a SqlError."""
+        return self.run(f"SELECT * FROM {self._addresses[name]}", self.limits.seconds)
+
+    def _table(self, schema: str, name: str) -> Thing:
+        where = f"WHERE {_MINE} AND schema_name = ? AND table_name = ?"
+        columns = self._asked(
+            f"SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns() {where} ORDER BY column_index",
+            schema,
+            name,
+        )
+        constraints = self._asked(
+            "SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names "
+            f"FROM duckdb_constraints() {where}",
+            schema,
+            name,
+        )
+        key = tuple(c.lower() for kind, parts, *_ in constraints if kind == "PRIMARY KEY" for c in parts)
+        rules = {f"type {names([column])} {kind_of_type(declared)}" for column, declared, *_ in columns}
+        rules |= {f"not null {names([c])}" for c, _, nullable, _ in columns if not nullable and c.lower() not in key}
+        rules |= {f"{DEFAULT}{names([c])} {normal(default)}" for c, *_, default in columns if default is not None}
+        for kind, parts, expression, other, targets in constraints:
+            if kind in ("PRIMARY KEY", "UNIQUE"):
+                rules.add(f"{kind.lower()} {names(sorted(part.lower() for part in parts))}")
+            elif kind == "FOREIGN KEY":
+                rules.add(f"foreign key {names(parts)} references {other.lower()} {names(targets)}")
+            elif kind == "CHECK":
+                rules.add(f"{CHECK}{normal(expression)}")
+        for unique, parts in self._asked(f"SELECT is_unique, expressions FROM duckdb_indexes() {where}", schema, name):
+            inner = [part.strip(" '\"").lower() for part in parts.strip("[]").split(",")]
+            rules.add(f"unique {names(sorted(inner))}" if unique else f"index {names(inner)}")
+        return Thing(TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules))
+
+    def _named(self, schema: str, name: str) -> str:
+        """Returns a name as `things` has it; what is read of it is not a temporary table that hides it."""
+        found = name.lower() if schema == "main" else f"{schema}.{name}".lower()
+        self._addresses[found] = f"memory.{_quoted(schema)}.{_quoted(name)}"
+        return found
+
+    def _asked(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql, list(arguments)).fetchall()
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'

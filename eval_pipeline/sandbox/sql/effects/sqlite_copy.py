@@ -1,0 +1,175 @@
+"""A private copy of a SQLite database in memory."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.sandbox.sql.effects.state import (
+    A_TRIGGER,
+    CHECK,
+    DEFAULT,
+    TABLE,
+    VIEW,
+    Thing,
+    kind_of_type,
+    names,
+    normal,
+)
+from eval_pipeline.sandbox.sql.errors import SqlError, of_sqlite
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
+from eval_pipeline.sandbox.sql.sqlite_guard import FUNCTIONS, GuardedSqlite
+
+_WRITES = frozenset(
+    getattr(sqlite3, f"SQLITE_{name}")
+    for name in (
+        "SELECT READ RECURSIVE INSERT UPDATE DELETE TRANSACTION SAVEPOINT ALTER_TABLE REINDEX "
+        "CREATE_TABLE CREATE_INDEX CREATE_VIEW CREATE_TRIGGER DROP_TABLE DROP_INDEX DROP_VIEW DROP_TRIGGER "
+        "CREATE_TEMP_TABLE CREATE_TEMP_INDEX CREATE_TEMP_VIEW CREATE_TEMP_TRIGGER "
+        "DROP_TEMP_TABLE DROP_TEMP_INDEX DROP_TEMP_VIEW DROP_TEMP_TRIGGER"
+    ).split()
+)
+_FUNCTIONS = FUNCTIONS | {
+    "last_insert_rowid",
+    # which ALTER TABLE calls itself; SQLite lets nobody else call them
+    *("sqlite_rename_column", "sqlite_rename_table", "sqlite_rename_test", "sqlite_rename_quotefix"),
+    "sqlite_drop_column",
+}
+_CHECK = re.compile(r"\bCHECK\s*\(", re.IGNORECASE)
+
+
+class PrivateSqlite(GuardedSqlite):
+    """A copy in memory that scripts may change; they cannot reach a file or a setting."""
+
+    def __init__(self, path: Path, limits: SqlLimits) -> None:
+        """Copies a file. Raises a SqlError if it cannot be read or is too large."""
+        super().__init__(None, limits)
+        self.trusted = True
+        try:
+            self.connection.execute("PRAGMA temp_store = MEMORY")
+            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as source:
+                source.backup(self.connection)
+            ((page,),) = self.connection.execute("PRAGMA page_size")
+            self.connection.execute(f"PRAGMA max_page_count = {limits.memory_bytes // 2 // page}")
+        except (sqlite3.Error, MemoryError) as error:
+            raise SqlError(ErrorClass.OTHER, f"the database {path} cannot be copied: {error}") from error
+        finally:
+            self.trusted = False
+
+    def run(self, statement: str, seconds: float) -> SqlRows:
+        """Runs one statement of a script. Raises a SqlError."""
+        return self.guarded(lambda: self._run(statement), seconds)
+
+    def _run(self, statement: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+        cursor = self.connection.execute(statement)
+        rows = fetch_within(cursor.fetchmany, self.limits) if cursor.description else []
+        return tuple(column[0] for column in cursor.description or ()), rows
+
+    def settle(self) -> None:
+        """Rolls back what was not committed, as the engine does at the end of a session."""
+        if self.connection.in_transaction:
+            self._asked("ROLLBACK")
+
+    def things(self) -> dict[str, Thing]:
+        """Returns the tables and views, without rows."""
+        found = {}
+        for kind, name, text in self._asked(
+            "SELECT type, name, sql FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' "
+            "ESCAPE '\\'"
+        ):
+            found[name.lower()] = Thing(VIEW, definition=text) if kind == VIEW else self._table(name, text)
+        return found
+
+    def chunks(self, name: str) -> Iterator[tuple[Any, ...]]:
+        """Yields the rows of a table."""
+        try:
+            yield from self._asked(f"SELECT * FROM main.{_quoted(name)}")
+        except (sqlite3.Error, MemoryError, OverflowError, ValueError) as error:
+            raise of_sqlite(error) from error
+
+    def content(self, name: str) -> SqlRows:
+        """Returns the rows of a table or view within the limits. Raises a SqlError."""
+        return self.run(f"SELECT * FROM main.{_quoted(name)}", self.limits.seconds)
+
+    def _table(self, name: str, text: str) -> Thing:
+        columns = list(self._asked("SELECT name, type, [notnull], dflt_value, pk, hidden FROM pragma_table_xinfo(?)", name))
+        key = tuple(column.lower() for column, *_, place, _ in sorted(columns, key=lambda c: c[4]) if place)
+        rules = {f"primary key {names(sorted(key))}"} if key else set[str]()
+        for column, declared, filled, default, place, hidden in columns:
+            rules |= {f"type ({column.lower()}) {_kind(declared)}"} if declared else set()
+            rules |= {f"not null {names([column])}"} if filled and not place else set()
+            rules |= {f"{DEFAULT}{names([column])} {normal(default)}"} if default is not None else set()
+            rules |= {f"generated {names([column])}"} if hidden in (2, 3) else set()
+        rules |= {*self._indexes(name), *self._references(name)}
+        rules |= {f"{CHECK}{normal(check)}" for check in _checks(text)}
+        if next(self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name), 0):
+            rules.add(A_TRIGGER)
+        return Thing(TABLE, tuple(column.lower() for column, *_ in columns), key=key, rules=frozenset(rules))
+
+    def _indexes(self, table: str) -> Iterator[str]:
+        for index, unique, origin, partial in self._asked(
+            "SELECT name, [unique], origin, partial FROM pragma_index_list(?)", table
+        ):
+            if origin == "pk":
+                continue
+            columns = [name for (name,) in self._asked("SELECT name FROM pragma_index_info(?) ORDER BY seqno", index)]
+            text = next(self._asked("SELECT sql FROM sqlite_master WHERE name = ?", index), (None,))[0]
+            what = "unique" if unique else "index"
+            if text is not None and (partial or None in columns):
+                yield f"{what} {normal(text[text.index('(') :])}"
+            else:
+                yield f"{what} {names(sorted(columns) if unique else columns)}"
+
+    def _references(self, table: str) -> Iterator[str]:
+        keys: dict[int, list[tuple[Any, ...]]] = {}
+        for number, *found in self._asked(
+            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?) ORDER BY id, seq", table
+        ):
+            keys.setdefault(number, []).append(tuple(found))
+        for parts in keys.values():
+            _, other, to, updating, deleting = parts[0]
+            targets = [part[2] for part in parts] if to else self._key_of(other)
+            actions = f" on update {updating} on delete {deleting}".replace(" on update NO ACTION", "")
+            actions = actions.replace(" on delete NO ACTION", "").lower()
+            yield f"foreign key {names(part[0] for part in parts)} references {other.lower()} {names(targets)}{actions}"
+
+    def _key_of(self, table: str) -> list[str]:
+        found = self._asked("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", table)
+        return [name for (name,) in found]
+
+    def _asked(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+        """Returns the rows of a query of ours; nothing of a script is prepared by it but the names of objects."""
+        self.trusted = True
+        try:
+            return iter(self.connection.execute(sql, arguments))
+        finally:
+            self.trusted = False
+
+    def _authorize(self, action: int, first: str | None, second: str | None, *further: str | None) -> int:
+        if self.trusted or action in _WRITES:
+            return sqlite3.SQLITE_OK
+        allowed = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in _FUNCTIONS
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+
+def _kind(declared: str) -> str:
+    """Returns what a column holds: SQLite has no types of dates and truth values."""
+    found = kind_of_type(declared)
+    return {"date": "text", "timestamp": "text", "time": "text", "boolean": "number"}.get(found, found)
+
+
+def _checks(text: str) -> Iterator[str]:
+    for found in _CHECK.finditer(text):
+        depth, place = 1, found.end()
+        while depth and place < len(text):
+            depth += (text[place] == "(") - (text[place] == ")")
+            place += 1
+        yield text[found.end() : place - 1]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
