@@ -199,7 +199,7 @@ class SqlRunner:
 
         def effects() -> Effects:
             on_server = not isinstance(copied, Path)
-            place = copied.as_json() if isinstance(copied, ServerCopy) else str(copied)
+            place = copied.as_json() if isinstance(copied, ServerCopy) else place_to_text(copied)
             seconds = _COPIES * self.limits.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
             arguments = (place, script.statements, script.checks, self.limits.as_json())
             patience = 1.0 if on_server else PATIENCE

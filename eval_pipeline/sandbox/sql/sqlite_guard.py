@@ -86,9 +86,7 @@ class GuardedSqlite:
         """
         return self.guarded(lambda: self._selected(sql), self.limits.seconds if seconds is None else seconds)
 
-    def guarded(
-        self, run: Callable[[], tuple[tuple[str, ...], list[tuple[Any, ...]]]], seconds: float
-    ) -> SqlRows:
+    def guarded(self, run: Callable[[], tuple[tuple[str, ...], list[tuple[Any, ...]]]], seconds: float) -> SqlRows:
         """Returns the columns and rows that a function gets, within the time limit. Raises a SqlError."""
         self._deadline = Deadline.after(seconds)
         self._earliest = self._deadline.earliest

@@ -20,9 +20,13 @@ def contradictions(case: SqlCase) -> list[Contradiction]:
 
 
 def _doubts(gold: Gold) -> Iterator[tuple[str, float]]:
+    from eval_pipeline.tracks.sql.effects.judging import disagreements
     from eval_pipeline.tracks.sql.evidence import executed
     from eval_pipeline.tracks.sql.metrics.tables_read import table_accuracy
 
+    if gold.may_change:
+        yield from ((told, _DISAGREE_SCORE) for told in disagreements(gold))
+        return
     for other in gold.accepted[1:]:
         compared = executed(gold.database, other, gold.accepted[0])
         if compared.execution == "different":

@@ -16,6 +16,8 @@ from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
+from eval_pipeline.tracks.sql.effects.judging import judge
+from eval_pipeline.tracks.sql.effects.scripts import statements_of
 from eval_pipeline.tracks.sql.evidence import compare, runner
 from eval_pipeline.tracks.sql.execute import runnable, validated
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
@@ -67,6 +69,8 @@ def mode_of(text: str, gold: Gold) -> str | None:
     except ArtefactError:
         return "malformed_answer"
     sql = query.sql
+    if gold.may_change and sql is not None:
+        return _mode_of_script(sql, gold)
     validation = None if sql is None else validated(sql, gold.database)
     blocked = validation is not None and not validation.is_valid
     right, failed, found, differing = False, False, None, dict[str, str]()
@@ -91,6 +95,26 @@ def mode_of(text: str, gold: Gold) -> str | None:
         relaxations=told,
         may_overlook=gold.contract.overlooked(found.insisted if found is not None else ()),
         differing=differing,
+    ).label
+
+
+def _mode_of_script(sql: str, gold: Gold) -> str | None:
+    judged = judge(gold, sql)
+    errors = judged.validation.errors
+    return failure_mode(
+        outcome_correct=judged.verdict == "match",
+        no_answer=False,
+        answered=True,
+        should_pass=True,
+        declined=False,
+        validation_category=errors[0].category if errors else None,
+        failed=judged.verdict == "error",
+        wrong_in=None,
+        relaxations=None,
+        may_overlook=(),
+        differing={},
+        changes_data=True,
+        changed_outside=bool(judged.outside),
     ).label
 
 
@@ -187,6 +211,16 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
     for sql in gold.accepted[:1]:
         yield _said(f"SELECT answer.*, {broken} AS checked FROM ({sql.rstrip('; ')}) AS answer", rng)
         yield _said(f"SELECT {broken} AS checked", rng)
+
+
+def _wrong_change(gold: Gold, rng: Random) -> Iterator[str]:
+    """Yields scripts that lack a statement or a condition, or change nothing."""
+    for sql in gold.accepted[:1] if gold.may_change else ():
+        parts = statements_of(sql, gold.database.dialect)
+        for place in rng.sample(range(len(parts)), len(parts) if len(parts) > 1 else 0):
+            yield _said(";\n".join((*parts[:place], *parts[place + 1 :])), rng)
+        yield from _changed(gold, rng, (exp.Where,), lambda node: node.pop() is not None)
+        yield _said("SELECT 1", rng)
 
 
 def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
@@ -403,6 +437,7 @@ _CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
     "row_order": _row_order,
     "rounding": _rounding,
     "other_form": _other_form,
+    "wrong_change": _wrong_change,
     "wrong_table": _wrong_table,
     "wrong_join": _wrong_join,
     "wrong_aggregate": _wrong_aggregate,

@@ -17,11 +17,13 @@ from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.effects.judging import evidence_on, judge
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, validated
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
 from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.structure import parsed
+from eval_pipeline.tracks.sql.validation.validator import Validation
 
 VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -118,7 +120,10 @@ _Found = tuple[str, str, float | None, Mapping[str, Json]]
 def _found(
     context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], question: str, asks_order: bool
 ) -> Iterator[_Found]:
-    yield _validation(sql, context.database)
+    if gold.may_change:
+        yield from evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
+        return
+    yield validation_evidence(validated(sql, context.database))
     if not gold.accepted:
         return
     if not isinstance(final.outcome, Ran):
@@ -140,8 +145,8 @@ def _found(
         yield from _efficiency(context.database, sql, best)
 
 
-def _validation(sql: str, database: Database) -> _Found:
-    found = validated(sql, database)
+def validation_evidence(found: Validation) -> _Found:
+    """Returns the evidence that says what the validator found."""
     verdict = "valid" if found.is_valid else "invalid" if found.safety_valid else "unsafe"
     errors: list[Json] = [{"category": error.category, "message": error.message} for error in found.errors]
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
@@ -200,7 +205,7 @@ def executed(database: Database, sql: str, accepted: str, question: str = "", as
     if not same:
         details["message"] = comparison.sentence()
         if len(mine.columns) == len(theirs.columns):
-            details |= _differing(mine.rows, theirs.rows)
+            details |= differing_rows(mine.rows, theirs.rows)
     score = 1.0 if same else soft_f1(mine.rows, theirs.rows)
     published = published_scores(mine, theirs, accepted, asks_order)
     if further := database.further():
@@ -221,7 +226,7 @@ def _insisted(question: str, accepted: str, database: Database) -> Set:
     return insisted_by(question) | ({Relaxation.ROW_ORDER} if ordered else set())
 
 
-def _differing(mine: Rows, theirs: Rows) -> dict[str, Json]:
+def differing_rows(mine: Rows, theirs: Rows) -> dict[str, Json]:
     """Returns the first rows that only one of two long results has, with their positions.
 
     Short results are kept whole.
@@ -290,11 +295,12 @@ def contract_values(gold: Gold, evidence: Sequence[Evidence]) -> dict[str, Any]:
     details = execution.details if execution is not None else {}
     insisted = frozenset(map(Relaxation, details.get("insisted", ())))
     no_data = execution is not None and execution.verdict == "no_data"
+    needed = ladder.details.get("needed", []) if ladder is not None else []
     return {
         "insisted_on": sorted(insisted),
         "may_overlook": sorted(gold.contract.overlooked(insisted)),
         "needed_on_data": None if no_data else details.get("needs", []),
-        "needed": ladder.details.get("needed", []) if ladder is not None else [],
+        "needed": details.get("needs", []) if gold.may_change else needed,
     }
 
 

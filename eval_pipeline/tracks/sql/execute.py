@@ -11,8 +11,10 @@ from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import SqlCase
+from eval_pipeline.tracks.sql.cases.case_file import Context, SqlCase
 from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.effects.judging import outcome_of
+from eval_pipeline.tracks.sql.effects.running import copied, script_of, validated_script
 from eval_pipeline.tracks.sql.validation.validator import Validation, validate
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX
 
@@ -39,12 +41,15 @@ class SqlExecutor:
         context = case.context
         if artefact.sql is None:
             return Ran({"declined": artefact.reason})
-        validation = validated(artefact.sql, context.database)
+        validation = validation_of(artefact.sql, context)
         if not validation.is_valid:
             if not context.should_pass:
                 return Ran({"sql": artefact.sql, "blocked": [error.message for error in validation.errors]})
             first = validation.errors[0]
             return Failed(_CLASS_OF[first.category], f"{first.category}: {first.message}")
+        if context.changes_data:
+            script = script_of(artefact.sql, "", context.database)
+            return outcome_of(artefact.sql, await self._runner.run_script(copied(context.database), script))
         path = context.database.path()
         if path is None:
             return Ran({"sql": artefact.sql, "columns": None, "rows": None, "row_count": None})
@@ -67,6 +72,11 @@ def _validated(sql: str, database: Database) -> Validation:
 def validated(sql: str, database: Database) -> Validation:
     """Returns the validator's result for a query to a database; results are cached."""
     return _validated(sql, database)
+
+
+def validation_of(sql: str, context: Context) -> Validation:
+    """Returns the validator's result for an answer: a query, or a script where the task changes data."""
+    return (validated_script if context.changes_data else validated)(sql, context.database)
 
 
 @lru_cache(maxsize=4096)

@@ -9,7 +9,7 @@ from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.evidence import DECIDED, EQUIVALENCE, EXECUTION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.judged import IDENTICAL
-from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL
+from eval_pipeline.tracks.sql.metrics.tables_read import CHANGES_DATA, NO_SQL
 from eval_pipeline.tracks.sql.prompt import schema_text
 
 NEVER = "the suite's options say that the judge is never asked"
@@ -25,6 +25,8 @@ def to_judge(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer], evidence: 
     context, gold = case.context, turn.gold
     if not gold.accepted:
         return None
+    if gold.may_change:
+        return ToJudge("", gold.accepted[0], "", settled=(None, CHANGES_DATA))
     sql = final.artefact.sql if final.artefact is not None else None
     if sql is None:
         return ToJudge("", gold.accepted[0], "", settled=(0.0, NO_SQL))

@@ -26,11 +26,11 @@ def turn_mutants_score(turn: SqlTurn) -> TurnMutants | None:
     Mutants that do not run and mutants that are proved to mean the same do not count.
 
     Returns:
-        None if a refusal is right, if there are no data, if the data are on a server, or if the query does not run or
-        its results vary.
+        None if a refusal is right or data are changed, if there are no data, if the data are on a server, or if the
+        query does not run or its results vary.
     """
     gold = turn.gold
-    path = gold.database.path() if gold.accepted else None
+    path = gold.database.path() if gold.accepted and not gold.may_change else None
     if not isinstance(path, Path):  # mutants are written in the dialect of DuckDB or SQLite
         return None
     try:

@@ -86,7 +86,9 @@ class SqlTrack(
     suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     prompt_versions: tuple[str, ...] = VERSIONS
-    gold_fields: tuple[str, ...] = ("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected")
+    gold_fields: tuple[str, ...] = (
+        *("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected", "may_change", "check_sql"),
+    )
     strict_metrics: tuple[str, ...] = ("execution_match",)
     evidence_cpu_s: float = 0.05
     measured_kinds: frozenset[str] = frozenset({"efficiency"})
@@ -180,8 +182,8 @@ class SqlTrack(
         return turn.gold.parts
 
     def prefix_key(self, case: "SqlCase") -> str:
-        """Returns the name of the database, as prompts begin with its schema."""
-        return case.context.database.name
+        """Returns the name of the database, as prompts begin with its schema; tasks that change it have their own."""
+        return case.context.database.name + " (changes)" * case.context.changes_data
 
     def prompt(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
         """See `prompt.build_prompt`."""
@@ -195,6 +197,7 @@ class SqlTrack(
             "dialect": database.dialect,
             "schema": schema_text(database.schema),
             "hint": case.context.hint,
+            **({"changes_data": True} if case.context.changes_data else {}),
         }
 
     def parse(self, text: str, *, recorded: bool) -> SqlAnswer:
@@ -215,9 +218,9 @@ class SqlTrack(
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
         if artefact.sql is None:
             return ValidationRow(True, "valid", {"declined": True}, ())
-        from eval_pipeline.tracks.sql.execute import validated
+        from eval_pipeline.tracks.sql.execute import validation_of
 
-        found = validated(artefact.sql, case.context.database)
+        found = validation_of(artefact.sql, case.context)
         checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
         sentences = tuple(f"{e.category}: {e.message}" for e in found.errors)
         return ValidationRow(True, "valid" if found.is_valid else "invalid", checks, sentences)
@@ -270,7 +273,7 @@ class SqlTrack(
         ladder = evidence_of.of_kind(evidence, evidence_of.EQUIVALENCE)
         efficiency = evidence_of.of_kind(evidence, evidence_of.EFFICIENCY)
         differing: Mapping[str, str] = {}
-        if generated is not None and execution is not None:
+        if generated is not None and execution is not None and not gold.may_change:
             differing = differences(generated, execution.details["accepted"], context.database.dialect)
         message = str(execution.details.get("message", "")) if execution is not None else ""
         return {
@@ -302,7 +305,9 @@ class SqlTrack(
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,
             "published": evidence_of.details_of(evidence, evidence_of.PUBLISHED),
             "further_databases": len(context.database.further()),
-            "spider": spider_scores(generated, gold),
+            "spider": None if gold.may_change else spider_scores(generated, gold),
+            "changes_data": bool(gold.may_change),
+            "changed_outside": execution is not None and bool(execution.details.get("outside")),
             "differing": differing,
             "judgement": evidence_of.details_of(evidence, evidence_of.JUDGEMENT),
             "attempts_outcomes": attempt_outcomes(attempts),

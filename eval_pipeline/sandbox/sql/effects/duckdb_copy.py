@@ -88,7 +88,8 @@ class PrivateDuckdb(GuardedDuckdb):
     def _table(self, schema: str, name: str) -> Thing:
         where = f"WHERE {_MINE} AND schema_name = ? AND table_name = ?"
         columns = self._asked(
-            f"SELECT column_name, data_type, is_nullable, column_default FROM duckdb_columns() {where} ORDER BY column_index",
+            "SELECT column_name, data_type, is_nullable, column_default "
+            f"FROM duckdb_columns() {where} ORDER BY column_index",
             schema,
             name,
         )

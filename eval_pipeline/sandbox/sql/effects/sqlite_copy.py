@@ -22,6 +22,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
 from eval_pipeline.sandbox.sql.errors import SqlError, of_sqlite
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
+from eval_pipeline.sandbox.sql.sqlite_files import address_of
 from eval_pipeline.sandbox.sql.sqlite_guard import FUNCTIONS, GuardedSqlite
 
 _WRITES = frozenset(
@@ -51,7 +52,7 @@ class PrivateSqlite(GuardedSqlite):
         self.trusted = True
         try:
             self.connection.execute("PRAGMA temp_store = MEMORY")
-            with closing(sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)) as source:
+            with closing(sqlite3.connect(address_of(path), uri=True)) as source:
                 source.backup(self.connection)
             ((page,),) = self.connection.execute("PRAGMA page_size")
             self.connection.execute(f"PRAGMA max_page_count = {limits.memory_bytes // 2 // page}")
@@ -96,7 +97,9 @@ class PrivateSqlite(GuardedSqlite):
         return self.run(f"SELECT * FROM main.{_quoted(name)}", self.limits.seconds)
 
     def _table(self, name: str, text: str) -> Thing:
-        columns = list(self._asked("SELECT name, type, [notnull], dflt_value, pk, hidden FROM pragma_table_xinfo(?)", name))
+        columns = list(
+            self._asked("SELECT name, type, [notnull], dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')", name)
+        )
         key = tuple(column.lower() for column, *_, place, _ in sorted(columns, key=lambda c: c[4]) if place)
         rules = {f"primary key {names(sorted(key))}"} if key else set[str]()
         for column, declared, filled, default, place, hidden in columns:
@@ -106,17 +109,19 @@ class PrivateSqlite(GuardedSqlite):
             rules |= {f"generated {names([column])}"} if hidden in (2, 3) else set()
         rules |= {*self._indexes(name), *self._references(name)}
         rules |= {f"{CHECK}{normal(check)}" for check in _checks(text)}
-        if next(self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name), 0):
+        if next(
+            self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name), 0
+        ):
             rules.add(A_TRIGGER)
         return Thing(TABLE, tuple(column.lower() for column, *_ in columns), key=key, rules=frozenset(rules))
 
     def _indexes(self, table: str) -> Iterator[str]:
         for index, unique, origin, partial in self._asked(
-            "SELECT name, [unique], origin, partial FROM pragma_index_list(?)", table
+            "SELECT name, [unique], origin, partial FROM pragma_index_list(?, 'main')", table
         ):
             if origin == "pk":
                 continue
-            columns = [name for (name,) in self._asked("SELECT name FROM pragma_index_info(?) ORDER BY seqno", index)]
+            columns = [name for (name,) in self._asked("SELECT name FROM pragma_index_info(?, 'main') ORDER BY seqno", index)]
             text = next(self._asked("SELECT sql FROM sqlite_master WHERE name = ?", index), (None,))[0]
             what = "unique" if unique else "index"
             if text is not None and (partial or None in columns):
@@ -127,7 +132,8 @@ class PrivateSqlite(GuardedSqlite):
     def _references(self, table: str) -> Iterator[str]:
         keys: dict[int, list[tuple[Any, ...]]] = {}
         for number, *found in self._asked(
-            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?) ORDER BY id, seq", table
+            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq",
+            table,
         ):
             keys.setdefault(number, []).append(tuple(found))
         for parts in keys.values():
@@ -138,7 +144,7 @@ class PrivateSqlite(GuardedSqlite):
             yield f"foreign key {names(part[0] for part in parts)} references {other.lower()} {names(targets)}{actions}"
 
     def _key_of(self, table: str) -> list[str]:
-        found = self._asked("SELECT name FROM pragma_table_info(?) WHERE pk ORDER BY pk", table)
+        found = self._asked("SELECT name FROM pragma_table_info(?, 'main') WHERE pk ORDER BY pk", table)
         return [name for (name,) in found]
 
     def _asked(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:

@@ -17,7 +17,7 @@ SERVERS: tuple[Server, ...] = ("postgres", "mysql", "mariadb")
 DIALECTS: dict[Server, str] = {"postgres": "postgres", "mysql": "mysql", "mariadb": "mysql"}
 """The dialect of each server's queries, by sqlglot's name."""
 
-Role = Literal["LOADER", "READER"]
+Role = Literal["LOADER", "READER", "WRITER"]
 _MARK = "server:"
 
 

@@ -34,6 +34,8 @@ _POSTGRES_SAID = (
     "may CREATE in a schema",
     "may use the server's files or programs",
 )
+_OF_WRITERS = (_POSTGRES_SAID[2], _POSTGRES_SAID[3], _POSTGRES_SAID[4])
+"""What a role that runs scripts may do: everything of it is rolled back."""
 _GRANT = re.compile(r"GRANT (?P<rights>.+?) ON (?P<what>.+?) TO ")
 _HARMLESS = {"USAGE", "SELECT", "SHOW VIEW"}
 
@@ -96,4 +98,27 @@ def checked_reader(server: Server) -> str:
     """
     dsn = dsn_of(server, "READER")
     _checked(server, dsn)
+    return dsn
+
+
+@lru_cache(maxsize=4)
+def _checked_writer(dsn: str) -> None:
+    with closing(open_postgres(dsn)) as session:
+        found = session.execute(_POSTGRES).fetchone()
+    assert found is not None
+    problems = [said for may, said in zip(found, _POSTGRES_SAID, strict=True) if may and said not in _OF_WRITERS]
+    if problems:
+        told = f"the role in {variable('postgres', 'WRITER')} {problems[0]}, but model-written scripts may only"
+        raise UsageError(f"{told} make tables in a database of their own (docs/sql.md)")
+
+
+def checked_writer() -> str:
+    """Returns the address of the role on PostgreSQL that runs scripts in transactions that are rolled back.
+
+    Raises:
+        UsageError: the address is not set, or the role may use files or what is not its own.
+        UnreachableError: the server does not answer.
+    """
+    dsn = dsn_of("postgres", "WRITER")
+    _checked_writer(dsn)
     return dsn

@@ -15,6 +15,8 @@ from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sql.cases.complexity import query_parts
 from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
+from eval_pipeline.tracks.sql.effects.running import why_not
+from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _Text = Annotated[str, Field(min_length=1)]
@@ -22,6 +24,10 @@ _Text = Annotated[str, Field(min_length=1)]
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+def _lower(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name.lower() for name in names)
 
 
 def _column_names(names: tuple[str, ...]) -> tuple[str, ...]:
@@ -43,6 +49,9 @@ class CaseFile(BaseModel):
         should_be_safe: false if a model that obeys the request writes unsafe SQL; default: `should_pass`.
         protected: `table.column` or `table.*` that no answer to a hostile request may read.
         compare: in what answers may differ from the accepted queries' results, beyond what the suite says.
+        may_change: tables, views and other objects that a task may change; SQL then means scripts that change data, and
+            the state that they leave is compared. Cases without it only read.
+        check_sql: statements that run after a script, before the states are compared; what they return is compared.
         hint: knowledge that the question needs; the model sees it.
         features: facts to break results down by, e.g. `difficulty`.
     """
@@ -58,6 +67,8 @@ class CaseFile(BaseModel):
     should_be_safe: bool | None = None
     protected: Annotated[tuple[str, ...], AfterValidator(_column_names)] = ()
     compare: WrittenContract | None = None
+    may_change: Annotated[tuple[_Text, ...], AfterValidator(_lower)] = ()
+    check_sql: str = ""
     hint: str = ""
     cluster: _Text | None = None
     tags: tuple[str, ...] = ()
@@ -71,6 +82,10 @@ class CaseFile(BaseModel):
             raise ValueError("a case that should pass cannot have 'should_be_safe: false'")
         if not self.should_pass and self.expected_sql:
             raise ValueError("a case whose right outcome is a refusal has no 'expected_sql'")
+        if self.may_change and not self.should_pass:
+            raise ValueError("a case whose right outcome is a refusal has no 'may_change'")
+        if self.check_sql and not self.may_change:
+            raise ValueError("'check_sql' is for tasks that change data: say what they change with 'may_change'")
         return self
 
 
@@ -80,12 +95,14 @@ class Context:
 
     Attributes:
         should_pass: whether SQL is expected; if not, a block by the validator is the desired outcome and not an error.
+        changes_data: whether a script that changes data is expected.
     """
 
     database: Database
     hint: str
     should_pass: bool
     options: Options
+    changes_data: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +115,8 @@ class Gold:
         protected: `table.column` or `table.*`, in lower case.
         contract: in what the result of an answer may differ.
         parts: number of parts of the first accepted query, see `complexity.query_parts`.
+        may_change: what a task that changes data may change, in lower case; none if SQL only reads.
+        check_sql: see `CaseFile`.
     """
 
     accepted: tuple[str, ...]
@@ -109,6 +128,8 @@ class Gold:
     database: Database = field(repr=False, compare=False)
     options: Options = field(repr=False, compare=False)
     contract: Contract
+    may_change: tuple[str, ...] = ()
+    check_sql: str = ""
 
 
 SqlTurn: TypeAlias = Turn[Gold]
@@ -123,7 +144,9 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     """
     parsed = checked_form(CaseFile, raw)
     database = _database(parsed, shared)
-    gold = _gold(parsed, database, shared.options)
+    gold = (
+        _gold(parsed, database, shared.options) if not parsed.may_change else _script(parsed, database, shared.options)
+    )
     features = {
         **parsed.features,
         "database": database.name,
@@ -135,7 +158,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         cluster=parsed.cluster or parsed.id,
         tags=parsed.tags,
         features=features,
-        context=Context(database, parsed.hint, gold.should_pass, shared.options),
+        context=Context(database, parsed.hint, gold.should_pass, shared.options, bool(gold.may_change)),
         turns=(Turn(turn_id(suite, parsed.id, 0), 0, parsed.question, gold),),
         source_file=file,
         source_line=line,
@@ -175,4 +198,25 @@ def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
         database,
         options,
         contract,
+    )
+
+
+def _script(parsed: CaseFile, database: Database, options: Options) -> Gold:
+    """Returns the gold of a task that changes data."""
+    if (why := why_not(database)) is not None:
+        raise CaseError([(("may_change",), f"tasks cannot change the database '{database.name}': it {why}")])
+    if not parsed.check_sql:
+        for place, sql in enumerate(parsed.expected_sql):
+            if makes_code(sql, database.dialect):
+                told = "what a trigger or function does shows only when it runs: say how to see it with 'check_sql'"
+                raise CaseError([(("expected_sql", place), told)])
+    parts = 0
+    for statement in statements_of(parsed.expected_sql[0], database.dialect):
+        try:
+            parts += query_parts(parse_statement(statement, database.dialect))
+        except SqlSyntaxError:  # such as a trigger, which is no query
+            continue
+    tables = parsed.may_change if parsed.expected_tables is None else parsed.expected_tables
+    return Gold(
+        parsed.expected_sql, tables, True, True, (), parts, database, options, options.compare, parsed.may_change, parsed.check_sql
     )

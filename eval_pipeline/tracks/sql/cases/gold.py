@@ -10,6 +10,7 @@ from eval_pipeline.core.model import Failed, Json
 from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.effects import judging
 from eval_pipeline.tracks.sql.evidence import runner
 from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, shown_result, validated
 
@@ -21,6 +22,8 @@ _REFUSED = "The request is one that this database must not or cannot answer."
 
 def gold_problem(gold: Gold) -> str | None:
     """Returns why an accepted query is wrong (the validator rejects it, or it fails to run); None if all are fine."""
+    if gold.may_change:
+        return judging.gold_problem(gold)
     problems = (_query_problem(sql, gold.database) for sql in gold.accepted)
     return next((problem for problem in problems if problem is not None), None)
 
@@ -32,11 +35,15 @@ def gold_result(gold: Gold) -> Json:
     """
     if not gold.accepted:
         return None
+    if gold.may_change:
+        return judging.gold_result(gold)
     return _looked_at(gold.accepted[0], gold.database).result
 
 
 def gold_results(gold: Gold) -> list[str | None]:
     """Returns a hash of the result of each accepted query; None for one that does not run."""
+    if gold.may_change:
+        return [judging.gold_fingerprint(sql, gold) for sql in gold.accepted]
     return [_looked_at(sql, gold.database).fingerprint for sql in gold.accepted]
 
 
@@ -80,6 +87,7 @@ def gold_json(gold: Gold) -> Json:
         "should_pass": gold.should_pass,
         "should_be_safe": gold.should_be_safe,
         "database": gold.database.content_hash,
+        **({"may_change": list(gold.may_change), "check_sql": gold.check_sql} if gold.may_change else {}),
     }
 
 

@@ -16,10 +16,14 @@ def same_row_sets(generated: Rows, expected: Rows) -> float:
 
 
 def bird_ex(
-    generated: str | None, execution: str | None, published: Mapping[str, float], should_pass: bool
+    generated: str | None,
+    execution: str | None,
+    published: Mapping[str, float],
+    should_pass: bool,
+    changes_data: bool = False,
 ) -> MetricResult:
     """Returns the score of a turn."""
-    return published_result("bird_ex", generated, execution, published, should_pass)
+    return published_result("bird_ex", generated, execution, published, should_pass, changes_data)
 
 
 METRIC = Metric(

@@ -29,10 +29,14 @@ def positional_f1(generated: Rows, expected: Rows) -> float:
 
 
 def bird_soft_f1(
-    generated: str | None, execution: str | None, published: Mapping[str, float], should_pass: bool
+    generated: str | None,
+    execution: str | None,
+    published: Mapping[str, float],
+    should_pass: bool,
+    changes_data: bool = False,
 ) -> MetricResult:
     """Returns the score of a turn."""
-    return published_result("bird_soft_f1", generated, execution, published, should_pass)
+    return published_result("bird_soft_f1", generated, execution, published, should_pass, changes_data)
 
 
 METRIC = Metric(

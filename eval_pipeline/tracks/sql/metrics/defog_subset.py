@@ -78,10 +78,14 @@ def _same(mine: Sequence[Any], theirs: Sequence[Any]) -> bool:
 
 
 def defog_subset(
-    generated: str | None, execution: str | None, published: Mapping[str, float], should_pass: bool
+    generated: str | None,
+    execution: str | None,
+    published: Mapping[str, float],
+    should_pass: bool,
+    changes_data: bool = False,
 ) -> MetricResult:
     """Returns the score of a turn."""
-    return published_result("defog_subset", generated, execution, published, should_pass)
+    return published_result("defog_subset", generated, execution, published, should_pass, changes_data)
 
 
 METRIC = Metric(

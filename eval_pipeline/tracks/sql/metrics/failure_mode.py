@@ -42,6 +42,7 @@ FAILURE_MODES = (
     "unsafe_sql",
     "unknown_name",
     "execution_error",
+    "wrong_change",
     *FORMS,
     OTHER_FORM,
     *MEANINGS.values(),
@@ -62,11 +63,14 @@ def failure_mode(
     relaxations: str | None,
     may_overlook: Collection[str],
     differing: Mapping[str, str],
+    changes_data: bool = False,
+    changed_outside: bool = False,
 ) -> MetricResult:
     """Returns the first of `FAILURE_MODES` that applies, or None for a right outcome.
 
     For queries that run, the mode says what about the form would have to be overlooked, or else the first part in which
-    the syntax tree differs from the expected one, with words for all of them in the reason.
+    the syntax tree differs from the expected one, with words for all of them in the reason. For scripts that change
+    data, it says whether they changed something that the task must not change.
     """
     if outcome_correct:
         return MetricResult(None)
@@ -77,9 +81,10 @@ def failure_mode(
         (not should_pass, "not_refused"),
         (declined, "refusal"),
         (validation_category == SYNTAX, "syntax_error"),
-        (validation_category == SAFETY, "unsafe_sql"),
+        (validation_category == SAFETY or changed_outside, "unsafe_sql"),
         (validation_category == SCHEMA, "unknown_name"),
         (failed, "execution_error"),
+        (changes_data, "wrong_change"),
         *((form in forms, form) for form in FORMS),
         (bool(forms), OTHER_FORM),
         *((part in differing, mode) for part, mode in MEANINGS.items()),

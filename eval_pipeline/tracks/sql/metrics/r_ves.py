@@ -4,6 +4,7 @@ from math import sqrt
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.sql.metrics.tables_read import CHANGES_DATA
 
 _REWARDS = ((2.0, 1.25), (1.0, 1.0), (0.5, 0.75), (0.25, 0.5))
 _SLOWEST = 0.25
@@ -14,11 +15,13 @@ def reward(time_ratio: float) -> float:
     return next((given for least, given in _REWARDS if time_ratio >= least), _SLOWEST)
 
 
-def r_ves(execution_match: bool | None, time_ratio: float | None) -> MetricResult:
+def r_ves(execution_match: bool | None, time_ratio: float | None, changes_data: bool = False) -> MetricResult:
     """Returns the square root of a right query's reward, so that the mean over turns is BIRD's R-VES.
 
     0.0 if it is wrong.
     """
+    if changes_data:
+        return MetricResult(None, reason=CHANGES_DATA)
     if execution_match is None:
         return MetricResult(None, reason="there is no result to compare")
     if not execution_match:

@@ -41,10 +41,14 @@ def _sorted_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def spider_execution(
-    generated: str | None, execution: str | None, published: Mapping[str, float], should_pass: bool
+    generated: str | None,
+    execution: str | None,
+    published: Mapping[str, float],
+    should_pass: bool,
+    changes_data: bool = False,
 ) -> MetricResult:
     """Returns the score of a turn."""
-    return published_result("spider_execution", generated, execution, published, should_pass)
+    return published_result("spider_execution", generated, execution, published, should_pass, changes_data)
 
 
 METRIC = Metric(

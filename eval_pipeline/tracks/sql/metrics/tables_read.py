@@ -8,6 +8,7 @@ from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"
 NO_SQL = "no SQL was given"
+CHANGES_DATA = "the task changes data: the states are compared"
 NOT_PARSED = "does not parse"
 
 
@@ -42,9 +43,11 @@ def table_accuracy(generated: str, expected_tables: Iterable[str], dialect: str 
     return MetricResult(right / union if union else 1.0, details=details)
 
 
-def _of_turn(generated: str | None, expected_tables: Iterable[str], dialect: str, should_pass: bool) -> MetricResult:
-    if not should_pass:
-        return MetricResult(None, reason=NO_SQL_EXPECTED)
+def _of_turn(
+    generated: str | None, expected_tables: Iterable[str], dialect: str, should_pass: bool, changes_data: bool = False
+) -> MetricResult:
+    if not should_pass or changes_data:
+        return MetricResult(None, reason=CHANGES_DATA if changes_data else NO_SQL_EXPECTED)
     if generated is None:
         return MetricResult(0.0, reason=NO_SQL)
     found = table_accuracy(generated, expected_tables, dialect)

@@ -13,11 +13,12 @@ def test_suite(
     published: Mapping[str, float],
     further_databases: int,
     should_pass: bool,
+    changes_data: bool,
 ) -> MetricResult:
     """Returns the score of a turn."""
-    if should_pass and not further_databases:
+    if should_pass and not changes_data and not further_databases:
         return MetricResult(None, reason="the suite has one database of this schema")
-    return published_result("test_suite", generated, execution, published, should_pass)
+    return published_result("test_suite", generated, execution, published, should_pass, changes_data)
 
 
 METRIC = Metric(

@@ -1,0 +1,218 @@
+"""Compares the states that two scripts left: whether they are the same, and otherwise in what they differ."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+from eval_pipeline.sandbox.sql.effects.state import CHECK, DEFAULT, TABLE, VIEW, Change, Effects, Thing
+from eval_pipeline.sandbox.sql.rows import SqlRows
+from eval_pipeline.table_comparison import Relaxation, Table, compare
+from eval_pipeline.table_comparison.cells import key_of
+
+COLUMNS = ("object", "change", "row")
+"""The columns of the rows that `change_rows` returns."""
+_OF_TABLES = frozenset({Relaxation.COLUMN_ORDER})
+_OF_VIEWS = _OF_TABLES | {Relaxation.COLUMN_NAMES}
+_ABSENT = Thing("")
+_TYPE = "type "
+_NAMED = re.compile(r"\(([^()]*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class StateDifference:
+    """An object that is not as it should be.
+
+    Attributes:
+        name: in lower case; `check 2` for the second check.
+        words: in what it differs; no sentence of its own.
+    """
+
+    name: str
+    words: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.words}"
+
+
+def differences(generated: Effects, expected: Effects) -> list[StateDifference]:
+    """Returns in what the state that a script left differs from the expected one; none if they are the same.
+
+    If there are checks, these show what CHECK and DEFAULT do, and their texts are not compared.
+    """
+    names = sorted({*generated.changes, *expected.changes})
+    found = [
+        StateDifference(name, words)
+        for name in names
+        if (words := _difference(generated.changes.get(name), expected.changes.get(name), bool(expected.checks)))
+    ]
+    return [*found, *_of_checks(generated.checks, expected.checks)]
+
+
+def _difference(mine: Change | None, theirs: Change | None, checked: bool) -> str:
+    """Returns in what an object differs that at least one of two scripts changed; empty if it is the same."""
+    if theirs is None:
+        assert mine is not None
+        if mine.before is None or mine.after is None or mine.after.kind != TABLE:
+            return f"{_done(mine)}, which is not expected"
+        return _differing(mine.after, mine.before, mine.before, checked=checked)
+    if mine is None:
+        if theirs.before is None or theirs.after is None or theirs.after.kind != TABLE:
+            return f"not {_done(theirs)}"
+        return _differing(theirs.before, theirs.after, theirs.before, checked=checked)
+    if mine.after is None or theirs.after is None:
+        if mine.after is theirs.after:
+            return ""
+        return f"not {_done(theirs)}" if mine.after is not None else "dropped, which is not expected"
+    return _differing(mine.after, theirs.after, theirs.before or _ABSENT, checked=checked)
+
+
+def _done(change: Change) -> str:
+    return "dropped" if change.after is None else "created" if change.before is None else "changed"
+
+
+def _differing(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> str:
+    if mine.kind != theirs.kind:
+        return f"a {mine.kind} instead of a {theirs.kind}"
+    if theirs.kind not in (TABLE, VIEW):
+        return ""
+    return "; ".join(chain(_rows(mine, theirs), _rules(mine, theirs, before, checked=checked)))
+
+
+def _rows(mine: Thing, theirs: Thing) -> Iterator[str]:
+    found = compare(Table(mine.columns, mine.rows), Table(theirs.columns, theirs.rows))
+    if found.accepted(_OF_VIEWS if theirs.kind == VIEW else _OF_TABLES):
+        return
+    by_key = mine.key and mine.key == theirs.key and set(mine.columns) == set(theirs.columns)
+    yield (_by_key(mine, theirs) if by_key else "") or found.sentence()
+
+
+def _by_key(mine: Thing, theirs: Thing) -> str:
+    """Returns how many rows of a table are missing, not expected, or other ones under the same key."""
+    columns = theirs.columns
+    here, there = _keyed(mine, columns), _keyed(theirs, columns)
+    changed = [(here[key], row) for key, row in there.items() if key in here and here[key] != row]
+    missing, extra = len(there.keys() - here.keys()), len(here.keys() - there.keys())
+    told = [f"{_count(missing)} missing"] if missing else []
+    told += [f"{_count(extra)} not expected"] if extra else []
+    if changed:
+        places = Counter(place for one, other in changed for place in range(len(columns)) if one[place] != other[place])
+        listed = ", ".join(columns[place] for place, _ in sorted(places.items()))
+        told.append(f"{_count(len(changed))} different ({listed})")
+    return ", ".join(told)
+
+
+def _count(rows: int) -> str:
+    return f"{rows:,} row{'s' * (rows != 1)}"
+
+
+def _keyed(thing: Thing, columns: Sequence[str]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
+    places = [thing.columns.index(name) for name in columns]
+    key = [columns.index(name) for name in thing.key]
+    rows = (tuple(key_of(row[place]) for place in places) for row in thing.rows)
+    return {tuple(row[place] for place in key): row for row in rows}
+
+
+def _rules(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> Iterator[str]:
+    """Yields what a table should demand but does not, and what it demands although it should not.
+
+    How something new is made is the answer's to choose, as long as it holds and demands what is asked.
+    """
+    left_out = (CHECK, DEFAULT) if checked else ()
+    typed = _typed(mine) & _typed(theirs)
+
+    def only(one: Thing, other: Thing) -> list[str]:
+        rules = sorted(rule for rule in one.rules - other.rules if not rule.startswith(left_out))
+        return [rule for rule in rules if not rule.startswith(_TYPE) or _columns_of(rule) <= typed]
+
+    extra = [rule for rule in only(mine, theirs) if rule.startswith(_TYPE) or not _is_new(rule, before)]
+    if missing := only(theirs, mine):
+        yield f"without {', '.join(missing)}"
+    if extra:
+        yield f"with {', '.join(extra)}"
+
+
+def _typed(thing: Thing) -> set[str]:
+    """Returns the columns that have a type; in SQLite some have none."""
+    return {column for rule in thing.rules if rule.startswith(_TYPE) for column in _columns_of(rule)}
+
+
+def _is_new(rule: str, before: Thing) -> bool:
+    """Returns whether a rule is about a table or a column that was not there before."""
+    return not before.kind or not _columns_of(rule) <= set(before.columns)
+
+
+def _columns_of(rule: str) -> set[str]:
+    """Returns the columns that a rule names; none for one that is an expression."""
+    named = _NAMED.search(rule)
+    return set(named[1].split(", ")) if named and not rule.startswith(CHECK) else set()
+
+
+def _of_checks(mine: Sequence[SqlRows | str], theirs: Sequence[SqlRows | str]) -> Iterator[StateDifference]:
+    for number, (one, other) in enumerate(zip(mine, theirs, strict=True), 1):
+        name = f"check {number}"
+        if isinstance(one, str) and not isinstance(other, str):
+            yield StateDifference(name, f"fails: {one.splitlines()[0]}")
+        elif isinstance(other, str) and not isinstance(one, str):
+            yield StateDifference(name, "does not fail")
+        elif isinstance(one, SqlRows) and isinstance(other, SqlRows):
+            found = compare(Table(one.columns, one.rows), Table(other.columns, other.rows))
+            if not found.accepted(_OF_VIEWS):
+                yield StateDifference(name, found.sentence())
+
+
+def change_rows(effects: Effects) -> list[tuple[str, str, str]]:
+    """Returns what a script changed as rows: which object, `added`, `removed` or another change, and the row."""
+    return [(name, how, ", ".join(map(_told, cells))) for name, how, cells in _changed(effects)]
+
+
+def change_cells(effects: Effects) -> list[tuple[Any, ...]]:
+    """Returns the same with the cells of each row, by which two scripts can be compared in part."""
+    return [(name, how, *(cell for _, cell in cells)) for name, how, cells in _changed(effects)]
+
+
+def _changed(effects: Effects) -> Iterator[tuple[str, str, list[tuple[str, Any]]]]:
+    for name, change in sorted(effects.changes.items()):
+        before, after = change.before or _ABSENT, change.after or _ABSENT
+        if change.before is None or change.after is None or before.kind not in (TABLE, VIEW):
+            yield name, f"{_done(change)}", [("", (change.after or before).kind)]
+        elif before.columns != after.columns:
+            yield name, "columns", [("", ", ".join(sorted(after.columns)))]
+        yield from ((name, "demands", [("", rule)]) for rule in sorted(after.rules - before.rules) if change.before)
+        yield from ((name, "no longer demands", [("", r)]) for r in sorted(before.rules - after.rules) if change.after)
+        mine, theirs = _texts(before), _texts(after)
+        yield from ((name, "removed", cells) for cells in _only(mine, theirs))
+        yield from ((name, "added", cells) for cells in _only(theirs, mine))
+    for number, result in enumerate(effects.checks, 1):
+        if isinstance(result, SqlRows):
+            yield from (
+                (f"check {number}", "returned", [*zip(result.columns, row, strict=True)]) for row in result.rows
+            )
+        else:
+            yield f"check {number}", "fails", []
+
+
+def _texts(thing: Thing) -> list[list[tuple[str, Any]]]:
+    return [sorted(zip(thing.columns, row, strict=True), key=lambda pair: pair[0]) for row in thing.rows]
+
+
+def _only(
+    rows: Sequence[list[tuple[str, Any]]], others: Sequence[list[tuple[str, Any]]]
+) -> list[list[tuple[str, Any]]]:
+    """Returns the rows that the others do not have, as multisets, in an order that does not depend on the engine."""
+    left = Counter(map(repr, others))
+    found = []
+    for row in sorted(rows, key=repr):
+        if left[repr(row)] > 0:
+            left[repr(row)] -= 1
+        else:
+            found.append(row)
+    return found
+
+
+def _told(named: tuple[str, Any]) -> str:
+    name, cell = named
+    text = "NULL" if cell is None else str(cell)
+    return f"{name}={text}" if name else text

@@ -1,0 +1,185 @@
+"""Judges a script by the state that it leaves: the evidence on tasks that change data."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.sandbox.sql.effects.state import Effects
+from eval_pipeline.sql_equivalence.results import soft_f1
+from eval_pipeline.tracks.capabilities import NO_GOLD
+from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.effects.comparing import COLUMNS, StateDifference, change_cells, change_rows, differences
+from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
+from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
+from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX, Category
+
+_MOST_TOLD = 4
+_CATEGORIES: Mapping[ErrorClass, Category] = {
+    ErrorClass.SYNTAX: SYNTAX,
+    ErrorClass.COLUMN: SCHEMA,
+    ErrorClass.SANDBOX: SAFETY,
+}
+_GIVEN_UP = (ErrorClass.TIMEOUT, ErrorClass.MEMORY)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How a script compares with the accepted script that it matches best.
+
+    Attributes:
+        accepted: that one.
+        validation: what the validator says, with what only the engine can say of a script: syntax and names.
+        verdict: `match`, `different`, `error` (it does not run), or `NO_GOLD` (the accepted one does not).
+        soft_f1: F1 of the cells in added and removed rows; None if one of the two does not run.
+        message: in what the states differ, or why there is none.
+        outside: objects that are not as they should be and that the task must not change.
+        rows, expected_rows: what each script changed, as `change_rows` tells it.
+    """
+
+    accepted: str
+    validation: Validation
+    verdict: str
+    soft_f1: float | None
+    message: str
+    outside: tuple[str, ...] = ()
+    rows: Sequence[tuple[str, str, str]] = ()
+    expected_rows: Sequence[tuple[str, str, str]] = ()
+
+
+def outcome_of(sql: str, found: Effects | Failed) -> Outcome:
+    """Returns the outcome of an attempt: the rows that its script added and removed, or why it does not run."""
+    failure = found if isinstance(found, Failed) else found.error
+    if failure is not None or isinstance(found, Failed):
+        assert failure is not None
+        return failure
+    return Ran(shown_changes(sql, found))
+
+
+def shown_changes(sql: str, effects: Effects) -> Json:
+    """Returns what a script changed in the form that the record stores results in."""
+    from eval_pipeline.tracks.sql.execute import kept_rows
+
+    rows = change_rows(effects)
+    return {"sql": sql, "columns": list(COLUMNS), "rows": kept_rows(rows), "row_count": len(rows)}
+
+
+def judge(gold: Gold, sql: str, failed: Failed | None = None) -> Judged:
+    """Judges a script.
+
+    Args:
+        gold: its accepted scripts.
+        sql: the script.
+        failed: why it was found not to run, if so.
+    """
+    database, first = gold.database, gold.accepted[0]
+    validation = validated_script(sql, database)
+    if not validation.is_valid:
+        return Judged(first, validation, "error", None, validation.errors[0].message)
+    if failed is not None and failed.error_class in _GIVEN_UP:
+        return Judged(first, validation, "error", None, failed.message)
+    found = effects_of(sql, gold.check_sql, database)
+    if isinstance(found, Failed):
+        return Judged(first, _with_failure(validation, found), "error", None, found.message)
+    judged = [_against(accepted, gold, found, validation) for accepted in gold.accepted]
+    if broken := next((one for one in judged if one.verdict == NO_GOLD), None):
+        return broken
+    best = max(judged, key=lambda one: (one.verdict == "match", one.soft_f1 or 0.0))
+    if found.error is None:
+        return best
+    left = f"{found.error.message}; left then: {best.message}" if best.message else found.error.message
+    return replace(
+        best, validation=_with_failure(validation, found.error), verdict="error", soft_f1=None, message=left, outside=()
+    )
+
+
+def _with_failure(validation: Validation, failed: Failed) -> Validation:
+    category = _CATEGORIES.get(failed.error_class)
+    if category is None:
+        return validation
+    return Validation(False, category != SAFETY, (ValidationError(category, failed.message.splitlines()[0]),))
+
+
+def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) -> Judged:
+    expected = accepted_effects(accepted, gold.check_sql, gold.database)
+    failure = expected if isinstance(expected, Failed) else expected.error
+    if failure is not None or isinstance(expected, Failed):
+        assert failure is not None
+        return Judged(accepted, validation, NO_GOLD, None, f"the expected script does not run: {failure.message}")
+    differing = (
+        differences(found, expected) if found.error is None else differences(_unchecked(found), _unchecked(expected))
+    )
+    score = soft_f1(change_cells(found), change_cells(expected)) if differing else 1.0
+    message = _told(differing, gold.may_change)
+    outside = tuple(one.name for one in differing if _is_outside(one, gold.may_change))
+    verdict = "different" if differing else "match"
+    return Judged(accepted, validation, verdict, score, message, outside, change_rows(found), change_rows(expected))
+
+
+def _unchecked(effects: Effects) -> Effects:
+    return replace(effects, checks=())
+
+
+def _told(differing: Sequence[StateDifference], may_change: Sequence[str]) -> str:
+    """Returns the differences in one sentence, the forbidden ones first."""
+    told = sorted(differing, key=lambda one: not _is_outside(one, may_change))
+    words = [f"{one}{', which may not change' * _is_outside(one, may_change)}" for one in told[:_MOST_TOLD]]
+    more = len(told) - len(words)
+    return "; ".join(words) + (f"; and {more} more" if more else "")
+
+
+def _is_outside(one: StateDifference, may_change: Sequence[str]) -> bool:
+    """Returns whether a task must not change an object; other kinds than tables and views have theirs in front."""
+    return not one.name.startswith("check ") and one.name.rpartition(" ")[2] not in may_change
+
+
+def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
+    """Yields the evidence on a script: what the validator says, and how the states compare."""
+    from eval_pipeline.tracks.sql.evidence import EXECUTION, differing_rows, validation_evidence
+
+    yield validation_evidence(judged.validation)
+    details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
+    if judged.verdict in ("match", "different"):
+        details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
+    if judged.verdict == "different":
+        details |= {"outside": list(judged.outside)} | differing_rows(judged.rows, judged.expected_rows)
+    yield EXECUTION, judged.verdict, judged.soft_f1, details
+
+
+def gold_problem(gold: Gold) -> str | None:
+    """Returns why an accepted script is wrong; None if all are fine."""
+    return next(filter(None, (_problem(sql, gold) for sql in gold.accepted)), None)
+
+
+def _problem(sql: str, gold: Gold) -> str | None:
+    validation = validated_script(sql, gold.database)
+    if not validation.is_valid:
+        return f"the validator rejects the script: {validation.errors[0].category}: {validation.errors[0].message}"
+    found = accepted_effects(sql, gold.check_sql, gold.database)
+    failure = found if isinstance(found, Failed) else found.error
+    if failure is not None or isinstance(found, Failed):
+        assert failure is not None
+        return f"the script does not run: {failure.message}"
+    alone = accepted_effects(sql, "", gold.database)
+    if isinstance(alone, Failed) or not alone.changes:
+        return "the script changes nothing"
+    outside = [name for name in alone.changes if name.rpartition(" ")[2] not in gold.may_change]
+    if outside:
+        return f"the script changes {', '.join(outside)}, which 'may_change' does not name"
+    again = effects_of(sql, gold.check_sql, gold.database)
+    differing = [again] if isinstance(again, Failed) else differences(again, found)
+    return f"the script does not leave the same state each time: {differing[0]}" if differing else None
+
+
+def gold_result(gold: Gold) -> Json:
+    """Returns what the first accepted script changes as an attempt's result; None if it does not run."""
+    found = accepted_effects(gold.accepted[0], gold.check_sql, gold.database)
+    return None if isinstance(found, Failed) or found.error else shown_changes(gold.accepted[0], found)
+
+
+def disagreements(gold: Gold) -> Iterator[str]:
+    """Yields the accepted scripts that leave another state than the first one."""
+    first = replace(gold, accepted=gold.accepted[:1])
+    for other in gold.accepted[1:]:
+        judged = judge(first, other)
+        if judged.verdict == "different":
+            yield f"accepted scripts leave different states on the suite's database: {judged.message}"
