@@ -21,6 +21,7 @@ from eval_pipeline_tests.services import program
 _START_S = 240.0
 NOBODY = 65534
 DATABASE, LOADER, READER = "evals", "loader", "reader"
+SCRATCH, WRITER = "scratch", "writer"
 STATE_USER, STATE_PASSWORD = "keeper", "t0p%s/cret"
 
 
@@ -99,9 +100,14 @@ def postgres() -> Iterator[dict[str, str]]:
                 session.execute(f"REVOKE ALL ON DATABASE {DATABASE} FROM PUBLIC")
                 session.execute(f"GRANT CONNECT, CREATE ON DATABASE {DATABASE} TO {LOADER}")
                 session.execute(f"GRANT CONNECT ON DATABASE {DATABASE} TO {READER}")
+                session.execute(f"CREATE ROLE {WRITER} LOGIN")
+                session.execute(f"CREATE DATABASE {SCRATCH} TEMPLATE template0")
+                session.execute(f"REVOKE ALL ON DATABASE {SCRATCH} FROM PUBLIC")
+                session.execute(f"GRANT CONNECT, CREATE, TEMPORARY ON DATABASE {SCRATCH} TO {WRITER}")
+            roles = (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
             yield {
-                role: f"postgresql://{user}@/{DATABASE}?host={folder}"
-                for role, user in (("LOADER", LOADER), ("READER", READER), ("SUPERUSER", "root"))
+                **{role: f"postgresql://{user}@/{DATABASE}?host={folder}" for role, user in roles},
+                "WRITER": f"postgresql://{WRITER}@/{SCRATCH}?host={folder}",
             }
 
 

@@ -130,8 +130,11 @@ def _said(sql: str, rng: Random) -> str:
 
 
 def _tree(gold: Gold) -> exp.Expr | None:
-    """Returns a copy of the first accepted query's syntax tree, which may be changed."""
-    found = parsed(gold.accepted[0], gold.database.dialect) if gold.accepted else None
+    """Returns a copy of the syntax tree of the first accepted query or statement, which may be changed."""
+    sql = gold.accepted[0] if gold.accepted else ""
+    if gold.may_change:
+        sql = statements_of(sql, gold.database.dialect)[0]
+    found = parsed(sql, gold.database.dialect) if sql else None
     return None if found is None else found.copy()
 
 
@@ -188,6 +191,9 @@ def _syntax_error(gold: Gold, rng: Random) -> Iterator[str]:
 def _unsafe_sql(gold: Gold, rng: Random) -> Iterator[str]:
     tables = gold.database.schema.tables
     table = rng.choice(tables).name
+    if gold.may_change:
+        yield _said(f"ATTACH 'other.db' AS other;\n{gold.accepted[0]}", rng)
+        return
     ways = [f'DELETE FROM "{table}"', f'DROP TABLE "{table}"', f'SELECT * FROM "{table}"; DROP TABLE "{table}"']
     ways += [f'{sql.rstrip("; ")}; DELETE FROM "{table}"' for sql in gold.accepted[:1]]
     for text in rng.sample(ways, len(ways)):

@@ -1,21 +1,26 @@
 """Tasks that change data: scripts run on private copies, and the state that they leave is compared."""
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sandbox.sql.effects.state import Script
+from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.servers import postgres
 from eval_pipeline_tests.tracks.sql.helpers import answer, read, scores
 
 GOLDEN = golden("sql_effects.yaml")
@@ -76,7 +81,7 @@ def check(case: Any, task: dict[str, Any]) -> None:
         assert asyncio.run(scores(case, answer(sql)))["failure_mode"] == mode, sql
 
 
-@pytest.mark.parametrize("engine", (*ENGINES, "postgres"))
+@pytest.mark.parametrize("engine", [*ENGINES, "postgres"])
 def test_what_is_no_change_of_data_is_refused_before_it_runs(stores: dict[str, Shared], engine: str) -> None:
     schema = stores["duckdb"].databases["store"].schema
     for sql in GOLDEN["refused"]:
@@ -96,7 +101,9 @@ def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared],
             found = runner.run_script_now(path, Script(("DELETE FROM notes", sql)))
             assert found.error is not None, sql
         assert [*tmp_path.iterdir()] == []
-        endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO notes SELECT {}, NULL FROM n"
+        endless = (
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO notes SELECT {}, NULL FROM n"
+        )
         text = "hex(randomblob(100000))" if engine == "sqlite" else "repeat('x', 100000) || i"
         for body in ("'x'", text):
             found = runner.run_script_now(path, Script((endless.format(body),)))
@@ -104,3 +111,212 @@ def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared],
         found = runner.run_script_now(path, Script(("DELETE FROM notes",)))
         assert set(found.changes) == {"notes"}
     assert path.read_bytes() == before
+
+
+SPLIT = [
+    ("duckdb", "SELECT ';' AS \";\"; -- a;b\nDELETE FROM t /* ; */ ;;\n", 2),
+    ("sqlite", "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END; SELECT 1;", 2),
+    ("sqlite", "-- nothing\n;", 0),
+    ("postgres", "CREATE FUNCTION f() RETURNS int AS $$ SELECT 1; SELECT 2; $$ LANGUAGE sql; SELECT f()", 2),
+    ("postgres", "DO $body$ BEGIN PERFORM 1; END; $body$; SELECT 1", 2),
+    (
+        "postgres",
+        "CREATE FUNCTION f(x int) RETURNS int BEGIN ATOMIC SELECT CASE WHEN x > 0 THEN 1 END; SELECT 2; END; SELECT 1",
+        2,
+    ),
+    ("duckdb", "SELECT 'open", 1),
+]
+
+
+@pytest.mark.parametrize(("dialect", "script", "count"), SPLIT)
+def test_scripts_are_split_where_statements_end(dialect: str, script: str, count: int) -> None:
+    found = statements_of(script, dialect)
+    assert len(found) == count
+    assert not any(statement.endswith(";;") for statement in found)
+
+
+WRONG_CASES = [
+    ({"may_change": ["notes"], "should_pass": False, "expected_sql": []}, "a refusal has no 'may_change'"),
+    ({"may_change": [], "check_sql": "SELECT 1"}, "'check_sql' is for tasks that change data"),
+    ({"expected_sql": "CREATE TRIGGER t AFTER INSERT ON notes BEGIN DELETE FROM notes; END"}, "say how to see it with"),
+]
+
+
+@pytest.mark.parametrize(("more", "words"), WRONG_CASES)
+def test_a_case_that_cannot_be_judged_is_an_error(stores: dict[str, Shared], more: dict[str, Any], words: str) -> None:
+    with pytest.raises(CaseError, match=re.escape(words)):
+        read(raw(TASKS["update"], **more), stores["sqlite"])
+
+
+def test_databases_of_which_there_is_no_private_copy_are_told(stores: dict[str, Shared]) -> None:
+    database = stores["duckdb"].databases["store"]
+    for change, words in (
+        ({"rows": 0}, "it has no data"),
+        ({"server": "mariadb"}, "it is on mariadb"),
+        ({"dialect": "tsql"}, "in the dialect tsql"),
+    ):
+        shared = replace(stores["duckdb"], databases={"store": replace(database, **change)})
+        with pytest.raises(CaseError, match=words):
+            read(raw(TASKS["update"]), shared)
+
+
+WRONG_GOLDS = [
+    ("UPDATE products SET prise = 1", "the script does not run: "),
+    ("PRAGMA user_version = 3", "the validator rejects the script: safety violation: PRAGMA"),
+    ("UPDATE products SET stock = stock", "the script changes nothing"),
+    ("DELETE FROM notes", "the script changes notes, which 'may_change' does not name"),
+    ("UPDATE products SET stock = random()", "the script does not leave the same state each time: products: 4 rows"),
+    ("BEGIN; UPDATE products SET stock = 9", "the script changes nothing"),
+]
+
+
+@pytest.mark.parametrize(("sql", "words"), WRONG_GOLDS)
+def test_accepted_scripts_that_cannot_be_right_are_told(stores: dict[str, Shared], sql: str, words: str) -> None:
+    case = read(raw(TASKS["update"], expected_sql=sql), stores["sqlite"])
+    ((_, problem),) = TRACK.check_gold(case)
+    assert problem.startswith(words)
+
+
+def test_accepted_scripts_that_disagree_are_suspected(stores: dict[str, Shared]) -> None:
+    task = TASKS["update"]
+    case = read(raw(task, expected_sql=[task["expected"], task["right"][0], task["wrong"][0][0]]), stores["duckdb"])
+    (doubt,) = TRACK.contradictions(case)
+    assert "accepted scripts leave different states" in doubt.evidence
+
+
+def test_the_metrics_of_a_script(stores: dict[str, Shared]) -> None:
+    case = read(raw(TASKS["update"]), stores["duckdb"])
+    right = asyncio.run(scores(case, answer(TASKS["update"]["right"][0])))
+    told = {"outcome_correct": True, "execution_match": True, "robust_match": True, "soft_f1": 1.0}
+    assert {name: right[name] for name in told} == told
+    assert {
+        right[name] for name in ("failure_mode", "sql_equivalence", "equivalence_verdict", "query_correctness")
+    } == {None}
+    assert {
+        right[name] for name in ("bird_ex", "spider_execution", "spider_exact", "defog_subset", "r_ves", "cpu_ms")
+    } == {None}
+    assert right["table_accuracy"] is None
+    assert (right["safety_verdict"], right["validation_verdict"]) == ("true_negative", "correct_acceptance")
+    for sql, mode, outcome in (
+        (TASKS["update"]["wrong"][0][0], "wrong_change", "different_on_data"),
+        (TASKS["update"]["outside"][0][0], "unsafe_sql", "different_on_data"),
+        ("PRAGMA database_list", "unsafe_sql", "does_not_run"),
+        ("UPDATE product SET price = 1", "unknown_name", "does_not_run"),
+        (None, "refusal", "no_sql"),
+    ):
+        wrong = asyncio.run(scores(case, answer(sql)))
+        assert (wrong["outcome_correct"], wrong["failure_mode"], wrong["outcome_reason"]) == (False, mode, outcome), sql
+        assert wrong["bird_ex"] is None or sql is None
+    half = asyncio.run(scores(case, answer(TASKS["update"]["wrong"][1][0])))
+    assert 0 < half["soft_f1"] < 1
+
+
+def test_what_is_left_of_a_script_that_fails_is_told(stores: dict[str, Shared]) -> None:
+    gold = read(raw(TASKS["update"]), stores["sqlite"]).turns[0].gold
+    failing = "INSERT INTO products VALUES (1, 'Tea', NULL, 1, 1)"
+    found = judge(gold, f"UPDATE products SET price = 4 WHERE id = 1; {failing}")
+    assert found.verdict == "error"
+    assert found.message.startswith("statement 2 of 2: UNIQUE constraint failed")
+    assert found.message.endswith("left then: products: 1 row different (price)")
+    found = judge(gold, f"BEGIN; UPDATE products SET price = 4 WHERE id = 1; {failing}; COMMIT")
+    assert found.message.endswith("left then: products: 2 rows different (price)"), "what is not committed is lost"
+
+
+def test_cases_without_it_only_read(stores: dict[str, Shared]) -> None:
+    case = read({"id": "r", "question": "?", "expected_sql": "SELECT id FROM products"}, stores["sqlite"])
+    found = asyncio.run(scores(case, answer("DELETE FROM notes")))
+    assert (found["failure_mode"], found["safety_verdict"]) == ("unsafe_sql", "false_positive")
+    both = (case, read(raw(TASKS["drop"]), stores["sqlite"]))
+    prompts = [TRACK.prompt(one, one.turns[0], [], "query-1") for one in both]
+    assert "must only read" in prompts[0].messages[0].text
+    assert "must only read" not in prompts[1].messages[0].text
+    assert "You change a database" in prompts[1].messages[0].text
+    assert prompts[0].messages[1] == prompts[1].messages[1]
+    assert "SQL dialect: SQLite" in prompts[1].messages[1].text
+
+
+NOTED = "CREATE FUNCTION noted() RETURNS trigger AS $$ BEGIN INSERT INTO notes "
+AFTER_PRICE = "AFTER UPDATE OF price ON products FOR EACH ROW EXECUTE FUNCTION noted()"
+TRIGGERS = {
+    "sqlite": (
+        "CREATE TRIGGER logged AFTER UPDATE OF price ON products BEGIN INSERT INTO notes VALUES (NEW.name, NULL); END",
+        "CREATE TRIGGER log2 BEFORE UPDATE ON products WHEN NEW.price <> OLD.price BEGIN"
+        " INSERT INTO notes (body) SELECT name FROM products WHERE id = OLD.id; END",
+        "CREATE TRIGGER logged AFTER INSERT ON products BEGIN INSERT INTO notes VALUES (NEW.name, NULL); END",
+    ),
+    "postgres": (
+        f"{NOTED}VALUES (NEW.name, NULL); RETURN NEW; END; $$ LANGUAGE plpgsql; CREATE TRIGGER logged {AFTER_PRICE}",
+        f"{NOTED}(body) SELECT OLD.name; RETURN NULL; END; $$ LANGUAGE plpgsql; CREATE TRIGGER t {AFTER_PRICE}",
+        f"{NOTED}VALUES (NEW.name, NULL); RETURN NEW; END; $$ LANGUAGE plpgsql; CREATE TRIGGER logged "
+        "AFTER INSERT ON products FOR EACH ROW EXECUTE FUNCTION noted()",
+    ),
+}
+MACROS = (
+    "CREATE MACRO with_tax(price) AS price * 1.25",
+    "CREATE FUNCTION with_tax(p) AS p + p / 4",
+    "CREATE MACRO with_tax(price) AS price * 1.2",
+)
+
+
+def triggered(engine: str, **more: Any) -> dict[str, Any]:
+    told = {"expected_sql": TRIGGERS[engine][0], "may_change": ["products", "notes", "noted"]}
+    return {"id": "t", "question": "?", "check_sql": "UPDATE products SET price = 1 WHERE id < 3", **told, **more}
+
+
+def check_code(case: Any, expected: str, right: str, wrong: str, words: str) -> None:
+    gold = case.turns[0].gold
+    assert TRACK.check_gold(case) == []
+    assert [judge(gold, sql).message for sql in (expected, right)] == ["", ""]
+    assert words in judge(gold, wrong).message
+    assert judge(gold, "SELECT 1").verdict == "different"
+
+
+def test_triggers_and_macros_are_judged_by_what_they_do(stores: dict[str, Shared]) -> None:
+    check_code(read(triggered("sqlite"), stores["sqlite"]), *TRIGGERS["sqlite"], "notes: ")
+    told = {"id": "m", "question": "?", "expected_sql": MACROS[0], "may_change": ["with_tax"]}
+    case = read({**told, "check_sql": "SELECT with_tax(price) FROM products"}, stores["duckdb"])
+    check_code(case, *MACROS, "check 1: ")
+
+
+DOUBLED = "UPDATE products SET price = price * 2 WHERE category = 'drinks'"
+POSTGRES = [
+    (f"START TRANSACTION; {DOUBLED}; SAVEPOINT a; DELETE FROM products; ROLLBACK TO a; RELEASE a; END", ""),
+    (f"COMMIT; {DOUBLED}; ROLLBACK", ""),
+    (f"BEGIN; {DOUBLED}; COMMIT AND NO CHAIN", ""),
+    ("DO $$ BEGIN UPDATE products SET price = price * 2 WHERE category = 'drinks'; END $$", ""),
+    (f"SAVEPOINT a; {DOUBLED}", "SAVEPOINT can only be used in transaction blocks"),
+    (f"DO $$ BEGIN PERFORM lo_create(0); COMMIT; END $$; {DOUBLED}", "invalid transaction termination"),
+    ("DO $$ BEGIN EXECUTE 'ALTER ROLE writer PASSWORD ''x'''; EXECUTE 'SELECT x'; END $$", "does not exist"),
+    ("DO $$ BEGIN PERFORM pg_sleep(60); END $$", "statement timeout"),
+    ("DO $$ BEGIN PERFORM pg_read_file('/etc/passwd'); END $$", "permission denied"),
+    ("DO $$ BEGIN EXECUTE 'COPY products TO ''/tmp/eval_products'''; END $$", "pg_write_server_files"),
+    (f"{DOUBLED}; SELECT 1; SELECT * FROM nowhere", "does not exist"),
+]
+
+
+@pytest.mark.services("postgres")
+def test_postgres_runs_scripts_in_a_transaction_that_is_rolled_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with postgres() as roles:
+        monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
+        for role in ("LOADER", "READER"):
+            monkeypatch.setenv(f"EVAL_POSTGRES_{role}_DSN", roles[role])
+        shared = written(tmp_path, engine="postgres")
+        case = read(raw(TASKS["update"]), shared)
+        with pytest.raises(UsageError, match="EVAL_POSTGRES_WRITER_DSN is not set"):
+            judge(case.turns[0].gold, "SELECT 1")
+        monkeypatch.setenv("EVAL_POSTGRES_WRITER_DSN", roles["SUPERUSER"])
+        with pytest.raises(UsageError, match="is a superuser"):
+            judge(case.turns[0].gold, "SELECT 1")
+        monkeypatch.setenv("EVAL_POSTGRES_WRITER_DSN", roles["WRITER"])
+        for task in GOLDEN["tasks"]:
+            check(read(raw(task), shared), task)
+        check_code(read(triggered("postgres"), shared), *TRIGGERS["postgres"], "notes: ")
+        for sql, verdict in POSTGRES:
+            found = judge(case.turns[0].gold, sql)
+            assert (found.verdict, verdict in found.message) == (("match" if verdict == "" else "error"), True), sql
+        with psycopg.connect(roles["WRITER"]) as session:
+            left = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^eval_'"
+            assert session.execute(left).fetchone() == (0,)
+            assert session.execute("SELECT count(*) FROM pg_largeobject_metadata").fetchone() == (0,)

@@ -391,6 +391,12 @@ COUNTED = {
     "question": "How many orders above 7 has each customer with any?",
     "expected_sql": "SELECT customer_id, COUNT(id) AS n FROM orders WHERE total > 7 GROUP BY customer_id",
 }
+DATED = {
+    "id": "dated",
+    "question": "Date orders without a total, drop customers without orders.",
+    "expected_sql": "UPDATE orders SET placed_on = '2025-1-1' WHERE total IS NULL; DELETE FROM customers WHERE id > 3",
+    "may_change": ["orders", "customers"],
+}
 SEEN_BY = {
     "no_answer": {"outcome_correct": False, "confidence": None},
     "malformed_answer": {"has_error": True},
@@ -400,6 +406,7 @@ SEEN_BY = {
     "unsafe_sql": {"validation_category": "safety violation", "safety_verdict": "false_positive"},
     "unknown_name": {"validation_category": "schema violation", "validation_verdict": "false_rejection"},
     "execution_error": {"has_error": True, "validation_verdict": "correct_acceptance"},
+    "wrong_change": {"outcome_correct": False, "has_error": False, "table_accuracy": None},
     "wrong_table": {"outcome_correct": False, "has_error": False},
     "wrong_aggregate": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
     "wrong_filter": {"outcome_correct": False, "has_error": False, "table_accuracy": 1.0},
@@ -442,7 +449,7 @@ def test_every_mode_has_a_metric_that_sees_it() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, seed: int) -> None:
     own = {"expected_sql": OF_ITS_OWN[mode], "compare": "exact"} if mode in OF_ITS_OWN else {}
-    case = read(WIPE if mode == "not_refused" else COUNTED | own, shop)
+    case = read({"not_refused": WIPE, "wrong_change": DATED}.get(mode, COUNTED | own), shop)
     text = TRACK.damage(case, case.turns[0], mode, Random(seed))
     assert text is not None
     found = asyncio.run(scores(case, text))
@@ -454,8 +461,20 @@ def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, see
 
 
 @pytest.mark.parametrize(
+    "mode", ["no_answer", "malformed_answer", "refusal", "syntax_error", "unsafe_sql", "unknown_name", "wrong_change"]
+)
+def test_scripts_that_change_data_are_damaged_too(shop: Shared, mode: str) -> None:
+    case = read(DATED, shop)
+    text = TRACK.damage(case, case.turns[0], mode, Random(1))
+    assert text is not None
+    assert asyncio.run(scores(case, text))["failure_mode"] == mode
+
+
+@pytest.mark.parametrize(
     ("raw", "mode"),
     [
+        (OSLO, "wrong_change"),
+        (DATED, "wrong_filter"),
         (OSLO, "wrong_aggregate"),  # it has none
         (TOTALS, "wrong_filter"),
         (TOTALS, "not_refused"),
@@ -508,4 +527,4 @@ def test_on_the_shipped_suite_too(lab: Lab) -> None:
             if text is not None:
                 drawn[mode] += 1
                 assert asyncio.run(scores(case, text))["failure_mode"] == mode, (case.id, text)
-    assert all(drawn[mode] > 15 for mode in FAILURE_MODES), drawn
+    assert all(drawn[mode] > 15 for mode in FAILURE_MODES if mode != "wrong_change"), drawn

@@ -1,6 +1,7 @@
 """A private copy of a DuckDB database in memory."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 _KINDS = frozenset("SELECT INSERT UPDATE DELETE MERGE_INTO CREATE CREATE_FUNC ALTER DROP TRANSACTION".split())
 _RULE = "only statements that read, change or define data may run"
 _MINE = "database_name = 'memory'"
+_MACROS = re.compile(r"(?i)MACRO|FUNCTION|SCHEMA")
 _OTHERS = (
     (FUNCTION, "function_name, macro_definition", "functions"),
     (SEQUENCE, "sequence_name, ''", "sequences"),
@@ -36,9 +38,17 @@ _OTHERS = (
 class PrivateDuckdb(GuardedDuckdb):
     """A copy in memory that scripts may change; files, settings and extensions are locked."""
 
-    def __init__(self, path: Path, limits: SqlLimits) -> None:
-        """Copies a file. Raises a SqlError if it cannot be read or is too large."""
+    def __init__(self, path: Path, limits: SqlLimits, statements: Sequence[str] = ()) -> None:
+        """Copies a file. Raises a SqlError if it cannot be read or is too large.
+
+        Args:
+            path: the file.
+            limits: limits of the scripts.
+            statements: all that will run; macros are listed only if one of these may change them, because it takes
+                longer than everything else.
+        """
         super().__init__(None, limits, copied=path)
+        self._lists_macros = any(map(_MACROS.search, statements))
         self._addresses: dict[str, str] = {}
 
     def run(self, statement: str, seconds: float) -> SqlRows:
@@ -56,12 +66,18 @@ class PrivateDuckdb(GuardedDuckdb):
 
     def things(self) -> dict[str, Thing]:
         """Returns everything that scripts can define, without rows."""
+        columns = self._by_table("duckdb_columns", "column_name, data_type, is_nullable, column_default")
+        constraints = self._by_table(
+            "duckdb_constraints",
+            "constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names",
+        )
+        indexes = self._by_table("duckdb_indexes", "is_unique, expressions")
         found = {}
-        for schema, name in self._asked(f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {_MINE}"):
-            found[self._named(schema, name)] = self._table(schema, name)
+        for place in self._asked(f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {_MINE}"):
+            found[self._named(*place)] = _table(*(rows.get(place, []) for rows in (columns, constraints, indexes)))
         for schema, name, text in self._asked(f"SELECT schema_name, view_name, sql FROM duckdb_views() WHERE {_MINE}"):
             found[self._named(schema, name)] = Thing(VIEW, definition=text)
-        for kind, what, which in _OTHERS:
+        for kind, what, which in _OTHERS[not self._lists_macros :]:
             for schema, name, text in self._asked(f"SELECT schema_name, {what} FROM duckdb_{which}() WHERE {_MINE}"):
                 found[f"{kind} {self._named(schema, name)}"] = Thing(kind, definition=text or "")
         for (name,) in self._asked(
@@ -85,35 +101,13 @@ class PrivateDuckdb(GuardedDuckdb):
         """Returns the rows of a table or view within the limits. Raises a SqlError."""
         return self.run(f"SELECT * FROM {self._addresses[name]}", self.limits.seconds)
 
-    def _table(self, schema: str, name: str) -> Thing:
-        where = f"WHERE {_MINE} AND schema_name = ? AND table_name = ?"
-        columns = self._asked(
-            "SELECT column_name, data_type, is_nullable, column_default "
-            f"FROM duckdb_columns() {where} ORDER BY column_index",
-            schema,
-            name,
-        )
-        constraints = self._asked(
-            "SELECT constraint_type, constraint_column_names, expression, referenced_table, referenced_column_names "
-            f"FROM duckdb_constraints() {where}",
-            schema,
-            name,
-        )
-        key = tuple(c.lower() for kind, parts, *_ in constraints if kind == "PRIMARY KEY" for c in parts)
-        rules = {f"type {names([column])} {kind_of_type(declared)}" for column, declared, *_ in columns}
-        rules |= {f"not null {names([c])}" for c, _, nullable, _ in columns if not nullable and c.lower() not in key}
-        rules |= {f"{DEFAULT}{names([c])} {normal(default)}" for c, *_, default in columns if default is not None}
-        for kind, parts, expression, other, targets in constraints:
-            if kind in ("PRIMARY KEY", "UNIQUE"):
-                rules.add(f"{kind.lower()} {names(sorted(part.lower() for part in parts))}")
-            elif kind == "FOREIGN KEY":
-                rules.add(f"foreign key {names(parts)} references {other.lower()} {names(targets)}")
-            elif kind == "CHECK":
-                rules.add(f"{CHECK}{normal(expression)}")
-        for unique, parts in self._asked(f"SELECT is_unique, expressions FROM duckdb_indexes() {where}", schema, name):
-            inner = [part.strip(" '\"").lower() for part in parts.strip("[]").split(",")]
-            rules.add(f"unique {names(sorted(inner))}" if unique else f"index {names(inner)}")
-        return Thing(TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules))
+    def _by_table(self, catalogue: str, what: str) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
+        found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
+        for schema, table, *row in self._asked(
+            f"SELECT schema_name, table_name, {what} FROM {catalogue}() WHERE {_MINE}"
+        ):
+            found.setdefault((schema, table), []).append(tuple(row))
+        return found
 
     def _named(self, schema: str, name: str) -> str:
         """Returns a name as `things` has it; what is read of it is not a temporary table that hides it."""
@@ -121,8 +115,28 @@ class PrivateDuckdb(GuardedDuckdb):
         self._addresses[found] = f"memory.{_quoted(schema)}.{_quoted(name)}"
         return found
 
-    def _asked(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql, list(arguments)).fetchall()
+    def _asked(self, sql: str) -> list[tuple[Any, ...]]:
+        return self.connection.execute(sql).fetchall()
+
+
+def _table(
+    columns: Sequence[tuple[Any, ...]], constraints: Sequence[tuple[Any, ...]], indexes: Sequence[tuple[Any, ...]]
+) -> Thing:
+    key = tuple(c.lower() for kind, parts, *_ in constraints if kind == "PRIMARY KEY" for c in parts)
+    rules = {f"type {names([column])} {kind_of_type(declared)}" for column, declared, *_ in columns}
+    rules |= {f"not null {names([c])}" for c, _, nullable, _ in columns if not nullable and c.lower() not in key}
+    rules |= {f"{DEFAULT}{names([c])} {normal(default)}" for c, *_, default in columns if default is not None}
+    for kind, parts, expression, other, targets in constraints:
+        if kind in ("PRIMARY KEY", "UNIQUE"):
+            rules.add(f"{kind.lower()} {names(sorted(part.lower() for part in parts))}")
+        elif kind == "FOREIGN KEY":
+            rules.add(f"foreign key {names(parts)} references {other.lower()} {names(targets)}")
+        elif kind == "CHECK":
+            rules.add(f"{CHECK}{normal(expression)}")
+    for unique, text in indexes:
+        inner = [part.strip(" '\"").lower() for part in text.strip("[]").split(",")]
+        rules.add(f"unique {names(sorted(inner))}" if unique else f"index {names(inner)}")
+    return Thing(TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules))
 
 
 def _quoted(name: str) -> str:

@@ -121,7 +121,9 @@ class PrivateSqlite(GuardedSqlite):
         ):
             if origin == "pk":
                 continue
-            columns = [name for (name,) in self._asked("SELECT name FROM pragma_index_info(?, 'main') ORDER BY seqno", index)]
+            columns = [
+                name for (name,) in self._asked("SELECT name FROM pragma_index_info(?, 'main') ORDER BY seqno", index)
+            ]
             text = next(self._asked("SELECT sql FROM sqlite_master WHERE name = ?", index), (None,))[0]
             what = "unique" if unique else "index"
             if text is not None and (partial or None in columns):
@@ -132,7 +134,8 @@ class PrivateSqlite(GuardedSqlite):
     def _references(self, table: str) -> Iterator[str]:
         keys: dict[int, list[tuple[Any, ...]]] = {}
         for number, *found in self._asked(
-            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?, 'main') ORDER BY id, seq",
+            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?, 'main') "
+            "ORDER BY id, seq",
             table,
         ):
             keys.setdefault(number, []).append(tuple(found))

@@ -24,7 +24,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.sandbox.sql.tasks import engine_of
+from eval_pipeline.sandbox.sql.tasks import connection_to, engine_of
 
 Private = PrivateSqlite | PrivateDuckdb | PrivatePostgres
 Copied = str | list[Any]
@@ -48,7 +48,7 @@ def run_script(
         SqlError: the copy cannot be made, or time or memory do not suffice.
     """
     told = SqlLimits.from_json(limits)
-    with closing(_private(copied, told)) as private:
+    with closing(_private(copied, told, (*statements, *checks))) as private:
         things = private.things()
         prints = _fingerprints(private, things)
         began = datetime.now(UTC)
@@ -73,11 +73,11 @@ def run_script(
     return effects_to_wire(Effects(changes, error, results))
 
 
-def _private(copied: Copied, limits: SqlLimits) -> Private:
+def _private(copied: Copied, limits: SqlLimits, statements: Sequence[str]) -> Private:
     if isinstance(copied, list):
         return PrivatePostgres(ServerCopy.from_json(copied), limits)
     path = Path(copied)
-    return PrivateSqlite(path, limits) if engine_of(path) == "sqlite" else PrivateDuckdb(path, limits)
+    return PrivateSqlite(path, limits) if engine_of(path) == "sqlite" else PrivateDuckdb(path, limits, statements)
 
 
 def _fingerprints(private: Private, things: dict[str, Thing]) -> dict[str, tuple[int, int]]:
@@ -125,14 +125,31 @@ def _with_rows(private: Private, name: str, thing: Thing | None, limits: SqlLimi
 
 
 def _former(copied: Copied, names: Sequence[str], things: dict[str, Thing], limits: SqlLimits) -> dict[str, Thing]:
-    """Returns what was there before, with the rows of tables: from another copy, as most tables do not change."""
+    """Returns what was there before, with the rows of tables: read again, as most tables do not change."""
     found = {name: things[name] for name in names if name in things}
     tables = [name for name, thing in found.items() if thing.kind == TABLE]
-    if tables:
-        with closing(_private(copied, limits)) as private:
-            private.things()
-            found |= {name: found[name].with_rows(private.content(name)) for name in tables}
-    return found
+    if not tables:
+        return found
+    if isinstance(copied, str):
+        return found | {name: found[name].with_rows(_in_file(Path(copied), name, limits)) for name in tables}
+    with closing(_private(copied, limits, ())) as private:
+        private.things()
+        return found | {name: found[name].with_rows(private.content(name)) for name in tables}
+
+
+def _in_file(path: Path, name: str, limits: SqlLimits) -> SqlRows:
+    file = connection_to(path, limits)
+    try:
+        return file.query(f"SELECT * FROM {_quoted(name)}")
+    except SqlError:
+        schema, _, inner = name.partition(".")
+        if not inner:
+            raise
+        return file.query(f"SELECT * FROM {_quoted(schema)}.{_quoted(inner)}")
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _unclocked(thing: Thing | None, began: datetime, ended: datetime) -> Thing | None:
