@@ -190,18 +190,24 @@ class SqlRunner:
 
         return self._guarded(timed)
 
-    async def run_script(self, copied: Path | ServerCopy, script: Script) -> Effects | Failed:
-        """Returns what a script does to a private copy, or why that cannot be said."""
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self.run_script_now, copied, script)
+    async def run_script(
+        self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None
+    ) -> Effects | Failed:
+        """Returns what a script does to a private copy, or why that cannot be said; see `run`."""
+        run = self.run_script_now
+        return await asyncio.get_running_loop().run_in_executor(self._threads, run, copied, script, limits)
 
-    def run_script_now(self, copied: Path | ServerCopy, script: Script) -> Effects | Failed:
+    def run_script_now(
+        self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None
+    ) -> Effects | Failed:
         """Same as `run_script`, for callers without an event loop."""
 
         def effects() -> Effects:
             on_server = not isinstance(copied, Path)
             place = copied.as_json() if isinstance(copied, ServerCopy) else place_to_text(copied)
-            seconds = _COPIES * self.limits.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
-            arguments = (place, script.statements, script.checks, self.limits.as_json())
+            given = limits or self.limits
+            seconds = _COPIES * given.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
+            arguments = (place, script.statements, script.checks, given.as_json())
             patience = 1.0 if on_server else PATIENCE
             return effects_from_wire(self._processes.call(f"{_EFFECTS}:run_script", arguments, seconds, patience))
 

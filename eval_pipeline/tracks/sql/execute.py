@@ -49,7 +49,8 @@ class SqlExecutor:
             return Failed(_CLASS_OF[first.category], f"{first.category}: {first.message}")
         if context.changes_data:
             script = script_of(artefact.sql, "", context.database)
-            return outcome_of(artefact.sql, await self._runner.run_script(copied(context.database), script))
+            place, limits = copied(context.database), context.database.limits
+            return outcome_of(artefact.sql, await self._runner.run_script(place, script, limits))
         path = context.database.path()
         if path is None:
             return Ran({"sql": artefact.sql, "columns": None, "rows": None, "row_count": None})

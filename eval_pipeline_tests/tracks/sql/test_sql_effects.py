@@ -12,8 +12,9 @@ import psycopg
 import pytest
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
-from eval_pipeline.sandbox.sql.effects.state import Script
+from eval_pipeline.sandbox.sql.effects.state import Effects, Script
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.effects.judging import judge
@@ -99,7 +100,7 @@ def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared],
     with opened(SqlLimits(seconds=1, memory_bytes=256 * 1024 * 1024)) as runner:
         for sql in (*GOLDEN["refused"][:11], f"ATTACH '{tmp_path}/x.db' AS x", f"VACUUM INTO '{tmp_path}/x.db'"):
             found = runner.run_script_now(path, Script(("DELETE FROM notes", sql)))
-            assert found.error is not None, sql
+            assert isinstance(found, Effects) and found.error is not None, sql
         assert [*tmp_path.iterdir()] == []
         endless = (
             "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) INSERT INTO notes SELECT {}, NULL FROM n"
@@ -107,9 +108,9 @@ def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared],
         text = "hex(randomblob(100000))" if engine == "sqlite" else "repeat('x', 100000) || i"
         for body in ("'x'", text):
             found = runner.run_script_now(path, Script((endless.format(body),)))
-            assert getattr(found, "error_class", None) or found.error, body
+            assert isinstance(found, Failed) or found.error is not None, body
         found = runner.run_script_now(path, Script(("DELETE FROM notes",)))
-        assert set(found.changes) == {"notes"}
+        assert isinstance(found, Effects) and set(found.changes) == {"notes"}
     assert path.read_bytes() == before
 
 

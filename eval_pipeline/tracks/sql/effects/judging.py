@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql.effects.state import Effects
+from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.results import soft_f1
-from eval_pipeline.tracks.capabilities import NO_GOLD
+from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.effects.comparing import COLUMNS, StateDifference, change_cells, change_rows, differences
 from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
@@ -140,6 +141,7 @@ def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | 
     details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
     if judged.verdict in ("match", "different"):
         details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
+        details |= {GOLD_RESULTS: [gold_fingerprint(sql, gold) for sql in gold.accepted]}
     if judged.verdict == "different":
         details |= {"outside": list(judged.outside)} | differing_rows(judged.rows, judged.expected_rows)
     yield EXECUTION, judged.verdict, judged.soft_f1, details
@@ -174,6 +176,16 @@ def gold_result(gold: Gold) -> Json:
     """Returns what the first accepted script changes as an attempt's result; None if it does not run."""
     found = accepted_effects(gold.accepted[0], gold.check_sql, gold.database)
     return None if isinstance(found, Failed) or found.error else shown_changes(gold.accepted[0], found)
+
+
+def gold_fingerprint(sql: str, gold: Gold) -> str | None:
+    """Returns a hash of what an accepted script changes; None if it does not run."""
+    from eval_pipeline.tracks.sql.execute import result_fingerprint
+
+    found = accepted_effects(sql, gold.check_sql, gold.database)
+    return (
+        None if isinstance(found, Failed) or found.error else result_fingerprint(SqlRows(COLUMNS, change_rows(found)))
+    )
 
 
 def disagreements(gold: Gold) -> Iterator[str]:

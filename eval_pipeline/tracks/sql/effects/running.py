@@ -57,15 +57,15 @@ def _on_server(database: Database) -> ServerCopy:
 
 def script_of(sql: str, checks: str, database: Database) -> Script:
     """Returns what runs on a private copy: the statements of a script, and then of its checks."""
-    dialect = database.dialect
-    return Script(statements_of(sql, dialect), statements_of(checks, dialect) if checks else ())
+    statements, then = (statements_of(text, database.dialect) for text in (sql, checks))
+    return Script(tuple(map(database.pinned, statements)), tuple(map(database.pinned, then)))
 
 
 def effects_of(sql: str, checks: str, database: Database) -> Effects | Failed:
     """Returns what a script does to a private copy, and what the checks then say; or why that cannot be said."""
     from eval_pipeline.tracks.sql.evidence import runner
 
-    return runner().run_script_now(copied(database), script_of(sql, checks, database))
+    return runner().run_script_now(copied(database), script_of(sql, checks, database), database.limits)
 
 
 @lru_cache(maxsize=1024)
