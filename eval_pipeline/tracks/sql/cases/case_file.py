@@ -218,5 +218,15 @@ def _script(parsed: CaseFile, database: Database, options: Options) -> Gold:
             continue
     tables = parsed.may_change if parsed.expected_tables is None else parsed.expected_tables
     return Gold(
-        parsed.expected_sql, tables, True, True, (), parts, database, options, options.compare, parsed.may_change, parsed.check_sql
+        parsed.expected_sql,
+        tables,
+        True,
+        True,
+        (),
+        parts,
+        database,
+        options,
+        options.compare,
+        parsed.may_change,
+        parsed.check_sql,
     )

@@ -140,6 +140,7 @@ def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | 
     yield validation_evidence(judged.validation)
     details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
     if judged.verdict in ("match", "different"):
+        details["needs"] = [[]] if judged.verdict == "match" else []
         details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
         details |= {GOLD_RESULTS: [gold_fingerprint(sql, gold) for sql in gold.accepted]}
     if judged.verdict == "different":
