@@ -12,10 +12,8 @@ from typing import Any
 
 from eval_pipeline.table_comparison.relaxations import Relaxation
 
-PLAIN = frozenset({int, str, bool, type(None), bytes})
-"""Types whose values are their own keys."""
-
 NULL_WORDS = frozenset({"", "null", "none", "nan", "na", "n/a", "nil", "nat", "<na>", "-"})
+LONGEST_NULL_WORD = max(map(len, NULL_WORDS))
 NAN = ("NaN", "number")
 
 _NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
@@ -31,6 +29,8 @@ _SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
 _DAY_FIRST = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th)?[ -])?([a-z]{3,9})\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
 _TIME_OF_DAY = re.compile(r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?", re.ASCII)
+MAY_BE_DATE = re.compile(r"\d{4}[-/.]|\d\d?[-/.: a-z]|[a-z]{3,9}[., ]", re.ASCII | re.IGNORECASE)
+"""The start of texts that `moment_in` may know."""
 _LONGEST_DATE = 40
 _MOST_DIGITS = 300
 

@@ -135,7 +135,7 @@ def compare(generated: Table, expected: Table) -> Comparison:
     if generated.shape == expected.shape and names[0] == names[1] and generated.rows == expected.rows:
         return Comparison((frozenset(),), tuple(range(len(expected.columns))), None, None, names, rows)
     trial = Trial(generated, expected)
-    needs = smallest_sets(lambda overlooked: trial.fit(overlooked) is not None, trial.relevant)
+    needs = smallest_sets(lambda overlooked: trial.fit(overlooked) is not None, trial.stages)
     fit = trial.fit(needs[0]) if needs else None
     rounded = next((trial.fit(need) for need in needs if Relaxation.ROUNDING in need), None)
     if fit is None:

@@ -1,20 +1,18 @@
 """Finds columns of one table for those of another, so that the rows agree as well, under given relaxations.
 
-Cells are numbers here: equal cells have one. A column is an array of them; the rows under some columns are sums of
-64-bit hashes, one for each column and cell, so that a column is added or taken away in one step.
+The rows under some columns are sums of 64-bit hashes, one for each column and cell, so that a column is added in one
+step.
 """
 
 from collections.abc import Collection, Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
 from functools import cached_property
-from operator import ne
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.table_comparison.cells import PLAIN, key_of, relaxed_key
-from eval_pipeline.table_comparison.numbers import matches
-from eval_pipeline.table_comparison.relaxations import OF_NUMBERS, OF_TEXTS, Relaxation, Set
-from eval_pipeline.table_comparison.table import Row, Table
+from eval_pipeline.table_comparison.columns import Column, Keys, distinct, mixed
+from eval_pipeline.table_comparison.numbers import matches, may_match
+from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,12 +21,12 @@ if TYPE_CHECKING:
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 _SMALL = 20_000
-"""Cells of a table that is small enough to ask of every column what relaxations make of it."""
-_MOST_STEPS = 3_000
+"""Cells of a table that is small enough to ask of every pair of columns what relaxations make of it."""
+_MOST_STEPS = 5_000
 _MOST_STEPS_OF_BOTH = 100
 _MOST_CELLS = 5_000_000
-_NUMBERS_FROM = 1 << 40
-_EXACT_UP_TO = 2**53
+_WITH_NUMBERS: Set = frozenset({Relaxation.TEXT_NUMBERS, Relaxation.PERCENT})
+_FORM: Set = OF_TEXTS | OF_NUMBERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +42,7 @@ class Fit:
     decimals: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class _Candidate:
     """A generated column with the cells of an expected one, and the codes in which they are equal."""
 
@@ -52,138 +50,26 @@ class _Candidate:
     generated: "Codes"
     expected: "Codes"
     decimals: int | None = None
+    _hashes: "tuple[int, Hashes, Hashes] | None" = field(default=None, init=False)
 
-
-class _Keys(dict[Any, int]):
-    """Numbers keys in the order in which they are first asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.values_in_order: list[Any] = []
-
-    def __missing__(self, key: Any) -> int:
-        number = self[key] = len(self)
-        self.values_in_order.append(key)
-        return number
-
-
-class _Column:
-    """A column, under any relaxations of the form of cells."""
-
-    def __init__(self, keys: _Keys, cells: Row) -> None:
-        self._keys, self._cells = keys, cells
-        self._codes: dict[Set, Codes] = {}
-        self._bags: dict[tuple[Set, bool], int] = {}
-        self._numbers: dict[Set, tuple[Codes, Any, bool]] = {}
-
-    def codes(self, overlooked: Set) -> "Codes":
-        """Returns the numbers of the cells' keys."""
-        import numpy as np
-
-        overlooked &= self.active
-        found = self._codes.get(overlooked)
-        if found is None:
-            if not overlooked:
-                found = np.fromiter(map(self._keys.__getitem__, self._plain()), np.int64, len(self._cells))
-            else:
-                distinct, places = self._distinct
-                keys = self._keys
-                relaxed = [keys[relaxed_key(keys.values_in_order[code], overlooked)] for code in distinct.tolist()]
-                found = np.array(relaxed, np.int64)[places]
-            self._codes[overlooked] = found
-        return found
-
-    def _plain(self) -> Sequence[Any]:
-        types = set(map(type, self._cells))
-        if types <= PLAIN or (types <= PLAIN | {float} and not any(map(ne, self._cells, self._cells))):
-            return self._cells
-        return [key_of(cell) for cell in self._cells]
-
-    @cached_property
-    def _distinct(self) -> tuple["Codes", "Codes"]:
-        import numpy as np
-
-        return np.unique(self._codes[frozenset()], return_inverse=True)
-
-    @cached_property
-    def active(self) -> Set:
-        """Relaxations of the form of cells that make a difference to one of them."""
-        if not self._codes:
-            self.active = frozenset()  # while the first codes are made
-            self.codes(frozenset())
-            del self.active
-        values = self._keys.values_in_order
-        texts = [key for code in self._distinct[0].tolist() if isinstance(key := values[code], str | tuple)]
-        spaces = frozenset({Relaxation.WHITE_SPACE})
-        spaced = [relaxed_key(text, spaces) for text in texts]
-        found = {one for one in OF_TEXTS - spaces if any(relaxed_key(text, {one}) != text for text in spaced)}
-        return frozenset(found | (spaces if spaced != texts else spaces & found))
-
-    def bag(self, overlooked: Set, *, once: bool) -> int:
-        """Returns a hash of the cells as a multiset, as a set if `once`."""
-        import numpy as np
-
-        key = (overlooked, once)
-        if key not in self._bags:
-            codes = self.codes(overlooked)
-            self._bags[key] = int(mixed(np.unique(codes) if once else codes).sum())
-        return self._bags[key]
-
-    @cached_property
-    def content(self) -> int:
-        """A hash of the cells in their order."""
-        import numpy as np
-
-        codes = self.codes(frozenset())
-        return int((mixed(codes) * (2 * np.arange(len(codes), dtype=np.uint64) + np.uint64(1))).sum())
-
-    @cached_property
-    def has_floats(self) -> bool:
-        """Whether a number of it is a float."""
-        return float in set(map(type, self._cells))
-
-    def numbers(self, overlooked: Set) -> tuple["Codes", Any, bool]:
-        """Returns codes of its distinct numbers, ascending; the numbers; and whether none of them is a float."""
-        import numpy as np
-
-        overlooked &= self.active
-        if overlooked not in self._numbers:
-            values = self._keys.values_in_order
-            held = []
-            floats = self.has_floats
-            for code in np.unique(self.codes(overlooked)).tolist():
-                key = values[code]
-                if isinstance(key, float | Decimal) or (isinstance(key, int) and abs(key) < _EXACT_UP_TO):
-                    held.append((float(key), code))
-                    floats = floats or (isinstance(key, float) and bool(overlooked))
-            held.sort()
-            codes, numbers = np.array([code for _, code in held], np.int64), np.array([n for n, _ in held], np.float64)
-            self._numbers[overlooked] = codes, numbers, not floats
-        return self._numbers[overlooked]
-
-
-def mixed(codes: Any, salt: int = 0) -> "Hashes":
-    """Returns 64-bit hashes of numbers (splitmix64, Steele, Lea and Flood 2014)."""
-    import numpy as np
-
-    # numpy's arrays of unsigned numbers wrap around, which is what is wanted.
-    found = codes.astype(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    found = (found ^ (found >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    found = (found ^ (found >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    result: Hashes = found ^ (found >> np.uint64(31))
-    return result
+    def hashes(self, there: int) -> "tuple[int, Hashes, Hashes]":
+        """Returns for each row what the column adds at this place, in both tables."""
+        if self._hashes is None or self._hashes[0] != there:
+            self._hashes = there, mixed(self.generated, there), mixed(self.expected, there)
+        return self._hashes
 
 
 class Trial:
     """Two tables that are compared under one set of relaxations after another."""
 
     def __init__(self, generated: Table, expected: Table) -> None:
-        keys = _Keys()
+        keys = Keys()
         self.generated, self.expected = generated, expected
-        self._mine = [_Column(keys, cells) for cells in generated.cells()]
-        self._theirs = [_Column(keys, cells) for cells in expected.cells()]
+        self._mine = [Column(keys, cells) for cells in generated.cells()]
+        self._theirs = [Column(keys, cells) for cells in expected.cells()]
         self._fits: dict[Set, Fit | None] = {}
         self._pairs: dict[tuple[int, int, Set, bool], list[_Candidate]] = {}
+        self._same: dict[tuple[int, int], _Candidate] = {}
         cells = max(len(generated.rows) * len(generated.columns), len(expected.rows) * len(expected.columns))
         self._small = cells <= _SMALL
 
@@ -211,19 +97,37 @@ class Trial:
             Relaxation.TIE_ORDER: long and self.expected.ties is not None,
             Relaxation.SHAPE: self.generated.shape != self.expected.shape or self._turned is not None,
         }
-        none: Set = frozenset()
-        bags = [{column.bag(none, once=False) for column in side} for side in (self._mine, self._theirs)]
+        chosen = {one for one, may in found.items() if may} | self._of_cells
+        return frozenset(chosen | (self._turned.relevant if self._turned is not None else set()))
+
+    @property
+    def _of_cells(self) -> Set:
+        """The relaxations that make a difference to cells of columns without a counterpart as they stand."""
+        once = len(self.generated.rows) != len(self.expected.rows)
+        bags = [{column.bag(once=once) for column in side} for side in (self._mine, self._theirs)]
+        found: Set = NONE
         numbers = True
         for side, others in ((self._mine, bags[1]), (self._theirs, bags[0])):
-            odd = [column for column in side if self._small or column.bag(none, once=False) not in others]
-            for column in odd:
-                found.update(dict.fromkeys(column.active, True))
-            texts = frozenset({Relaxation.TEXT_NUMBERS, Relaxation.PERCENT, Relaxation.WHITE_SPACE})
-            numbers = numbers and any(len(column.numbers(texts)[0]) for column in odd)
-        if numbers:
-            found.update(dict.fromkeys(OF_NUMBERS, True))
-        chosen = {one for one, may in found.items() if may}
-        return frozenset(chosen | (self._turned.relevant if self._turned is not None else set()))
+            odd = [column for column in side if self._small or column.bag(once=once) not in others]
+            found = found.union(*(column.active for column in odd))
+            numbers = numbers and any(len(column.numbers[0]) or column.active & _WITH_NUMBERS for column in odd)
+        return found | OF_NUMBERS if numbers else found
+
+    @property
+    def stages(self) -> Iterator[Set]:
+        """What to overlook at most: first what tables of these sizes must need, then everything.
+
+        Duplicates and missing columns explain much away, so they are no alternative to what is enough without them.
+        """
+        mine, theirs = self.generated, self.expected
+        drastic = {
+            Relaxation.DUPLICATES: len(mine.rows) == len(theirs.rows),
+            Relaxation.EXTRA_COLUMNS: len(mine.columns) <= len(theirs.columns),
+            Relaxation.MISSING_COLUMNS: len(mine.columns) >= len(theirs.columns),
+        }
+        if self._turned is None:
+            yield self.relevant - {one for one, needless in drastic.items() if needless}
+        yield self.relevant
 
     def fit(self, overlooked: Set) -> Fit | None:
         """Returns how the tables are equal if this is overlooked; None if they are not."""
@@ -255,41 +159,38 @@ class Trial:
         return fit
 
     def _assigned(self, overlooked: Set, *, every: bool) -> Fit | None:
-        candidates = self._candidates(overlooked, every=every)
         optional = Relaxation.MISSING_COLUMNS in overlooked
-        if not optional and not all(candidates):
-            return None
-        return _Search(self, candidates, overlooked).run()
+        candidates: list[list[_Candidate]] = []
+        for there in range(len(self._theirs)):
+            found = self._candidates(there, overlooked, every=every)
+            if not found and not optional:
+                return None
+            candidates.append(found)
+        return next(_Search(self, candidates, overlooked).run(), None)
 
-    def _candidates(self, overlooked: Set, *, every: bool) -> list[list[_Candidate]]:
-        """Returns for each expected column the generated ones with the same cells: of its name first, then its place.
+    def _candidates(self, there: int, overlooked: Set, *, every: bool) -> list[_Candidate]:
+        """Returns the generated columns with the same cells as an expected one: of its name first, then its place.
 
-        Unless `every`, a column that has one with the same cells as they stand has no others.
+        Unless `every`, an expected column that has some with the same cells as they stand has no others, apart from
+        those of its name and place.
         """
-        fixed = not overlooked & {
-            Relaxation.COLUMN_ORDER,
-            Relaxation.EXTRA_COLUMNS,
-            Relaxation.MISSING_COLUMNS,
-        }
-        once = Relaxation.DUPLICATES in overlooked
-        none: Set = frozenset()
-        found = []
-        for there, (column, name) in enumerate(zip(self._theirs, self.expected.columns, strict=True)):
-            places = (
-                [there]
-                if fixed
-                else sorted(
-                    range(len(self._mine)),
-                    key=lambda here: (self.generated.columns[here] != name, here != there),
-                )
-            )
-            places = [here for here in places if self._named(here, name, overlooked)]
-            bag = column.bag(none, once=once)
-            same = [here for here in places if self._mine[here].bag(none, once=once) == bag]
-            if same and not every:
-                places = same
-            found.append([one for here in places for one in self._pair(here, there, overlooked, once=once)])
-        return found
+        name = self.expected.columns[there]
+        if overlooked & {Relaxation.COLUMN_ORDER, Relaxation.EXTRA_COLUMNS, Relaxation.MISSING_COLUMNS}:
+            names = self.generated.columns
+            places = sorted(range(len(names)), key=lambda here: (names[here] != name, here != there))
+        else:
+            places = [there]
+        places = [here for here in places if self._named(here, name, overlooked)]
+        if not every:
+            once = Relaxation.DUPLICATES in overlooked
+            bag = self._theirs[there].bag(once=once)
+            same = [here for here in places if self._mine[here].bag(once=once) == bag]
+            if same:
+                places = [
+                    here for here in places
+                    if here in same or here == there or self.generated.columns[here] == name
+                ]
+        return [one for here in places for one in self._pair(here, there, overlooked)]
 
     def _named(self, here: int, name: Hashable, overlooked: Set) -> bool:
         if Relaxation.COLUMN_NAMES in overlooked or self.generated.columns[here] == name:
@@ -298,97 +199,90 @@ class Trial:
         unnamed = self.generated.columns[here] is None or name is None
         return unnamed and Relaxation.SHAPE in overlooked
 
-    def _pair(self, here: int, there: int, overlooked: Set, *, once: bool) -> list[_Candidate]:
+    def _pair(self, here: int, there: int, overlooked: Set) -> list[_Candidate]:
         """Returns the ways in which two columns have the same cells."""
         mine, theirs = self._mine[here], self._theirs[there]
-        texts = overlooked & OF_TEXTS & (mine.active | theirs.active if overlooked & OF_TEXTS else overlooked)
+        once = Relaxation.DUPLICATES in overlooked
+        texts = overlooked & OF_TEXTS
+        if texts:
+            texts &= mine.active | theirs.active
         key = (here, there, texts | (overlooked & OF_NUMBERS), once)
         if key not in self._pairs:
-            self._pairs[key] = list(self._ways(here, mine, theirs, key[2], once=once))
+            self._pairs[key] = list(self._ways(here, there, key[2], once=once))
         return self._pairs[key]
 
-    @staticmethod
-    def _ways(here: int, mine: _Column, theirs: _Column, overlooked: Set, *, once: bool) -> Iterator[_Candidate]:
+    def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[_Candidate]:
         import numpy as np
 
-        texts = overlooked & OF_TEXTS
-        none: Set = frozenset()
-        if mine.bag(none, once=once) == theirs.bag(none, once=once):
-            yield _Candidate(here, mine.codes(none), theirs.codes(none))
-            texts &= mine.active
-            if not texts:
+        mine, theirs = self._mine[here], self._theirs[there]
+        if mine.bag(once=once) == theirs.bag(once=once):
+            if (here, there) not in self._same:
+                self._same[here, there] = _Candidate(here, mine.codes, theirs.codes)
+            yield self._same[here, there]
+            if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
                 return
-        if texts and mine.bag(texts, once=once) == theirs.bag(texts, once=once):
-            yield _Candidate(here, mine.codes(texts), theirs.codes(texts))
+        mine, theirs = mine.relaxed(overlooked), theirs.relaxed(overlooked)
+        if mine.bag(once=once) == theirs.bag(once=once):
+            yield _Candidate(here, mine.codes, theirs.codes)
             return
-        places, numbers, exact = mine.numbers(texts)
-        others, expected, exact_too = theirs.numbers(texts)
-        for match in matches(numbers, expected, exact=exact or exact_too, overlooked=overlooked):
-            generated = _recoded(mine.codes(texts), places, match.generated)
-            wanted = _recoded(theirs.codes(texts), others, match.expected)
-            bags = [mixed(np.unique(side) if once else side).sum() for side in (generated, wanted)]
-            if bags[0] == bags[1]:
-                yield _Candidate(here, generated, wanted, match.decimals)
+        if not may_match(mine.spread, theirs.spread, overlooked, once=once):
+            return
+        exact = mine.exact or theirs.exact
+        for match in matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=overlooked):
+            generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
+            if once:
+                same = np.array_equal(distinct(generated), distinct(wanted))
+            else:
+                same = (mixed(generated) * mine.counts).sum() == (mixed(wanted) * theirs.counts).sum()
+            if same:
+                yield _Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals)
 
     def related(self, here: int, there: int, overlooked: Set) -> bool:
         """Returns whether two columns have one name, or the same cells if whatever can be is overlooked in these."""
         if self.generated.columns[here] == self.expected.columns[there]:
             return True
-        return bool(self._pair(here, there, OF_TEXTS | OF_NUMBERS, once=Relaxation.DUPLICATES in overlooked))
+        return bool(self._pair(here, there, _FORM | (overlooked & {Relaxation.DUPLICATES})))
 
     def content(self, here: int) -> int:
         """Returns a hash of a generated column's cells in their order."""
         return self._mine[here].content
 
 
-def _recoded(codes: "Codes", numbers: "Codes", found: Any) -> "Codes":
-    """Returns codes of cells with those of numbers replaced by what `matches` found."""
-    import numpy as np
-
-    if not len(numbers):
-        return codes
-    order = np.argsort(numbers)
-    places = np.searchsorted(numbers, codes, sorter=order).clip(0, len(numbers) - 1)
-    hit = order[places]
-    return np.where(numbers[hit] == codes, found[hit] + _NUMBERS_FROM, codes)
-
-
 class _Search:
     """Assigns one column after the other, and goes back where the rows no longer agree."""
 
     def __init__(self, trial: Trial, candidates: list[list[_Candidate]], overlooked: Set) -> None:
-        self._trial, self._overlooked = trial, overlooked
+        self._trial, self._overlooked, self._candidates = trial, overlooked, candidates
         self._optional = Relaxation.MISSING_COLUMNS in overlooked
         self._ordered = Relaxation.COLUMN_ORDER not in overlooked
         width, mine = len(candidates), len(trial.generated.columns)
-        both = self._both = self._optional and Relaxation.EXTRA_COLUMNS in overlooked
+        self._both = self._optional and Relaxation.EXTRA_COLUMNS in overlooked
         # If columns may be missing and others may be there instead, half of what was asked for has to be there.
-        self._least = (width + 1) // 2 if both else mine if self._optional else width
-        if Relaxation.EXTRA_COLUMNS not in overlooked:
-            self._least = mine
-        self._steps = _MOST_STEPS_OF_BOTH if both else _MOST_STEPS
+        self._least = (width + 1) // 2 if self._both else mine if self._optional else width
+        self._steps = _MOST_STEPS_OF_BOTH if self._both else _MOST_STEPS
         self._cells = _MOST_CELLS
         places = range(width)
         self._order = list(places) if self._ordered else sorted(places, key=lambda place: len(candidates[place]))
-        self._candidates = candidates
 
-    def run(self) -> Fit | None:
-        """Returns an assignment under which the rows agree."""
+    def run(self) -> Iterator[Fit]:
+        """Yields assignments under which the rows agree."""
         import numpy as np
 
         if sum(map(bool, self._candidates)) < self._least:
-            return None
+            return
         first = self._first()
         mine = np.zeros(len(self._trial.generated.rows), np.uint64)
         theirs = np.zeros(len(self._trial.expected.rows), np.uint64)
         if first is not None:
-            one, other = mine, theirs
+            one, other = mine.copy(), theirs.copy()
             for place, candidate in first.items():
-                one, other = one + mixed(candidate.generated, place), other + mixed(candidate.expected, place)
+                _, more, others = candidate.hashes(place)
+                one += more
+                other += others
             if self._agree(one, other) and self._complete(first):
-                return self._fit(first)
-        chosen: dict[int, _Candidate] = {}
-        return self._fit(chosen) if self._assign(0, chosen, mine, theirs) else None
+                yield self._fit(first)
+                return
+        yield from self._assigned(mine, theirs)
 
     def _first(self) -> dict[int, _Candidate] | None:
         """Returns the first candidate that is left for each column."""
@@ -404,31 +298,51 @@ class _Search:
                     break
         return chosen if len(chosen) >= self._least else None
 
-    def _assign(self, depth: int, chosen: dict[int, _Candidate], mine: "Hashes", theirs: "Hashes") -> bool:
-        if depth == len(self._order):
-            return self._complete(chosen)
-        place = self._order[depth]
-        used = {candidate.place for candidate in chosen.values()}
-        tried: set[tuple[int, int | None]] = set()
-        for candidate in self._candidates[place]:
+    def _assigned(self, mine: "Hashes", theirs: "Hashes") -> Iterator[Fit]:
+        """Yields assignments found by trying candidates one after the other, within the limits of work."""
+        chosen: list[_Candidate | None] = []
+        rows = [(mine, theirs)]
+        untried = [self._untried(chosen)]
+        while untried:
+            if not (found := next(untried[-1], ())):
+                untried.pop()
+                rows.pop()
+                if chosen:
+                    chosen.pop()
+                continue
+            candidate, after = found[0], rows[-1]
+            if candidate is not None:
+                self._steps -= 1
+                self._cells -= len(mine) + len(theirs)
+                if self._steps < 0 or self._cells < 0:
+                    return
+                _, one, other = candidate.hashes(self._order[len(chosen)])
+                after = after[0] + one, after[1] + other
+                if not self._agree(*after):
+                    continue
+            chosen.append(candidate)
+            if len(chosen) < len(self._order):
+                rows.append(after)
+                untried.append(self._untried(chosen))
+                continue
+            taken = {place: one for place, one in zip(self._order, chosen, strict=True) if one is not None}
+            if self._complete(taken):
+                yield self._fit(taken)
+            chosen.pop()
+
+    def _untried(self, chosen: Sequence[_Candidate | None]) -> Iterator[tuple[_Candidate | None]]:
+        """Yields the candidates for the next column, one of several alike; None if it may be missing."""
+        used = {one.place for one in chosen if one is not None}
+        tried: set[tuple[int, int]] = set()
+        for candidate in self._candidates[self._order[len(chosen)]]:
             if candidate.place in used or (self._ordered and used and candidate.place < max(used)):
                 continue
             alike = (self._trial.content(candidate.place), id(candidate.expected))
-            if alike in tried and not self._ordered:
-                continue
-            tried.add(alike)
-            self._steps -= 1
-            self._cells -= len(mine) + len(theirs)
-            if self._steps < 0 or self._cells < 0:
-                return False
-            one, other = mine + mixed(candidate.generated, place), theirs + mixed(candidate.expected, place)
-            if self._agree(one, other):
-                chosen[place] = candidate
-                if self._assign(depth + 1, chosen, one, other):
-                    return True
-                del chosen[place]
-        left = len(self._order) - depth - 1
-        return self._optional and len(chosen) + left >= self._least and self._assign(depth + 1, chosen, mine, theirs)
+            if self._ordered or alike not in tried:
+                tried.add(alike)
+                yield (candidate,)
+        if self._optional and len(used) + len(self._order) - len(chosen) > self._least:
+            yield (None,)
 
     def _agree(self, mine: "Hashes", theirs: "Hashes") -> bool:
         return rows_agree(mine, theirs, self._trial.expected.ties, self._overlooked)
@@ -463,8 +377,8 @@ def rows_agree(
     once = Relaxation.DUPLICATES in overlooked
     if ties is None or Relaxation.ROW_ORDER in overlooked:
         if once:
-            return bool(np.array_equal(np.unique(mine), np.unique(theirs)))
-        return int(mine.sum()) == int(theirs.sum()) and bool(np.array_equal(np.sort(mine), np.sort(theirs)))
+            return bool(np.array_equal(distinct(mine), distinct(theirs)))
+        return len(mine) == len(theirs) and _bag(mine) == _bag(theirs)
     groups = np.asarray(ties)
     if once:
         mine = mine[np.sort(np.unique(mine, return_index=True)[1])]
@@ -473,5 +387,10 @@ def rows_agree(
     if len(mine) != len(theirs):
         return False
     if Relaxation.TIE_ORDER in overlooked:
-        mine, theirs = mine[np.lexsort((mine, groups))], theirs[np.lexsort((theirs, groups))]
+        mine, theirs = mine + mixed(groups), theirs + mixed(groups)
+        return _bag(mine) == _bag(theirs)
     return bool(np.array_equal(mine, theirs))
+
+
+def _bag(rows: "Hashes") -> int:
+    return int(mixed(rows).sum())

@@ -1,13 +1,13 @@
 """Finds the smallest sets of relaxations under which something holds."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Set
+from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, NONE, Set
 
 _MOST_SETS = 8
 
 
-def smallest_sets(holds: Callable[[Set], bool], relevant: Set) -> tuple[Set, ...]:
+def smallest_sets(holds: Callable[[Set], bool], stages: Iterable[Set]) -> tuple[Set, ...]:
     """Returns the sets that are minimal under inclusion, those that lose least first; none if nothing is enough.
 
     What one needs in any case is found first. If that is not enough, one minimal set is found by taking away what can
@@ -15,18 +15,18 @@ def smallest_sets(holds: Callable[[Set], bool], relevant: Set) -> tuple[Set, ...
 
     Args:
         holds: whether it holds under a set; if it does, it does under larger ones.
-        relevant: the relaxations to try.
+        stages: the relaxations to try, in growing sets; those of the first set that is enough are tried.
     """
-    none: Set = frozenset()
-    if holds(none):
-        return (none,)
-    if not holds(relevant):
+    if holds(NONE):
+        return (NONE,)
+    relevant = next(filter(holds, stages), None)
+    if relevant is None:
         return ()
     needed = frozenset(one for one in relevant if not holds(relevant - {one}))
     if holds(needed):
         return (needed,)
     found: list[Set] = []
-    untried: list[Set] = [none]
+    untried: list[Set] = [NONE]
     seen: set[Set] = set()
     while untried and len(found) < _MOST_SETS:
         without = untried.pop(0)

@@ -62,6 +62,36 @@ def matches(
             yield from _relaxed(generated, expected, overlooked, factor)
 
 
+def may_match(generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation], *, once: bool) -> bool:
+    """Returns whether columns whose numbers are so spread (`Column.spread`) may have the same numbers.
+
+    Args:
+        generated: the number of other cells of one, and some of its numbers, ascending.
+        expected: those of the other.
+        overlooked: what may be overlooked.
+        once: whether cells may repeat, so that only the ends say something.
+    """
+    import numpy as np
+
+    if not len(generated) or not len(expected):
+        return False
+    if once:
+        generated, expected = generated[[1, -1]], expected[[1, -1]]
+    elif generated[0] != expected[0]:
+        return False
+    else:
+        generated, expected = generated[1:], expected[1:]
+    rounded = 0.51 if Relaxation.ROUNDING in overlooked else 0.0
+    within = 1.1 * (TOLERANCE if Relaxation.TOLERANCE in overlooked else NOISE)
+    for factor in (1.0, *(_FACTORS if Relaxation.PERCENT in overlooked else ())):
+        with np.errstate(invalid="ignore"):
+            apart = np.abs(generated * factor - expected)
+            allowed = rounded * max(1.0, factor) + within * np.abs(expected) + ABSOLUTE
+            if ((apart <= allowed) | (generated == expected)).all():
+                return True
+    return False
+
+
 def _relaxed(
     generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation], factor: float = 1.0
 ) -> Iterator[Match]:

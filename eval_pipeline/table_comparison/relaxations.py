@@ -26,7 +26,7 @@ class Relaxation(StrEnum):
 
 Set = frozenset[Relaxation]
 
-ALL: Set = frozenset(Relaxation)
+NONE: Set = frozenset()
 
 MILDEST_FIRST = (
     Relaxation.COLUMN_NAMES,

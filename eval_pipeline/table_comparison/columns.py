@@ -1,0 +1,273 @@
+"""A column of a table as numbers: equal cells have one code.
+
+The code of a number is the bits of the float that equals it; a text has its hash; other values are numbered by `Keys`
+among the codes that no float has. So whole columns are compared without a look at single cells.
+"""
+
+import re
+from collections.abc import Sequence
+from decimal import Decimal
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from eval_pipeline.table_comparison.cells import (
+    LONGEST_NULL_WORD,
+    MAY_BE_DATE,
+    NAN,
+    NULL_WORDS,
+    key_of,
+    moment_in,
+    number_in,
+    relaxed_key,
+)
+from eval_pipeline.table_comparison.relaxations import NONE, OF_TEXTS, Relaxation, Set
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Codes = np.ndarray[Any, np.dtype[np.int64]]
+    Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+
+_EXACT_UP_TO = 2**53
+_TEXTS = frozenset({str, type(None)})
+_INTEGERS = frozenset({int, bool, type(None)})
+_NUMBERS = frozenset({int, bool, float, type(None)})
+_NONE_CODE = -1
+_BETWEEN = "\0"
+_SPACED = re.compile(rf"[^\S ]|{_BETWEEN} | {_BETWEEN}|  ")
+_NUMBERS_FROM = 1 << 40
+_SPREAD = 18
+_DIGIT = re.compile(r"\d", re.ASCII)
+
+
+class Keys(dict[Any, int]):
+    """Codes of values other than texts and plain numbers, in the order in which they are first asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self[None] = _NONE_CODE
+
+    def __missing__(self, key: Any) -> int:
+        # As floats, small negative integers are not numbers, so that no number has such a code.
+        code = self[key] = -1 - len(self)
+        return code
+
+
+class Column:
+    """A column, as it stands and under relaxations of the form of its cells."""
+
+    def __init__(self, keys: Keys, cells: Sequence[Any]) -> None:
+        self._keys, self._cells = keys, cells
+        self._types = frozenset(map(type, cells))
+        self._relaxed: dict[Set, Column] = {}
+        self._bags: dict[bool, int] = {}
+        self._plain = False  # whether it has numbers only, all of them floats
+
+    @cached_property
+    def codes(self) -> "Codes":
+        """The codes of the cells."""
+        import numpy as np
+
+        if self._types <= _TEXTS:
+            codes = np.fromiter(map(hash, self._cells), np.int64, len(self._cells))
+            if str not in self._types or len(self._types) > 1:
+                codes[codes == hash(None)] = _NONE_CODE
+            return codes
+        if self._types <= _NUMBERS and (found := self._numeric()) is not None:
+            self._plain = True
+            return found
+        try:
+            keys = {cell: key_of(cell) for cell in set(self._cells)}
+            coded = {cell: self._code(key) for cell, key in keys.items()}
+            self.values = {code: keys[cell] for cell, code in coded.items()}
+            return np.fromiter(map(coded.__getitem__, self._cells), np.int64, len(self._cells))
+        except TypeError:  # lists and dicts
+            return np.fromiter((self._code(key_of(cell)) for cell in self._cells), np.int64, len(self._cells))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it has only numbers and missing values, all of which floats can hold."""
+        return len(self.codes) == 0 or self._plain
+
+    def _numeric(self) -> "Codes | None":
+        """Returns the codes of a column of numbers; None if there are numbers that a float may not hold."""
+        import numpy as np
+
+        missing = self._cells.count(None) if type(None) in self._types else 0
+        try:
+            if self._types <= _INTEGERS and not missing:
+                numbers = np.array(self._cells, np.int64).astype(np.float64)
+            else:
+                numbers = np.array(self._cells, np.float64)  # None becomes NaN
+        except OverflowError:
+            return None
+        gaps = np.isnan(numbers)
+        if np.count_nonzero(gaps) != missing or (np.abs(numbers[~gaps]) >= _EXACT_UP_TO).any():
+            return None
+        codes: Codes = (numbers + 0.0).view(np.int64)  # zero has no sign
+        if missing:
+            codes[gaps] = _NONE_CODE
+        return codes
+
+    def _code(self, key: Any) -> int:
+        if isinstance(key, str):
+            return hash(key)
+        if isinstance(key, int | float | Decimal) and abs(key) < _EXACT_UP_TO and (number := float(key)) == key:
+            return _bits(number)
+        return self._keys[key]
+
+    @cached_property
+    def values(self) -> dict[int, Any]:
+        """The key of each code."""
+        codes = self.codes  # which may find them
+        if "values" in self.__dict__:
+            return self.values
+        keys = self._cells if self._types <= _TEXTS else map(key_of, self._cells)
+        return dict(zip(codes.tolist(), keys, strict=True))
+
+    @cached_property
+    def active(self) -> Set:
+        """Relaxations of the form of cells that make a difference to one of them."""
+        values = [] if self.is_plain else list(self.values.values())
+        found = {Relaxation.NULLS} if float in self._types and NAN in values else set()
+        texts = [key for key in values if isinstance(key, str)]
+        joined = _BETWEEN + _BETWEEN.join(texts) + _BETWEEN
+        if _SPACED.search(joined):
+            found.add(Relaxation.WHITE_SPACE)
+            texts = [" ".join(text.split()) for text in texts]
+        if joined.casefold() != joined:
+            found.add(Relaxation.CASE)
+        if any(len(text) <= LONGEST_NULL_WORD and text.casefold() in NULL_WORDS for text in texts):
+            found.add(Relaxation.NULLS)
+        if _DIGIT.search(joined):
+            if "%" in joined:
+                found.add(Relaxation.PERCENT)
+            if any(number_in(text) is not None for text in texts):
+                found.add(Relaxation.TEXT_NUMBERS)
+            if any(MAY_BE_DATE.match(text) and moment_in(text) is not None for text in texts):
+                found.add(Relaxation.DATES)
+        return frozenset(found)
+
+    def relaxed(self, overlooked: Set) -> "Column":
+        """Returns the column with what is overlooked in the form of its cells taken away."""
+        import numpy as np
+
+        if not overlooked & OF_TEXTS or not (overlooked := overlooked & self.active):
+            return self
+        if overlooked not in self._relaxed:
+            keys = [relaxed_key(self.values[code], overlooked) for code in self.distinct.tolist()]
+            codes = np.fromiter(map(self._code, keys), np.int64, len(keys))
+            found = Column(self._keys, keys)
+            found.codes = codes[self.places]
+            found.values = dict(zip(codes.tolist(), keys, strict=True))
+            self._relaxed[overlooked] = found
+        return self._relaxed[overlooked]
+
+    @cached_property
+    def distinct(self) -> "Codes":
+        """The codes without repeats, ascending."""
+        return distinct(self.codes)
+
+    @cached_property
+    def places(self) -> Any:
+        """For each cell the place of its code in `distinct`."""
+        import numpy as np
+
+        return np.searchsorted(self.distinct, self.codes)
+
+    @cached_property
+    def counts(self) -> Any:
+        """How often each of `distinct` is there."""
+        import numpy as np
+
+        return np.bincount(self.places, minlength=len(self.distinct)).astype(np.uint64)
+
+    @cached_property
+    def spread(self) -> Any:
+        """The least number, the greatest and some between, with repeats."""
+        import numpy as np
+
+        codes, numbers = self.numbers
+        ends = np.cumsum(self.counts[np.searchsorted(self.distinct, codes)])
+        if not len(ends):
+            return np.empty(0)
+        ranks = np.linspace(0, int(ends[-1]) - 1, _SPREAD).astype(np.int64)
+        return np.concatenate(([len(self.codes) - int(ends[-1])], numbers[np.searchsorted(ends, ranks, side="right")]))
+
+    def recoded(self, found: Any) -> "Codes":
+        """Returns the codes without repeats, in their order, with other codes for its numbers."""
+        import numpy as np
+
+        codes = self.distinct.copy()
+        codes[np.searchsorted(codes, self.numbers[0])] = found + _NUMBERS_FROM
+        return codes
+
+    def bag(self, *, once: bool) -> int:
+        """Returns a hash of the cells as a multiset, as a set if `once`."""
+        if once not in self._bags:
+            self._bags[once] = int(mixed(self.distinct if once else self.codes).sum())
+        return self._bags[once]
+
+    @cached_property
+    def content(self) -> int:
+        """A hash of the cells in their order."""
+        import numpy as np
+
+        return int((mixed(self.codes) * (2 * np.arange(len(self.codes), dtype=np.uint64) + np.uint64(1))).sum())
+
+    @cached_property
+    def numbers(self) -> tuple["Codes", Any]:
+        """The codes of its distinct numbers, and these numbers, ascending."""
+        import numpy as np
+
+        if self._types <= _TEXTS:
+            return np.empty(0, np.int64), np.empty(0, np.float64)
+        codes = self.distinct
+        if self._plain:
+            codes = codes[codes != _NONE_CODE]
+            numbers = codes.view(np.float64)
+        else:
+            held = [(code, float(key)) for code, key in self.values.items() if _is_number(key)]
+            codes = np.array([code for code, _ in held], np.int64)
+            numbers = np.array([number for _, number in held], np.float64)
+        order = np.argsort(numbers, kind="stable")
+        return codes[order], numbers[order]
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether none of its numbers is a float."""
+        return float not in self._types
+
+
+def _is_number(key: Any) -> bool:
+    """Returns whether it is a number that may be close to another, which a large integer is only to itself."""
+    return isinstance(key, float | Decimal) or (isinstance(key, int) and abs(key) < _EXACT_UP_TO)
+
+
+def _bits(number: float) -> int:
+    import numpy as np
+
+    return int(np.float64(number + 0.0).view(np.int64))
+
+
+def distinct(codes: Any) -> Any:
+    """Returns numbers without repeats, ascending."""
+    import numpy as np
+
+    found = np.sort(codes)
+    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
+
+
+def mixed(codes: Any, salt: int = 0) -> "Hashes":
+    """Returns 64-bit hashes of numbers (splitmix64, Steele, Lea and Flood 2014)."""
+    import numpy as np
+
+    # Arrays of unsigned numbers wrap around, which is what is wanted.
+    found = codes.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
+    found ^= found >> np.uint64(30)
+    found *= np.uint64(0xBF58476D1CE4E5B9)
+    found ^= found >> np.uint64(27)
+    found *= np.uint64(0x94D049BB133111EB)
+    found ^= found >> np.uint64(31)
+    result: Hashes = found
+    return result
