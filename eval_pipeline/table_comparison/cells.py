@@ -29,7 +29,7 @@ _SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
 _DAY_FIRST = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th)?[ -])?([a-z]{3,9})\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
 _TIME_OF_DAY = re.compile(r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?", re.ASCII)
-MAY_BE_DATE = re.compile(r"\d{4}[-/.]|\d\d?[-/.: a-z]|[a-z]{3,9}[., ]", re.ASCII | re.IGNORECASE)
+MAY_BE_DATE = re.compile(rf"\d{{4}}[-/.]|\d\d?[-/.: a-z]|(?:{'|'.join(_MONTHS)})[a-z]*[., ]", re.ASCII | re.IGNORECASE)
 """The start of texts that `moment_in` may know."""
 _LONGEST_DATE = 40
 _MOST_DIGITS = 300

@@ -20,7 +20,7 @@ from eval_pipeline.table_comparison.cells import (
     number_in,
     relaxed_key,
 )
-from eval_pipeline.table_comparison.relaxations import NONE, OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
 
 if TYPE_CHECKING:
     import numpy as np
@@ -102,7 +102,7 @@ class Column:
         except OverflowError:
             return None
         gaps = np.isnan(numbers)
-        if np.count_nonzero(gaps) != missing or (np.abs(numbers[~gaps]) >= _EXACT_UP_TO).any():
+        if int(gaps.sum()) != missing or bool(np.any(np.abs(numbers[~gaps]) >= _EXACT_UP_TO)):
             return None
         codes: Codes = (numbers + 0.0).view(np.int64)  # zero has no sign
         if missing:
@@ -112,8 +112,9 @@ class Column:
     def _code(self, key: Any) -> int:
         if isinstance(key, str):
             return hash(key)
-        if isinstance(key, int | float | Decimal) and abs(key) < _EXACT_UP_TO and (number := float(key)) == key:
-            return _bits(number)
+        if isinstance(key, int | float | Decimal) and -_EXACT_UP_TO < key < _EXACT_UP_TO:
+            number = float(key)
+            return _bits(number) if number == key else self._keys[key]
         return self._keys[key]
 
     @cached_property
@@ -166,7 +167,8 @@ class Column:
     @cached_property
     def distinct(self) -> "Codes":
         """The codes without repeats, ascending."""
-        return distinct(self.codes)
+        found: Codes = distinct(self.codes)
+        return found
 
     @cached_property
     def places(self) -> Any:
@@ -198,7 +200,7 @@ class Column:
         """Returns the codes without repeats, in their order, with other codes for its numbers."""
         import numpy as np
 
-        codes = self.distinct.copy()
+        codes: Codes = self.distinct.copy()
         codes[np.searchsorted(codes, self.numbers[0])] = found + _NUMBERS_FROM
         return codes
 
@@ -256,6 +258,13 @@ def distinct(codes: Any) -> Any:
 
     found = np.sort(codes)
     return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
+
+
+def concatenated(one: Any, other: Any) -> Any:
+    """Returns the numbers of two arrays."""
+    import numpy as np
+
+    return np.concatenate((one, other))
 
 
 def mixed(codes: Any, salt: int = 0) -> "Hashes":

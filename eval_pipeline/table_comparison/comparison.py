@@ -139,44 +139,46 @@ def compare(generated: Table, expected: Table) -> Comparison:
     fit = trial.fit(needs[0]) if needs else None
     rounded = next((trial.fit(need) for need in needs if Relaxation.ROUNDING in need), None)
     if fit is None:
-        columns, difference = closest(generated, expected)
+        columns, difference = closest(trial)
     else:
         columns, difference = fit.columns, None
     return Comparison(needs, columns, rounded.decimals if rounded is not None else None, difference, names, rows)
 
 
-def closest(generated: Table, expected: Table) -> tuple[tuple[int | None, ...], Difference]:
+def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     """Returns the closest match of two tables: columns by their names, then by how many cells they share."""
-    mine = [list(map(key_of, cells)) for cells in generated.cells()]
-    theirs = [list(map(key_of, cells)) for cells in expected.cells()]
-    columns = _closest_columns(generated.columns, expected.columns, mine, theirs)
+    generated, expected = trial.generated, trial.expected
+    columns = _closest_columns(trial)
     pairs = [(place, here) for place, here in enumerate(columns) if here is not None]
+    absent = [expected.columns[place] for place, here in enumerate(columns) if here is None]
+    more = [name for here, name in enumerate(generated.columns) if here not in columns]
     if not pairs:
-        return tuple(columns), Difference("no column is like an expected one", len(expected.rows), len(generated.rows))
-    ours = list(zip(*(mine[here] for _, here in pairs), strict=True))
-    wanted = list(zip(*(theirs[place] for place, _ in pairs), strict=True))
-    extra, missing = unmatched(ours, wanted), unmatched(wanted, ours)
+        return columns, Difference("no column is like an expected one", len(expected.rows), len(generated.rows))
+    added = {place: trial.hashes(here, place) for place, here in pairs}
+    mine: Any = sum(one for _, one, _ in added.values())
+    theirs: Any = sum(other for _, _, other in added.values())
+    extra, missing = _unmatched(mine.tolist(), theirs.tolist()), _unmatched(theirs.tolist(), mine.tolist())
 
     def shown(table: Table, places: Sequence[int], rows: Sequence[int]) -> tuple[Row, ...]:
         return tuple(tuple(table.rows[row][place] for place in places) for row in rows[:_EXAMPLES])
 
     missing_rows = shown(expected, [place for place, _ in pairs], missing)
     extra_rows = shown(generated, [here for _, here in pairs], extra)
-    differing = _differing_columns(ours, wanted, extra, missing, [expected.columns[place] for place, _ in pairs])
-    absent = [expected.columns[place] for place, here in enumerate(columns) if here is None]
-    words = [f"{_count(len(absent), 'column is', 'columns are')} missing: {_listed(absent)}"] if absent else []
-    if differing:
-        words += [_column_words(one) for one in differing]
-    else:
-        if missing:
-            words.append(f"{_count(len(missing), 'row is', 'rows are')} missing, e.g. {_cells(missing_rows[0])}")
-        if extra:
-            words.append(f"{_count(len(extra), 'row is', 'rows are')} not expected, e.g. {_cells(extra_rows[0])}")
+    differing = _differing_columns(trial, dict(pairs), added, (mine, theirs), (extra, missing))
+    words = [_column_words(one) for one in differing]
+    if absent:
+        words.append(f"{_count(len(absent), 'column is', 'columns are')} missing: {_listed(absent)}".rstrip(": "))
+    if more:
+        words.append(f"{_count(len(more), 'column is', 'columns are')} not expected: {_listed(more)}".rstrip(": "))
+    if missing and not differing:
+        words.append(f"{_count(len(missing), 'row is', 'rows are')} missing, e.g. {_cells(missing_rows[0])}")
+    if extra and not differing:
+        words.append(f"{_count(len(extra), 'row is', 'rows are')} not expected, e.g. {_cells(extra_rows[0])}")
     sentence = "; ".join(words) or "the rows are the same, but not their order"
-    return tuple(columns), Difference(sentence, len(missing), len(extra), missing_rows, extra_rows, differing)
+    return columns, Difference(sentence, len(missing), len(extra), missing_rows, extra_rows, differing)
 
 
-def unmatched(rows: Sequence[Any], others: Sequence[Any]) -> list[int]:
+def _unmatched(rows: Sequence[Any], others: Sequence[Any]) -> list[int]:
     """Returns the places of rows that `others` does not have, as multisets."""
     left = Counter(others)
     found = []
@@ -188,9 +190,8 @@ def unmatched(rows: Sequence[Any], others: Sequence[Any]) -> list[int]:
     return found
 
 
-def _closest_columns(
-    names: Sequence[Hashable], wanted: Sequence[Hashable], mine: Sequence[list[Any]], theirs: Sequence[list[Any]]
-) -> list[int | None]:
+def _closest_columns(trial: Trial) -> tuple[int | None, ...]:
+    names, wanted = trial.generated.columns, trial.expected.columns
     found: list[int | None] = [None] * len(wanted)
     left = list(range(len(names)))
     for place, name in enumerate(wanted):
@@ -198,44 +199,47 @@ def _closest_columns(
         if here is not None:
             found[place] = here
             left.remove(here)
-    distinct = {here: set(mine[here]) for here in left}
-    shares = []
-    for place, here in enumerate(found):
-        if here is None:
-            cells = set(theirs[place])
-            shares += [
-                (-len(cells & others) / max(len(cells | others), 1), abs(here - place), place, here)
-                for here, others in distinct.items()
-            ]
+    absent = [place for place, here in enumerate(found) if here is None]
+    shares = [(-trial.shared(here, place), abs(here - place), place, here) for place in absent for here in left]
     for share, _, place, here in sorted(shares):
         if share < 0 and found[place] is None and here in left:
             found[place] = here
             left.remove(here)
     if len(left) == 1 and found.count(None) == 1:
         found[found.index(None)] = left[0]
-    return found
+    return tuple(found)
 
 
 def _differing_columns(
-    mine: Sequence[Row], theirs: Sequence[Row], extra: Sequence[int], missing: Sequence[int], names: Sequence[Hashable]
+    trial: Trial,
+    columns: dict[int, int],
+    added: dict[int, Any],
+    rows: tuple[Any, Any],
+    odd: tuple[list[int], list[int]],
 ) -> tuple[ColumnDifference, ...]:
-    """Returns columns without which the rows are the same, if it is one or two."""
-    if len(extra) != len(missing) or len(names) < 2:
+    """Returns columns without which the rows are the same: all that have other cells, or a single one."""
+    extra, missing = odd
+    if not extra or len(extra) != len(missing):
         return ()
-    differing = []
-    for place, name in enumerate(names):
-        by_rest: dict[Row, list[Any]] = {}
+    others = [place for place, (same, _, _) in added.items() if not same]
+    for places in [others] if others else [[place] for place in added]:
+        if len(places) == len(added):
+            continue
+        mine, theirs = (rows[side] - sum(added[place][1 + side] for place in places) for side in (0, 1))
+        left: dict[int, list[int]] = {}
         for row in missing:
-            by_rest.setdefault(theirs[row][:place] + theirs[row][place + 1 :], []).append(theirs[row][place])
-        examples = []
-        for row in extra:
-            others = by_rest.get(mine[row][:place] + mine[row][place + 1 :])
-            if not others:
-                break
-            examples.append((mine[row][place], others.pop(0)))
-        else:
-            differing.append(ColumnDifference(name, len(extra), len(theirs), tuple(examples[:_EXAMPLES])))
-    return tuple(differing[:1])
+            left.setdefault(int(theirs[row]), []).append(row)
+        if Counter(mine[extra].tolist()) == Counter(theirs[missing].tolist()):
+            found = [(row, left[int(mine[row])].pop(0)) for row in extra]
+            return tuple(_column_difference(trial, place, columns[place], found) for place in places)
+    return ()
+
+
+def _column_difference(trial: Trial, place: int, here: int, rows: Sequence[tuple[int, int]]) -> ColumnDifference:
+    generated, expected = trial.generated.rows, trial.expected.rows
+    cells = [(generated[one][here], expected[other][place]) for one, other in rows]
+    differing = [pair for pair in cells if key_of(pair[0]) != key_of(pair[1])]
+    return ColumnDifference(trial.expected.columns[place], len(differing), len(expected), tuple(differing[:_EXAMPLES]))
 
 
 def _column_words(one: ColumnDifference) -> str:

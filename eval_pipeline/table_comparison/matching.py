@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.table_comparison.columns import Column, Keys, distinct, mixed
+from eval_pipeline.table_comparison.columns import Column, Keys, concatenated, distinct, mixed
 from eval_pipeline.table_comparison.numbers import matches, may_match
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
@@ -185,12 +185,14 @@ class Trial:
             once = Relaxation.DUPLICATES in overlooked
             bag = self._theirs[there].bag(once=once)
             same = [here for here in places if self._mine[here].bag(once=once) == bag]
-            if same:
-                places = [
-                    here for here in places
-                    if here in same or here == there or self.generated.columns[here] == name
-                ]
-        return [one for here in places for one in self._pair(here, there, overlooked)]
+            others = set(same) if same else self._odd(once=once)
+            places = [h for h in places if h in others or h == there or self.generated.columns[h] == name]
+        return [one for here in places for one in self._pair(here, there, overlooked, every=every)]
+
+    def _odd(self, *, once: bool) -> set[int]:
+        """Returns the generated columns that have no counterpart as they stand."""
+        wanted = {column.bag(once=once) for column in self._theirs}
+        return {here for here, column in enumerate(self._mine) if column.bag(once=once) not in wanted}
 
     def _named(self, here: int, name: Hashable, overlooked: Set) -> bool:
         if Relaxation.COLUMN_NAMES in overlooked or self.generated.columns[here] == name:
@@ -199,10 +201,15 @@ class Trial:
         unnamed = self.generated.columns[here] is None or name is None
         return unnamed and Relaxation.SHAPE in overlooked
 
-    def _pair(self, here: int, there: int, overlooked: Set) -> list[_Candidate]:
-        """Returns the ways in which two columns have the same cells."""
+    def _pair(self, here: int, there: int, overlooked: Set, *, every: bool = False) -> list[_Candidate]:
+        """Returns the ways in which two columns have the same cells; unless `every`, the mildest is enough."""
         mine, theirs = self._mine[here], self._theirs[there]
         once = Relaxation.DUPLICATES in overlooked
+        if mine.bag(once=once) == theirs.bag(once=once):
+            if (here, there) not in self._same:
+                self._same[here, there] = _Candidate(here, mine.codes, theirs.codes)
+            if not every:
+                return [self._same[here, there]]
         texts = overlooked & OF_TEXTS
         if texts:
             texts &= mine.active | theirs.active
@@ -216,8 +223,6 @@ class Trial:
 
         mine, theirs = self._mine[here], self._theirs[there]
         if mine.bag(once=once) == theirs.bag(once=once):
-            if (here, there) not in self._same:
-                self._same[here, there] = _Candidate(here, mine.codes, theirs.codes)
             yield self._same[here, there]
             if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
                 return
@@ -242,6 +247,22 @@ class Trial:
         if self.generated.columns[here] == self.expected.columns[there]:
             return True
         return bool(self._pair(here, there, _FORM | (overlooked & {Relaxation.DUPLICATES})))
+
+    def shared(self, here: int, there: int) -> float:
+        """Returns how many of the different cells of two columns are in both: 1 if all."""
+        mine, theirs = self._mine[here].distinct, self._theirs[there].distinct
+        both = len(mine) + len(theirs) - len(distinct(concatenated(mine, theirs)))
+        return both / max(len(mine) + len(theirs) - both, 1)
+
+    def hashes(self, here: int, there: int) -> "tuple[bool, Hashes, Hashes]":
+        """Returns whether two columns have the same cells as they stand, and what they add to the rows."""
+        mine, theirs = self._mine[here], self._theirs[there]
+        generated, wanted = mine.distinct, theirs.distinct
+        exact = mine.exact or theirs.exact
+        for match in matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=NONE):
+            generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
+        one, other = mixed(generated[mine.places], there), mixed(wanted[theirs.places], there)
+        return int(one.sum()) == int(other.sum()), one, other
 
     def content(self, here: int) -> int:
         """Returns a hash of a generated column's cells in their order."""
