@@ -77,13 +77,16 @@ class _Search:
         self.shipped_match, self.shipped_native = self.tally.match.copy(), self.tally.native.copy()
         self.proved = self.pair.proved()
         self.witness = next((self._witness(place) for place in databases if isinstance(place, LivePlace)), None)
-        found = Hunt(self.pair, self.tally, self.samples, self.witness).run(proved=self.proved, fixed=self.pair.fixed)
+        hunt = Hunt(self.pair, self.tally, self.samples, self.witness)
+        found = hunt.run(proved=self.proved, fixed=self.pair.fixed)
         if found is None:
             return self._not_refuted()
         told = self._tell("different", "refuted", "results differ on a generated database", found)
-        return self._overlooking(told, databases)
+        return self._overlooking(told, databases, hunt.differing)
 
-    def _overlooking(self, told: dict[str, Any], databases: list[DataPlace]) -> dict[str, Any]:
+    def _overlooking(
+        self, told: dict[str, Any], databases: list[DataPlace], differing: tuple[Result, Result] | None = None
+    ) -> dict[str, Any]:
         """Adds to a refutation what one has to overlook for the results to be equal on databases that people have.
 
         The search begins with what the results on the data need. Where databases that fit the data need more, of a kind
@@ -97,6 +100,8 @@ class _Search:
         examples: list[dict[str, Any]] = []
         try:
             fit = self._fit(databases)
+            if fit is None and differing is not None:  # nothing says that this database is none that people have
+                examples, overlooked = [evidence["counterexample"]], overlooked.widened(*differing)
             while overlooked is not None:
                 example, differing = self._hunted(overlooked, fit)
                 if example is None or differing is None:
