@@ -133,8 +133,13 @@ def test_a_condition_that_no_row_can_satisfy_is_no_fault_of_the_search(engine: s
     assert "fault" not in str(dict(found.evidence))
 
 
-ROWS = [(number, "ABC"[number % 3], number * 10 + 5, "xy"[number % 2], None) for number in range(40)]
-DDL = "CREATE TABLE s (id INTEGER PRIMARY KEY, county TEXT, n INTEGER, kind TEXT, note TEXT)"
+ROWS = [
+    (number, "ABC"[number % 3], number * 10 + 5, "xy"[number % 2], None, f"2020-01-{number % 20 + 1:02} 00:00:00")
+    for number in range(40)
+]
+DDL = "CREATE TABLE s (id INTEGER PRIMARY KEY, county TEXT, n INTEGER, kind TEXT, note TEXT, day TEXT)"
+VISITS = "CREATE TABLE v (s_id INTEGER, other_id INTEGER, place TEXT)"
+"""`s_id` always finds a row of `s`, `other_id` does not; no key says so."""
 
 
 @pytest.fixture(scope="module", params=["sqlite", "duckdb"])
@@ -143,7 +148,9 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     opened = sqlite3.connect(path) if request.param == "sqlite" else duckdb.connect(str(path))
     with closing(opened) as connection:
         connection.execute(DDL)
-        connection.executemany("INSERT INTO s VALUES (?, ?, ?, ?, ?)", ROWS)
+        connection.executemany("INSERT INTO s VALUES (?, ?, ?, ?, ?, ?)", ROWS)
+        connection.execute(VISITS)
+        connection.executemany("INSERT INTO v VALUES (?, ?, 'here')", [(n % 40, n % 50) for n in range(60)])
         connection.commit()
     return path
 
@@ -169,6 +176,14 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ("id FROM s WHERE n < 0", "id FROM s WHERE n < -10", True),
         ("count(*) FROM s WHERE n = 2031", "count(*) FROM s WHERE n = 2030", True),
         ("id FROM s WHERE county = 'Rome'", "id FROM s WHERE county = 'Paris'", True),
+        # days that texts write in one way
+        ("id FROM s WHERE day = '2020-01-05 00:00:00'", "id FROM s WHERE substr(day, 1, 10) = '2020-01-05'", False),
+        ("id FROM s WHERE day > '2019'", "id FROM s", False),
+        ("id FROM s WHERE day >= '2020-01-20'", "id FROM s WHERE day = '2020-01-20 00:00:00'", False),
+        ("id FROM s WHERE day > '2020-01-05' OR n > 300", "id FROM s WHERE day > '2020-01-05'", True),
+        # joins that always find a row, and some that do not
+        ("place FROM v", "place FROM v JOIN s ON s.id = v.s_id", False),
+        ("place FROM v WHERE other_id < 40 OR other_id IS NULL", "place FROM v JOIN s ON s.id = v.other_id", True),
         # a column that has NULLs in the data
         ("id FROM s WHERE note IS NULL", "id FROM s", True),
     ],
@@ -180,8 +195,32 @@ def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, e
     assert found.verdict == "different", found.evidence
     assert found.evidence["fits_data"] is fits
     example = found.evidence["counterexample"]
-    assert bool(example["tables"]["s"]["rows"]) or not fits
+    assert any(table["rows"] for table in example["tables"].values()) or not fits
     assert bool(example["expected"]["rows"] or example["generated"]["rows"]) or not fits
+
+
+@pytest.mark.parametrize(
+    ("generated", "expected", "overlooked"),
+    [
+        ("n, id FROM s", "id, n FROM s", ["column_order"]),
+        ("county FROM s", "DISTINCT county FROM s", ["duplicates"]),
+        ("DISTINCT n FROM s WHERE kind = 'x'", "n FROM s WHERE kind = 'x'", []),  # no value is there twice
+        ("DISTINCT id, county FROM s JOIN v ON s.id = s_id", "id, county FROM s JOIN v ON s.id = s_id", ["duplicates"]),
+        ("county, id FROM s", "id FROM s", ["extra_columns"]),
+        ("id FROM s", "id, county FROM s", ["missing_columns"]),
+        ("round(n / 7.0, 2) FROM s", "n / 7.0 FROM s", ["rounding"]),
+        ("id FROM s ORDER BY id DESC", "id FROM s ORDER BY id", ["row_order"]),
+        ("id FROM s ORDER BY county, id DESC", "id FROM s ORDER BY county", ["tie_order"]),
+        ("id FROM s ORDER BY kind DESC LIMIT 3", "id FROM s ORDER BY kind DESC, county LIMIT 3", None),  # unlike ties
+        ("county, n FROM s WHERE n > 100", "DISTINCT county FROM s WHERE n >= 100", None),  # means something else, too
+        ("id, 1 FROM s WHERE n <> 7", "id FROM s", None),
+    ],
+)
+def test_what_has_to_be_overlooked(data: Path, generated: str, expected: str, overlooked: list[str] | None) -> None:
+    schema = SqlSchema.from_database(data)
+    dialect = data.suffix.removeprefix(".")
+    found = check(f"SELECT {generated}", f"SELECT {expected}", schema, [data], dialect, time_limit_s=60)
+    assert found.evidence.get("overlooked", []) == overlooked, found
 
 
 def test_without_data_nothing_is_said() -> None:

@@ -112,6 +112,20 @@ class QueryPair:
         unsure = {name for name, kind in kinds if kind not in _WHOLE}
         return all(is_fixed(tree, unsure) for tree in self._read())
 
+    @cached_property
+    def joins(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
+        """Pairs of columns of different tables, each with its table, that may be meant by a condition `x = y`."""
+        found: dict[tuple[tuple[str, str], tuple[str, str]], None] = {}
+        for node in (node for tree in self._looked_at for node in tree.find_all(exp.EQ)):
+            if isinstance(node.this, exp.Column) and isinstance(node.expression, exp.Column):
+                sides = [self._having(column.name) for column in (node.this, node.expression)]
+                found |= {(one, other): None for one in sides[0] for other in sides[1] if one[0] != other[0]}
+        return tuple(found)
+
+    def _having(self, name: str) -> list[tuple[str, str]]:
+        columns = ((table.name, table.column(name)) for table in self.named.tables)
+        return [(table, column.name) for table, column in columns if column is not None]
+
     def expected_for(self, engine: str) -> exp.Expr:
         """Returns the tree of the expected query in an engine's dialect; it must not be changed."""
         return self._trees[1] if self.dialect == engine else typed(self._read()[-1], self.schema, self.dialect)

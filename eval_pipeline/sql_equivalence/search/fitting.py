@@ -13,7 +13,7 @@ from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.results import Result
-from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, quoted
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 Run = Callable[[str], SqlRows]
@@ -23,6 +23,18 @@ UNIQUE_FROM = 20
 _MOST_COUNTED = 200_000
 """Most rows of a table whose different values are counted."""
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "REAL", "DECIMAL", "NUMERIC")
+_TEXTS = ("CHAR", "TEXT", "STRING")
+_DIGIT = "[0-9]"
+_TIMES = ("", " __:__", " __:__:__", " __:__:__._", "T__:__:__", "T__:__:__Z")
+_MOMENTS = (
+    *(f"{day}{time}" for day in ("____-__-__", "____/__/__") for time in _TIMES),
+    "____-__",
+    "__:__",
+    "__:__:__",
+)
+"""How texts write days, months and times, as patterns of LIKE in which each place is a digit."""
+Join = tuple[tuple[str, str], tuple[str, str]]
+"""Table and column of both sides of a condition that equates them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +42,9 @@ class Fitting:
     """The properties of the data that generated databases keep.
 
     Attributes:
-        schema: the schema with the constraints that the data satisfies: columns without NULL, unique columns, and the
-            least and greatest value of columns of numbers.
+        schema: the schema with the constraints that the data satisfies: columns without NULL, unique columns, the least
+            and greatest value of columns of numbers and of days, which texts write in one way, and columns whose
+            values all occur in the column that they are joined with.
         filled: names, in lower case, of the tables that have rows.
         finds: whether the expected query must return something.
     """
@@ -63,7 +76,9 @@ def finds_nothing(result: Result) -> bool:
     return not result.rows or (len(result.rows) == 1 and all(cell is None or cell == 0 for cell in result.rows[0]))
 
 
-def fitting(schema: SqlSchema, tables: Sequence[SqlTable], run: Run, quote: str = '"') -> Fitting:
+def fitting(
+    schema: SqlSchema, tables: Sequence[SqlTable], run: Run, quote: str = '"', joins: Sequence[Join] = ()
+) -> Fitting:
     """Adds to a schema the constraints that the data satisfies.
 
     Args:
@@ -71,6 +86,7 @@ def fitting(schema: SqlSchema, tables: Sequence[SqlTable], run: Run, quote: str 
         tables: the tables to examine. Other tables, and those whose values cannot be counted, are not changed.
         run: runs a query on the data. May raise a SqlError.
         quote: the character that encloses names in its dialect.
+        joins: pairs of columns that queries equate; one that always finds a row of the other becomes a foreign key.
     """
     found: dict[str, SqlTable] = {}
     filled = set()
@@ -82,7 +98,37 @@ def fitting(schema: SqlSchema, tables: Sequence[SqlTable], run: Run, quote: str 
         if shown is not None:
             found[table.name] = shown
             filled.add(table.name.lower())
+    for join in joins:
+        for (mine, column), (theirs, key) in (join, join[::-1]):
+            referring, parent = found.get(mine), found.get(theirs)
+            if referring is None or parent is None or _leads_to(parent, mine, found):
+                continue
+            if _refers(referring, column, parent, key, run, quote):
+                keys = (*referring.foreign_keys, ForeignKey((column,), theirs, (key,)))
+                found[mine] = replace(referring, foreign_keys=keys)
     return Fitting(SqlSchema(tuple(found.get(table.name, table) for table in schema.tables)), frozenset(filled))
+
+
+def _refers(table: SqlTable, column: str, parent: SqlTable, key: str, run: Run, quote: str) -> bool:
+    """Returns whether every value of a column occurs in a column of another table that never has a value twice."""
+    declared = any(one.columns == (column,) and one.table == parent.name for one in table.foreign_keys)
+    if declared or (parent.primary_key != (key,) and (key,) not in parent.unique):
+        return False
+    mine, theirs = _named(column, quote), _named(key, quote)
+    text = (
+        f"SELECT count(*) FROM {_named(table.name, quote)} AS a WHERE a.{mine} IS NOT NULL AND NOT EXISTS "
+        f"(SELECT 1 FROM {_named(parent.name, quote)} AS b WHERE b.{theirs} = a.{mine})"
+    )
+    try:
+        return bool(run(text).rows[0][0] == 0)
+    except SqlError:
+        return False
+
+
+def _leads_to(table: SqlTable, name: str, tables: Mapping[str, SqlTable]) -> bool:
+    """Returns whether foreign keys lead from a table to another; a key the other way round would close a circle."""
+    parents = {key.table for key in table.foreign_keys} & tables.keys()
+    return table.name == name or any(_leads_to(tables[one], name, tables) for one in parents - {table.name})
 
 
 def _shown(table: SqlTable, run: Run, quote: str) -> SqlTable | None:
@@ -94,7 +140,8 @@ def _shown(table: SqlTable, run: Run, quote: str) -> SqlTable | None:
     if not count:
         return None
     columns = tuple(replace(c, nullable=c.nullable and facts[c.name][0] < count) for c in table.columns)
-    checks = (check for column in table.columns for check in _range(column, *facts[column.name][1:]))
+    checks = [check for column in table.columns for check in _range(column, *facts[column.name][1:])]
+    checks += _written(table, facts, run, quote)
     unique = _unique(table, count, {name: facts[name][0] for name in names}, run, quote)
     return replace(table, columns=columns, checks=(*table.checks, *checks), unique=(*table.unique, *unique))
 
@@ -105,6 +152,37 @@ def _range(column: SqlColumn, least: Any, greatest: Any) -> list[str]:
     if not known or not any(word in column.type.upper() for word in _NUMBERS):
         return []
     return [f"{quoted(column.name)} BETWEEN {least!r} AND {greatest!r}"]
+
+
+def _written(table: SqlTable, facts: Mapping[str, Sequence[Any]], run: Run, quote: str) -> list[str]:
+    """Returns the conditions that texts are days or times of one form, within their range. Raises a SqlError."""
+    forms = {
+        column.name: form
+        for column in table.columns
+        if any(word in column.type.upper() for word in _TEXTS)
+        and (form := _form(facts[column.name][1])) is not None
+        and form == _form(facts[column.name][2])
+    }
+    if not forms:
+        return []
+    counts = ", ".join(
+        f"sum(CASE WHEN {_named(name, quote)} LIKE '{form}' THEN 1 ELSE 0 END)" for name, form in forms.items()
+    )
+    (row,) = run(f"SELECT {counts} FROM {_named(table.name, quote)}").rows
+    found = []
+    for (name, form), count in zip(forms.items(), row, strict=True):
+        if count == facts[name][0]:
+            least, greatest = facts[name][1:]
+            column, digits = quoted(name), form.replace("_", _DIGIT)
+            found.append(f"{column} GLOB '{digits}' AND {column} BETWEEN '{least}' AND '{greatest}'")
+    return found
+
+
+def _form(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    form = "".join("_" if character.isdecimal() else character for character in value)
+    return form if form in _MOMENTS else None
 
 
 def _unique(table: SqlTable, count: int, filled: Mapping[str, int], run: Run, quote: str) -> list[tuple[str, ...]]:

@@ -13,7 +13,7 @@ from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.results import EQUAL, TIES, ColumnMatch, Overlooked, Result, compared, overlooking
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.search.fitting import Fitting, finds_nothing, fitting
+from eval_pipeline.sql_equivalence.search.fitting import Fitting, Join, finds_nothing, fitting
 from eval_pipeline.sql_equivalence.search.hunting import Hunt
 from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
@@ -42,9 +42,11 @@ def search(
 
 
 @lru_cache(maxsize=256)
-def _fit(place: DataPlace, _: tuple[int, ...], schema: SqlSchema, tables: tuple[SqlTable, ...]) -> Fitting:
+def _fit(
+    place: DataPlace, _: tuple[int, ...], schema: SqlSchema, tables: tuple[SqlTable, ...], joins: tuple[Join, ...]
+) -> Fitting:
     quote = "`" if isinstance(place, LivePlace) and dialect_of(place) == "mysql" else '"'
-    return fitting(schema, tables, connection_to(place, SqlLimits()).query, quote)
+    return fitting(schema, tables, connection_to(place, SqlLimits()).query, quote, joins)
 
 
 def _state(place: DataPlace) -> tuple[int, ...]:
@@ -132,7 +134,7 @@ class _Search:
         place = next((path for path, told in zip(databases, self.shipped, strict=False) if told["error"] is None), None)
         if place is None:
             return None
-        fit = _fit(place, _state(place), self.pair.whole_schema, self.pair.schema.tables)
+        fit = _fit(place, _state(place), self.pair.whole_schema, self.pair.schema.tables, self.pair.joins)
         return fit.beyond_results(self.pair.whole_schema) if self.finds_nothing else fit
 
     def _hunted(
