@@ -123,7 +123,12 @@ def test_the_fingerprint_of_a_result_knows_rows_but_not_their_order() -> None:
 
 def test_a_clock_that_nobody_pinned_is_told_with_its_case(lab: Lab) -> None:
     """The suite is read, and later answered: what is drawn at random stands for what the clock changes."""
-    shop_lab(lab, OSLO | {"expected_sql": "SELECT random() FROM customers WHERE city = 'Oslo'"}, judge="never", as_of=date(2024, 5, 1))
+    shop_lab(
+        lab,
+        OSLO | {"expected_sql": "SELECT random() FROM customers WHERE city = 'Oslo'"},
+        judge="never",
+        as_of=date(2024, 5, 1),
+    )
     lab.versions({"name": "oracle", "provider": "oracle"})
     lab.evaluate("shop", "oracle", upto="coverage")
     inputs = lab.inputs("shop", "oracle")
