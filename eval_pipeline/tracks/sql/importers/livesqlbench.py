@@ -131,10 +131,28 @@ def _case(task: _Task, knowledge: Mapping[int, _Knowledge], dialect: str) -> dic
             "question": task.query.strip(),
             "hint": _hint(task.external_knowledge, knowledge),
             "expected_sql": [sql],
+            "compare": _contract(conditions),
             "tags": [*tags, *(["order_by"] if conditions.get("order") else []), *query_tags(sql, dialect)],
             "features": without_empty({"difficulty": difficulty}),
         }
     )
+
+
+def _contract(conditions: Mapping[str, Any]) -> Json:
+    """Returns what a task's conditions say of its results: whether rows repeat, their order and decimals count."""
+    minded = {"order": "row_order", "distinct": "duplicates"}
+    told = {
+        relaxation: conditions[name] for name, relaxation in minded.items() if isinstance(conditions.get(name), bool)
+    }
+    decimal = conditions.get("decimal")
+    if isinstance(decimal, int) and not isinstance(decimal, bool):
+        told["rounding"] = decimal < 0
+    insist, overlook = (sorted(name for name in told if told[name] is counts) for counts in (True, False))
+    return {
+        "preset": "livesqlbench",
+        **({"insist": insist} if insist else {}),
+        **({"overlook": overlook} if overlook else {}),
+    }
 
 
 def _hint(wanted: Sequence[int], knowledge: Mapping[int, _Knowledge]) -> str:

@@ -12,6 +12,7 @@ from hypothesis import given as drawn
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.sql.importers.column_groups import MOST, accepted_queries
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
@@ -454,6 +455,13 @@ def test_answers_of_a_separate_file_are_merged(lab: Lab, live: Path) -> None:
     assert {"challenging", "order_by"} <= set(first.tags)
     assert first.features["difficulty"] == "challenging"
     assert second.turns[0].gold.accepted == ("SELECT name FROM schools",)
+    contract = first.turns[0].gold.contract
+    assert (contract.preset, contract.insist, contract.overlook) == (
+        "livesqlbench",
+        ("row_order",),
+        ("duplicates", "rounding"),
+    )
+    assert second.turns[0].gold.contract == Contract(preset="livesqlbench")
     texts = {c.name: c.description for c in first.context.database.schema.table("schools").columns}
     assert texts == {"id": "", "name": "Name of the school", "city": 'Where it is; {"zip": "its code"}'}
 
