@@ -43,6 +43,8 @@ class Forms(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
+_MOST_DOUBTS = 20
+"""Golds in doubt that an import lists."""
 import_app = typer.Typer(cls=Forms, help="Imports data sets and predictions made elsewhere.", no_args_is_help=True)
 
 
@@ -256,6 +258,10 @@ def _import(
         typer.echo(f"note: {sentence}")
     for sentence in made.wrong_gold:
         typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
+    for sentence in made.doubted[:_MOST_DOUBTS]:
+        typer.echo(f"gold in doubt: {sentence}")
+    if (more := len(made.doubted) - _MOST_DOUBTS) > 0:
+        typer.echo(f"and {more:,} more golds in doubt: eval-pipeline validate --suite {suite} lists them")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
 
 

@@ -80,13 +80,13 @@ def _validate(source: "SuiteSource") -> int:
     for turn, why in excluded:
         fail(f"{turn}: {why}; it cannot be scored and is in no figure")
     for doubt in doubts:
-        note(f"{doubt}; a doubt, it is scored as it is")
+        note(f"{doubt.turn_id}: {doubt.evidence}; a doubt, it is scored as it is")
     for override in found.overrides:
         typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
     if not ends.passed:
         fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
     turns = sum(len(case.turns) for case in cases)
-    said = gold_sentence(turns, len(excluded), len(doubts), len(gold.actions))
+    said = gold_sentence(turns, len(excluded), doubts, len(gold.actions))
     typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {said}; {ends.text}")
     if found.problems:
         return BAD_USAGE

@@ -21,6 +21,7 @@ from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.core.model import Json, Turn
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
+from eval_pipeline.tracks.abilities import doubts_of
 from eval_pipeline.tracks.import_notes import import_notes, take_import_options
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
@@ -37,6 +38,7 @@ class ImportedSuite:
         wrong_gold: turns with invalid gold, each with the reason.
         left_out: whether their cases were left out of the suite.
         notes: what the importer changed or made up, in sentences.
+        doubted: turns whose gold the lint doubts, each with its findings.
     """
 
     folder: Path
@@ -45,6 +47,7 @@ class ImportedSuite:
     wrong_gold: tuple[str, ...]
     left_out: bool = False
     notes: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()
 
 
 _imported = TypeAdapter(ImportedSuite)
@@ -120,6 +123,8 @@ def import_suite(
         cases = read.cases
         wrong = {case.id: suite.track().check_gold(case) for case in cases}
         problems = [f"{turn.id}: {why}" for found in wrong.values() for turn, why in found]
+        doubts = [doubt for case in cases if not wrong[case.id] for doubt in doubts_of(suite.track(), case)]
+        doubted = tuple(f"{doubt.turn_id}: {doubt.evidence}" for doubt in doubts if doubt.linted)
         if foreign.leaves_out_wrong_gold and problems:
             cases = tuple(case for case in cases if not wrong[case.id])
             _leave_out(made, raws, wrong)
@@ -129,7 +134,9 @@ def import_suite(
             folder.rename(made.parent / "before")
         made.rename(folder)
     turns = sum(len(case.turns) for case in cases)
-    return ImportedSuite(folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes))
+    return ImportedSuite(
+        folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes), doubted
+    )
 
 
 @contextmanager

@@ -211,16 +211,18 @@ class Damageable(ABC, Generic[ContextT, GoldT]):
 
 @value
 class Contradiction:
-    """A turn whose gold contains two statements that cannot both be right.
+    """A turn whose gold contains two statements that cannot both be right, or that a lint doubts.
 
     Attributes:
         evidence: a sentence.
         score: how likely the gold is wrong, 0..1, for sorting.
+        linted: whether it is a lint's finding: the gold is valid, but has the form of a usual mistake.
     """
 
     turn_id: str
     evidence: str
     score: float
+    linted: bool = False
 
 
 class Audits(ABC, Generic[ContextT, GoldT]):
@@ -241,7 +243,7 @@ class Audits(ABC, Generic[ContextT, GoldT]):
         return "turns", index
 
     def contradictions(self, case: Case[ContextT, GoldT]) -> Sequence[Contradiction]:
-        """Returns the turns whose gold is valid but contradicts itself."""
+        """Returns the turns whose gold is valid but contradicts itself, or is doubted by a lint."""
         return ()
 
     @abstractmethod

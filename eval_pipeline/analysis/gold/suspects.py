@@ -19,7 +19,7 @@ from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
 
-CONTRADICTION, AGREEMENT, ORACLE = "contradiction", "agreement", "oracle"
+CONTRADICTION, LINT, AGREEMENT, ORACLE = "contradiction", "lint", "agreement", "oracle"
 _ORACLE_SCORE = 0.2
 """Set by judgement rather than measured: strict metrics also reject mere differences in form."""
 _NO_VOTES: dict[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
@@ -72,7 +72,7 @@ def _contradicting(inputs: Inputs) -> Iterator[Row]:
     for case in _cases(inputs):
         turns = {turn.id: turn for turn in case.turns}
         for doubt in doubts_of(inputs.track, case):
-            said = {"reason": CONTRADICTION, "evidence": doubt.evidence, "score": doubt.score}
+            said = {"reason": LINT if doubt.linted else CONTRADICTION, "evidence": doubt.evidence, "score": doubt.score}
             yield _place(inputs, case, turns[doubt.turn_id]) | said | _NO_VOTES | {"simulated": None}
 
 

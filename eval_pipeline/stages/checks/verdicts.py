@@ -19,7 +19,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
 from eval_pipeline.tracks.abilities import executor_of, gather_all
 from eval_pipeline.tracks.base import Executor, Track
-from eval_pipeline.tracks.capabilities import Audits
+from eval_pipeline.tracks.capabilities import Audits, Contradiction
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.places import all_differ, places_of, places_of_rows, without
 from eval_pipeline.workspace.planned import planned_turn_ids
@@ -58,7 +58,8 @@ class Verdict:
 def check_gold(inputs: Inputs) -> Verdict:
     """Checks that every turn's gold is valid (its program gives its answer), as found when the cases were read.
 
-    It also checks that the gold does not contradict itself. Turns that people have decided on are not reported again.
+    It also checks that the gold does not contradict itself and that no lint doubts it. Turns that people have decided
+    on are not reported again.
     """
     found = inputs.read(TURNS, ["turn_id", "gold_problem"])
     gold = inputs.gold
@@ -67,26 +68,32 @@ def check_gold(inputs: Inputs) -> Verdict:
     wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
     known = {*decided, *(row["turn_id"] for row in broken)}
     doubts = contradictions(inputs.track, map(gold.case, inputs.each_case()), known)
-    facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "contradictions": len(doubts)}
-    facts |= {"overridden": len(decided), "examples": [*wrong, *doubts][:SHOWN]}
-    return Verdict(
-        not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), len(doubts), len(decided)), facts
-    )
+    linted = sum(doubt.linted for doubt in doubts)
+    facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "linted": linted}
+    facts |= {"contradictions": len(doubts) - linted, "overridden": len(decided)}
+    facts["examples"] = [*wrong, *(f"{doubt.turn_id}: {doubt.evidence}" for doubt in doubts)][:SHOWN]
+    return Verdict(not wrong and not doubts, gold_sentence(found.num_rows, len(wrong), doubts, len(decided)), facts)
 
 
-def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]) -> list[str]:
-    """Returns a sentence for each turn whose gold contradicts itself, except those that people have decided on."""
+def contradictions(track: Track, cases: Iterable[Case], decided: Collection[str]) -> list[Contradiction]:
+    """Returns the doubts about valid gold, except those that people have decided on."""
     if not isinstance(track, Audits):
         return []
     found = (doubt for case in cases for doubt in track.contradictions(case))
-    return [f"{doubt.turn_id}: {doubt.evidence}" for doubt in found if doubt.turn_id not in decided]
+    return [doubt for doubt in found if doubt.turn_id not in decided]
 
 
-def gold_sentence(turns: int, wrong: int, doubts: int, overridden: int) -> str:
+def gold_sentence(turns: int, wrong: int, doubts: Sequence[Contradiction], overridden: int) -> str:
     """Returns a summary of the state of a suite's gold."""
+    linted = sum(doubt.linted for doubt in doubts)
+    against_itself = len(doubts) - linted
     parts = [f"the gold of {wrong} of {turns} turns does not hold; they are in no figure"] * bool(wrong)
-    if doubts:
-        parts.append(f"the gold of {doubts} of {turns} turns contradicts itself; table gold_suspects lists them")
+    if against_itself:
+        parts.append(
+            f"the gold of {against_itself} of {turns} turns contradicts itself; table gold_suspects lists them"
+        )
+    if linted:
+        parts.append(f"the lint doubts the gold of {linted} of {turns} turns; table gold_suspects lists them")
     if not parts:
         parts.append(f"the gold of all {turns} turns holds")
     if overridden:

@@ -55,8 +55,9 @@ GOLD_SUSPECTS = Table(
         Column(
             "reason",
             "VARCHAR",
-            "`contradiction` (the gold contradicts itself), `agreement` (model versions agree with each other against "
-            "it) or `oracle` (the gold answer fails a strict metric); never NULL.",
+            "`contradiction` (the gold contradicts itself), `lint` (it has the form of a usual mistake), `agreement` "
+            "(model versions agree with each other against it) or `oracle` (the gold answer fails a strict metric); "
+            "never NULL.",
         ),
         Column("evidence", "VARCHAR", "The reason to doubt the gold, as a sentence; never NULL."),
         Column("score", "DOUBLE", "Strength of this reason, 0..1, for sorting; never NULL."),

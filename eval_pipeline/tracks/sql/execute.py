@@ -103,8 +103,13 @@ def runnable(sql: str, database: Database) -> str:
 
 def result_fingerprint(found: SqlRows) -> str:
     """Returns a hash of a result's rows, whatever their order; digits that engines may round are left out."""
-    rows = sorted(repr([f"{cell:.9g}" if isinstance(cell, float) else cell for cell in row]) for row in found.rows)
-    return text_hash("\n".join(rows))
+    return text_hash("\n".join(sorted(repr([_steady(cell) for cell in row]) for row in found.rows)))
+
+
+def _steady(cell: object) -> object:
+    if isinstance(cell, float) and cell.is_integer():
+        return int(cell)
+    return f"{cell:.9g}" if isinstance(cell, float) else cell
 
 
 def shown_result(sql: str, found: SqlRows) -> Json:

@@ -6,7 +6,7 @@ from random import Random
 from typing import NamedTuple
 
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.core.model import Failed, Json
+from eval_pipeline.core.model import ErrorClass, Failed, Json
 from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
@@ -70,6 +70,8 @@ def _looked_at(sql: str, database: Database) -> _Looked:
         return _Looked()
     found = runner().run_now(path, runnable(sql, database), database.limits)
     if isinstance(found, Failed):
+        if found.error_class is ErrorClass.TIMEOUT:
+            return _Looked(f"{_short(sql)} takes longer than {database.limits.seconds:g} s (query_time_limit_s)")
         return _Looked(f"{_short(sql)} does not run: {found.message}")
     return _Looked(None, shown_result(sql, found), result_fingerprint(found))
 

@@ -187,12 +187,3 @@ def gold_fingerprint(sql: str, gold: Gold) -> str | None:
     return (
         None if isinstance(found, Failed) or found.error else result_fingerprint(SqlRows(COLUMNS, change_rows(found)))
     )
-
-
-def disagreements(gold: Gold) -> Iterator[str]:
-    """Yields the accepted scripts that leave another state than the first one."""
-    first = replace(gold, accepted=gold.accepted[:1])
-    for other in gold.accepted[1:]:
-        judged = judge(first, other)
-        if judged.verdict == "different":
-            yield f"accepted scripts leave different states on the suite's database: {judged.message}"
