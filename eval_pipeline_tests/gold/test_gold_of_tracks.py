@@ -121,7 +121,7 @@ def test_sdmx_a_target_that_names_a_rejected_data_set() -> None:
         ({"expected_sql": ["SELECT 1 AS n"], "expected_tables": ["nowhere"]}, "does not read just the expected tables"),
     ],
 )
-def test_sql_golds_are_doubted_for_their_tables_but_not_for_being_several(more: dict[str, Any], told: str | None) -> None:
+def test_sql_golds_are_doubted_for_tables_but_not_for_being_several(more: dict[str, Any], told: str | None) -> None:
     track, found = suite("sql_sample")
     database = next(iter(found.shared.databases))
     case = track.read_case({"id": "x", "question": "?", "database": database, **more}, "s", "f", 1, found.shared)

@@ -353,7 +353,9 @@ def _counts(summed: exp.Expr) -> bool:
 def _key(key: exp.Expr, select: exp.Select) -> exp.Expr:
     """Returns a key of GROUP BY with a position or an alias written out."""
     if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(select.expressions):
-        return select.expressions[int(key.name) - 1].unalias()
+        place = int(key.name) - 1
+        found: exp.Expr = select.expressions[place].unalias()
+        return found
     if isinstance(key, exp.Column) and not key.table:
         made: dict[str, exp.Expr] = {
             one.alias.lower(): one.unalias() for one in select.expressions if isinstance(one, exp.Alias)
