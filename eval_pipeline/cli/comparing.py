@@ -72,7 +72,8 @@ def _print(record: "Record", found: "Mapping[str, Sequence[Row]]", form: str) ->
     if form == "text":
         for name, rows in found.items():
             for row in rows:
-                for line in (*comparison_lines(name, row), *conversation_lines(record, name, row)):
+                further = (*conversation_lines(record, name, row), *contract_lines(record, name, row))
+                for line in (*comparison_lines(name, row), *further):
                     typer.echo(line)
         return
     told = [{"suite": name, **row} for name, rows in found.items() for row in rows]
@@ -175,6 +176,25 @@ def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     for metric in told:
         a, b = (_figure(found[metric]) for found in sides)
         yield f"    {FIGURES[metric]}: {a} → {b}"
+
+
+def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """Yields accuracy under each contract and what the order depends on, if the track has contracts."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.reports.comparison.contracts import by_model, contract_rows, order_sentence
+
+    if is_refused(row["reason"]):
+        return
+    rows = contract_rows(record, [Partition(suite, row[f"model_{s}"], row[f"eval_date_{s}"]) for s in ("a", "b")])
+    found = by_model(rows)
+    if len(found) < 2:
+        return
+    a, b = (found[row[f"model_{side}"]] for side in ("a", "b"))
+    yield "  accuracy under each contract, each on all of its own turns"
+    for contract in (name for name in a if name in b):
+        yield f"    {contract:<13} {a[contract]['accuracy']:.4f} → {b[contract]['accuracy']:.4f}"
+    yield f"    {order_sentence(rows)}"
 
 
 def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:

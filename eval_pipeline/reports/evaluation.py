@@ -1,6 +1,7 @@
 """Gives reports access to one evaluation in the record."""
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.contracts import contract_rows
+from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.exported import exported_state
 from eval_pipeline.reports.profile import Profile
@@ -33,6 +36,7 @@ _LATER = (
     tables.GOLD_EDITIONS,
     tables.SAMPLED_ESTIMATES,
     tables.MEASURED_EVIDENCE,
+    tables.ACCURACY_BY_CONTRACT,
 )
 _SERVED = ("served_model", "system_fingerprint")
 
@@ -86,6 +90,8 @@ class Evaluation:
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
         hashes["suspects"] = json_hash([[str(value) for value in row.values()] for row in self.suspects])
         hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
+        if self.contracts:
+            hashes["contracts"] = json_hash([[str(value) for value in row.values()] for row in self.contracts])
         if self.exported is not None and (state := exported_state(self.exported)):
             hashes["exported"] = json_hash(state)
         return hashes
@@ -192,9 +198,30 @@ class Evaluation:
         return self.rows(tables.ERROR_ANALYSIS)
 
     @cached_property
+    def wrong_in_form(self) -> Counter[str] | None:
+        """How many turns of each failure mode are right but for their form; None if the track does not tell."""
+        table, names = self.profile.turns_table, ["failure_mode", "wrong_in"]
+        if not {*names} <= {column.name for column in table.columns}:
+            return None
+        turns = self._record.read(table, self._key(table), names).to_pylist()
+        return Counter(turn["failure_mode"] for turn in turns if turn["wrong_in"] == "form")
+
+    @cached_property
     def comparisons(self) -> list[Row]:
         """The rows of `model_comparisons` that compare this evaluation with another model version."""
         return pairs_of(self._record, self.partition)
+
+    @cached_property
+    def contracts(self) -> list[Row]:
+        """The rows of `accuracy_by_contract`, this evaluation's first, then those it is compared with, if any."""
+        suite = self.partition.suite
+        others = [side for pair in self.comparisons for side in sides_of_pair(suite, pair)]
+        return contract_rows(self._record, list(dict.fromkeys([self.partition, *others])))
+
+    @property
+    def own_contracts(self) -> list[Row]:
+        """Those of these rows that are of this evaluation."""
+        return [row for row in self.contracts if row["model_version"] == self.partition.model_version]
 
     @cached_property
     def editions(self) -> list[Row]:

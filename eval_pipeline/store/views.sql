@@ -102,6 +102,17 @@ COMMENT ON VIEW leaderboard IS 'All suites, each with the latest evaluation of e
     'with 95% intervals; of drawn turns the estimate for the whole suite (sampled_estimates). leaderboard_details has all '
     'columns (also the scope, sampled, and figures with overridden gold) and retired model versions.';
 
+CREATE VIEW contract_accuracy AS
+SELECT
+    c.suite, c.model_version, c.contract, c.turns, c.correct, c.accuracy,
+    rank() OVER (PARTITION BY c.suite, c.contract ORDER BY c.accuracy DESC) AS rank
+FROM latest_accuracy_by_contract AS c LEFT JOIN model_versions AS v ON v.model_version = c.model_version
+WHERE NOT coalesce(v.retired, false);
+
+COMMENT ON VIEW contract_accuracy IS 'Accuracy under each contract (exact, expert, bird, …) of the latest evaluation of '
+    'every model version in use, from accuracy_by_contract, and its rank among those of the suite under that contract, '
+    'from 1; equal ones have the same rank. Only of tracks whose answers are tables; without drawn turns.';
+
 CREATE VIEW compare_details AS
 SELECT
     a.suite, a.model_version AS model_a, b.model_version AS model_b, a.case_id, a.turn_index, a.turn_id, a.sample,

@@ -85,3 +85,31 @@ WrittenContract = Annotated[Contract, BeforeValidator(_written_out)]
 def insisted_by(question: str) -> Set:
     """Returns what a question asks for by its words: an order of rows, a number of decimals, no row twice."""
     return frozenset(relaxation for pattern, relaxation in _INSISTS if pattern.search(question))
+
+
+NONE = "none"
+"""The empty set of relaxations in a label."""
+
+
+def as_label(ways: Collection[Collection[str]]) -> str | None:
+    """Returns sets of relaxations as one text, such as `duplicates, extra_columns | rounding`; None without any.
+
+    Names and sets are in the order of the alphabet.
+    """
+    return " | ".join(sorted(", ".join(sorted(one)) or NONE for one in ways)) or None
+
+
+def ways_of(label: str | None) -> tuple[frozenset[str], ...]:
+    """Returns the sets of relaxations that a label names, see `as_label`."""
+    return tuple(frozenset(one.split(", ")) - {NONE} for one in label.split(" | ")) if label else ()
+
+
+def excess(ways: Collection[Collection[str]], overlooked: Collection[str]) -> frozenset[str]:
+    """Returns what would have to be overlooked as well, by the one of the ways that needs the least; empty for none."""
+    missing = (frozenset(one) - {*overlooked} for one in ways)
+    return min(missing, key=lambda one: (len(one), sorted(one)), default=frozenset())
+
+
+def contract_line(relaxations: Collection[str]) -> str:
+    """Returns what a suite or a case has to write to overlook these as well."""
+    return f"compare: {{overlook: [{', '.join(sorted(relaxations))}]}}"

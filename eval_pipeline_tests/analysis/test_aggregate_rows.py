@@ -1,9 +1,16 @@
 """Aggregates of turns made by hand, against figures worked out by hand."""
 
+import json
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.analysis.aggregates.contracts import contract_rows, owed_to
 from eval_pipeline.analysis.aggregates.errors import message_shape
 from eval_pipeline.providers.base import Call
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response
@@ -188,3 +195,53 @@ def test_the_ceiling_threshold_of_the_suite_counts(lab: Lab, puppet: type[Puppet
     lab.suite(options={"ceiling_threshold": 1.5})
     with pytest.raises(UsageError, match="ceiling_threshold must lie between 0 and 1"):
         lab.evaluate()
+
+
+@pytest.mark.parametrize(
+    ("relaxations", "insisted", "correct", "right"),
+    [
+        ("none", "none", True, dict.fromkeys("exact expert bird spider defog livesqlbench".split(), "")),
+        ("duplicates", "none", True, {"expert": "duplicates", "bird": "duplicates", "livesqlbench": "duplicates"}),
+        # BIRD and LiveSQLBench compare sets whatever the question says.
+        ("duplicates", "duplicates", False, {"bird": "duplicates", "livesqlbench": "duplicates"}),
+        ("column_order", "none", True, {"exact": "column_order", "expert": "column_order", "spider": "column_order",
+                                        "defog": "column_order"}),
+        ("extra_columns, row_order", "none", True, {"expert": "extra_columns row_order",
+                                                    "defog": "extra_columns row_order"}),
+        ("extra_columns, row_order", "row_order", False, {}),
+        # Owed to neither of two ways that both suffice.
+        ("rounding | tolerance", "none", True, {"expert": "", "defog": "tolerance", "livesqlbench": "rounding"}),
+        ("missing_columns", "none", False, {}),
+        (None, "none", False, {}),
+        # No SQL is expected: the verdict of the turn counts.
+        (None, None, True, dict.fromkeys("exact expert bird spider defog livesqlbench".split(), "")),
+        (None, None, False, {}),
+    ],
+)  # fmt: skip
+def test_what_an_answer_owes_to_a_contract(
+    relaxations: str | None, insisted: str | None, correct: bool, right: dict[str, str]
+) -> None:
+    """By hand, from what the presets overlook (docs/sql.md)."""
+    for preset in ("exact", "expert", "bird", "spider", "defog", "livesqlbench"):
+        expected = {*right[preset].split()} if preset in right else None
+        assert owed_to(cast("Any", preset), relaxations, insisted, correct) == expected, preset
+
+
+def test_unscored_turns_are_in_no_accuracy_under_a_contract() -> None:
+    told = [("none", "none", True), ("duplicates", "none", True), ("duplicates", "none", None), (None, None, False)]
+    relaxations, insisted, correct = (list(column) for column in zip(*told, strict=True))
+
+    def rows(count: int) -> list[dict[str, Any]]:
+        results = pa.table({"correct": pa.array(correct[-count:], pa.bool_())})
+        wide = pa.table({"relaxations": relaxations[-count:], "insisted": insisted[-count:]})
+        return contract_rows(cast("Any", SimpleNamespace(results=results, wide=wide, clusters=np.arange(count))))
+
+    found = {row["contract"]: row for row in rows(4)}
+    assert {name: (row["correct"], row["turns"]) for name, row in found.items()} == {
+        "exact": (1, 3), "expert": (2, 3), "bird": (2, 3), "spider": (1, 3), "defog": (1, 3), "livesqlbench": (2, 3),
+    }  # fmt: skip
+    assert found["bird"]["accuracy"] == pytest.approx(2 / 3)
+    assert found["bird"]["low"] < 2 / 3 < found["bird"]["high"]
+    assert json.loads(found["bird"]["owed_to"]) == {"duplicates": 1}
+    correct[-1] = None
+    assert rows(2) == [], "no turn has a verdict"

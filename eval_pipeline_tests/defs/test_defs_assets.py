@@ -116,7 +116,12 @@ def test_a_track_with_a_judge_has_judgements_and_what_is_made_of_them(small: Lab
     shop_lab(small)
     found = graph(small, "shop")
     reads = arrows(found)
-    assert reads.keys() - arrows(graph(small)).keys() == {"judgements", "calibration", "judge_agreement"}
+    assert reads.keys() - arrows(graph(small)).keys() == {
+        "judgements",
+        "calibration",
+        "judge_agreement",
+        "accuracy_by_contract",
+    }
     assert reads["judgements"] == {"evidence"}
     assert reads["turn_metrics"] == {"judgements"}
     assert reads["judge_agreement"] == {"turn_metrics"}

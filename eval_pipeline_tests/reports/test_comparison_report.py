@@ -17,14 +17,20 @@ from matplotlib.figure import Figure
 from openpyxl.utils.escape import unescape
 from outline import Outline
 
+from eval_pipeline.analysis.comparisons.pairs import REFUSED
+from eval_pipeline.cli.comparing import contract_lines
+from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
+from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.stages.reporting import page_path
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
 from eval_pipeline_tests.chains import compared as compare
 from eval_pipeline_tests.chains import ran, ran_of_suite
 
@@ -37,6 +43,21 @@ FILES = {
 }
 
 
+OVERLOOKS = {"exact": "column_order", "bird": "duplicates, row_order", "defog": "column_order, row_order"}
+
+
+def under(model: str, *right: int, owed_to: str = "{}") -> list[Row]:
+    """Rows of `accuracy_by_contract` with so many right of 10 turns, and what right ones owe to each contract."""
+    place = {"model_version": model, "turns": 10, "low": None, "high": None, "owed_to": owed_to}
+    return [
+        place | {"contract": contract, "overlooks": overlooks, "correct": count, "accuracy": count / 10}
+        for (contract, overlooks), count in zip(OVERLOOKS.items(), right, strict=True)
+    ]
+
+
+UNDER = {"alpha": under("alpha", 7, 6, 6), "beta": under("beta", 5, 8, 5, owed_to='{"duplicates": 3}')}
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     """Two dates of one model version, and a second model version that is wrong on every turn."""
@@ -44,6 +65,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     evaluate(home, "weak")
     evaluate(home, "null", day=NEXT)
     found = evaluate(home, "weak", day=NEXT)
+    for name, rows in {"weak": UNDER["alpha"], "null": UNDER["beta"]}.items():  # as of a track with contracts
+        writer = found.workspace.record.writer(ACCURACY_BY_CONTRACT, RecordKey.of(Partition("sample", name, NEXT)), {})
+        with writer as table:
+            table.write({column.name: [row[column.name] for row in rows] for column in ACCURACY_BY_CONTRACT.columns})
     compare(found.workspace, "sample")
     return found
 
@@ -99,8 +124,8 @@ def test_page_and_workbook_rank_say_how_errors_go_on_and_have_every_differing_tu
         assert found[3:5] == (row["n"], pytest.approx(row["mean"]))
         assert FIGURES[metric] in text
     book = openpyxl.load_workbook(folder / "report.xlsx")
-    sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Conversations", "Evaluation dates", "Gold"]
-    assert book.sheetnames == [*sheets, "Queries"]
+    sheets = ["Overview", "Charts", "Comparison", "Differing turns", "Contracts", "Conversations", "Evaluation dates"]
+    assert book.sheetnames == [*sheets, "Gold", "Queries"]
     assert len(book["Charts"]._charts) == 4, "accuracy, cost, differences, dates"
     turns = {row[3] for row in book["Differing turns"].iter_rows(min_row=2, values_only=True)}
     (pair,) = compared.pairs
@@ -297,3 +322,58 @@ def test_verdicts_of_nights_in_words() -> None:
     later = trend_verdict(lost | {"verdict": "no_change"})
     assert "no significant change" in later
     assert "loss of 2026-01-01 is still open" in later
+
+
+def test_page_workbook_and_command_tell_on_which_contract_the_order_depends(made: Made, folder: Path) -> None:
+    order = "the order of weak and null depends on duplicates (weak leads under exact and defog, null under bird)"
+    outline = Outline((folder / "report.html").read_text(encoding="utf-8"))
+    text = " ".join("".join(outline.text).split())
+    assert order in text
+    assert "2. 60.0%" in text, "weak under bird"
+    shown = openpyxl.load_workbook(folder / "report.xlsx")["Contracts"].iter_rows(min_row=2, values_only=True)
+    assert {(row[0], row[1]): (row[3], row[5]) for row in shown} == {
+        ("weak", "exact"): (7, 1), ("weak", "bird"): (6, 2), ("weak", "defog"): (6, 1),
+        ("null", "exact"): (5, 2), ("null", "bird"): (8, 1), ("null", "defog"): (5, 2),
+    }  # fmt: skip
+    (pair,) = read_comparison(made.workspace.record, "sample").pairs
+    told = [line.split() for line in contract_lines(made.workspace.record, "sample", pair)]
+    assert ["bird", "0.8000", "→", "0.6000"] in told, "null is the first of the pair"
+    assert told[-1] == order.split()
+    before = {**pair, "eval_date_b": DAY}
+    assert list(contract_lines(made.workspace.record, "sample", before)) == [], "of a date without such a table"
+    assert list(contract_lines(made.workspace.record, "sample", {**pair, "reason": f"{REFUSED}code"})) == []
+
+
+@pytest.mark.parametrize(
+    ("models", "sentence"),
+    [
+        ([], ""),
+        ([under("a", 6, 6, 6)], ""),
+        ([under("b", 5, 5, 5), under("a", 6, 6, 6)], "a leads under every contract"),
+        ([under("a", 6, 6, 6), under("b", 6, 6, 6)], "a and b are level under every contract"),
+        ([under("a", 6, 6, 6), under("b", 6, 5, 5)], "a leads under every contract but exact, where b is level"),
+        ([under("a", 6, 6, 6), under("b", 6, 5, 6)], "a leads under bird, behind nobody elsewhere"),
+        ([under("a", 6, 6, 6), under("b", 6, 6, 6), under("c", 5, 5, 5)], "a and b lead under every contract"),
+        (
+            [UNDER["alpha"], UNDER["beta"]],
+            "the order of alpha and beta depends on duplicates (alpha leads under exact and defog, beta under bird)",
+        ),
+        # What separates the contracts is also overlooking the order of columns, to which no answer owes anything.
+        (
+            [under("a", 5, 8, 5, owed_to='{"column_order": 1}'), under("b", 6, 6, 6)],
+            "the order of a and b depends on column order (a leads under bird, b under exact and defog)",
+        ),
+        # No answer is right only by what is overlooked: nothing is made up.
+        (
+            [under("a", 5, 8, 5), under("b", 6, 6, 6)],
+            "the order of a and b depends on the contract (a leads under bird, b under exact and defog)",
+        ),
+        (
+            [under("a", 9, 9, 9), UNDER["alpha"], UNDER["beta"]],
+            "a leads under every contract; the order of alpha and beta depends on duplicates (alpha leads under exact "
+            "and defog, beta under bird)",
+        ),
+    ],
+)
+def test_the_order_under_contracts_in_a_sentence(models: list[list[Row]], sentence: str) -> None:
+    assert order_sentence([row for rows in models for row in rows]) == sentence

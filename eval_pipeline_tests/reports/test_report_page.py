@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 from unittest.mock import patch
 from urllib.parse import unquote
 
@@ -15,11 +17,13 @@ from browser import chromium
 from evaluations import Made
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.figure import Figure
 from outline import Outline
 from playwright.sync_api import Browser, Page
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
+from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
 from eval_pipeline.reports.html.drawing import RIGHT, allotted, drawn_turns
 from eval_pipeline.reports.html.page import write_page
@@ -178,6 +182,23 @@ def test_long_texts_are_cut_with_a_note_and_the_page_says_where(weak: Made) -> N
     texts = [part for card in cards.cards for part in card.texts]
     assert sum(size(part.text) for part in texts if part.name != "Prompt") < 20_000 + 40 * len(texts)
     assert any("… [cut: " in part.text for part in texts)
+
+
+def test_bars_of_failure_modes_tell_form_from_meaning() -> None:
+    groups = [
+        {"grouping": "failure_mode", "value": mode, "turns": turns, "share": turns / 7}
+        for mode, turns in (("wrong_filter", 4), ("row_order", 3))
+    ]
+    told = {"ceilings": (), "levels": (), "error_groups": groups, "profile": SimpleNamespace(charts=None)}
+    for forms, lengths in ((Counter(row_order=2), [4, 3, 0, 2]), (None, [4, 3])):
+        evaluation = SimpleNamespace(**told, wrong_in_form=forms, optional=lambda _: [])
+        (chart,) = evaluation_charts(cast("Any", evaluation))
+        axes = Figure().subplots()
+        chart.draw(axes)
+        assert [bar.get_width() for bar in axes.patches] == lengths
+        assert (axes.get_legend() is None) is (forms is None)
+        assert [row[3:] for row in chart.rows] == ([["0"], ["2"]] if forms else [[], []])
+        assert ("2 of all are right but for form" in chart.description) is bool(forms)
 
 
 def test_tables_charts_and_links_can_be_used_without_seeing(outline: Outline) -> None:

@@ -14,6 +14,7 @@ from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import (
+    ACCURACY_BY_CONTRACT,
     CASES,
     COST_PER_CORRECT_ANSWER,
     COVERAGE,
@@ -22,6 +23,7 @@ from eval_pipeline.store.tables import (
     GENERATIONS,
     GOLD_EDITIONS,
     METRICS,
+    MODEL_VERSIONS,
     RECOVERY_ATTEMPTS,
     RECOVERY_PROMPTS,
     RUNS,
@@ -323,6 +325,23 @@ def test_leaderboard(record: Record, out: Path) -> None:
         *(("finqa", row["model_version"]) for row in found), ("other", "high"),
     ]  # fmt: skip
     assert [row["accuracy"] for row in of_all if row["suite"] == "finqa"] == [row["accuracy"] for row in found]
+
+
+def test_ranks_under_each_contract(record: Record, out: Path) -> None:
+    """Equal ones share a rank; retired ones have none and take none; only the latest date counts."""
+    accuracies = {"alpha": (0.5, 0.9), "beta": (0.5, 0.7), "gamma": (0.25, 1.0), "gone": (1.0, 1.0)}
+    for model, accuracy in accuracies.items():
+        put(record, MODEL_VERSIONS, RecordKey.of_model_version(model), retired=[model == "gone"])
+        for key in (key_of(model), key_of(model, LAST)):
+            put(record, RUNS, key, scope=["full"])
+            both = accuracy if key.eval_date == LAST else (0.1, 0.1)
+            put(record, ACCURACY_BY_CONTRACT, key, 2, contract=["exact", "bird"], accuracy=both)
+    publish(record, out, TRACKS)
+    found = ask(out, "SELECT contract, model_version, accuracy, rank FROM contract_accuracy WHERE suite = 'finqa'")
+    assert sorted(found) == [
+        ("bird", "alpha", 0.9, 2), ("bird", "beta", 0.7, 3), ("bird", "gamma", 1.0, 1),
+        ("exact", "alpha", 0.5, 1), ("exact", "beta", 0.5, 1), ("exact", "gamma", 0.25, 3),
+    ]  # fmt: skip
 
 
 UNKNOWN = {

@@ -1,4 +1,4 @@
-"""Comparing tables: golden cases, planted differences, and what holds for any tables."""
+"""Comparing tables: golden cases, planted differences, what holds for any tables, and labels of what is found."""
 
 import string
 from collections import Counter
@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.table_comparison import Relaxation, Table, compare
+from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.table_comparison.planting import planted
@@ -187,3 +188,21 @@ def test_decimals_that_are_kept_decide():
     assert found.accepted(rounding)
     assert found.accepted(rounding, decimals=1)
     assert not found.accepted(rounding, decimals=2)
+
+
+@given(st.sets(st.frozensets(st.sampled_from(Relaxation), max_size=4), max_size=4))
+def test_a_label_tells_every_way_and_the_least_excess_is_that_of_one_of_them(ways):
+    label = as_label(ways)
+    assert (label is None) is (not ways)
+    assert set(ways_of(label)) == ways
+    assert as_label(ways_of(label)) == label
+    overlooked = {Relaxation.DUPLICATES, Relaxation.ROW_ORDER}
+    missing = excess(ways, overlooked)
+    assert not missing & overlooked
+    assert not ways or any(way <= overlooked | missing for way in ways)
+    assert all(len(missing) <= len(way - overlooked) for way in ways)
+
+
+def test_labels_are_written_in_the_order_of_the_alphabet():
+    assert as_label([{"rounding"}, {"duplicates", "case"}]) == "case, duplicates | rounding"
+    assert as_label([[]]) == "none"

@@ -1,11 +1,18 @@
 """Pages about turns of each track: what its cards show is on them, and nothing that is in it runs."""
 
+import os
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import urlencode
 
 import pytest
 from starlette.testclient import TestClient
 
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.stages.reporting import profile
+from eval_pipeline.store.record import Record
+from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
 from eval_pipeline.web.guard import Door
@@ -42,6 +49,11 @@ SEEN = {
     ],
     "terms/c1#2": ["The selection, which did not run", "Not in the catalogue: 1 of 1 codes."],
     "shop/harm#0": ["Rows: 2 missing, 1 not expected."],
+    "shop/more#0": [
+        "wrong_answer, extra_columns, wrong in form",
+        "the same rows, but with 1 more column `id`",
+        "compare: {overlook: [extra_columns]}",
+    ],
     "stall/largest#0": ["Results"],
 }
 """What is read on the page of a turn."""
@@ -70,3 +82,33 @@ def test_the_page_of_a_turn_shows_its_cards(turn_id: str, tracks: TestClient) ->
     assert "The track cannot show this turn" not in text
     for told in SEEN[turn_id]:
         assert told in text, text
+
+
+def test_wrong_answers_are_filtered_by_whether_form_or_meaning_is_wrong(tracks: TestClient) -> None:
+    def turns(suite: str, wrong_in: str) -> str:
+        named = {"model_version": "puppet", "eval_date": DAY.isoformat(), "wrong_in": wrong_in}
+        return tracks.get(f"/suites/{suite}/turns?{urlencode(named)}").text
+
+    for wrong_in, expected in {"form": ["more"], "meaning": ["harm", "oslo"]}.items():
+        html = turns("shop", wrong_in)
+        rows = [row for row in Parts(html).rows() if "turn_id=shop" in row]
+        assert [
+            name for name in ("harm", "more", "oslo", "totals") if any(f"{name}%230" in row for row in rows)
+        ] == expected
+        assert all(f"wrong_in={wrong_in}" in row for row in rows), "the next and previous turn are those of the filter"
+        assert f"form ({1})" in Parts(html).text
+        assert f"meaning ({2})" in Parts(html).text
+    assert "turns of this track have no distinction of form and meaning" in Parts(turns("pages", "form")).text
+
+
+def test_reports_read_how_many_of_each_failure_mode_are_right_but_for_form(tracks: TestClient) -> None:
+    record = Record(Path(os.environ["EVAL_HOME"]) / "record")
+    of_sql, of_finqa = (
+        Evaluation(record, Partition(suite, "puppet", DAY), profile(load_track(track)))
+        for suite, track in (("shop", "sql"), ("pages", "finqa"))
+    )
+    assert of_sql.wrong_in_form == {"extra_columns": 1}
+    assert of_finqa.wrong_in_form is None
+    assert {row["contract"]: row["correct"] for row in of_sql.own_contracts} == {
+        "exact": 1, "expert": 2, "bird": 1, "spider": 1, "defog": 2, "livesqlbench": 1,
+    }  # fmt: skip

@@ -27,7 +27,9 @@ def build(folder: Path) -> None:
     """Fills a folder with the home of `home_in`."""
     lab = Lab.at(folder)
     lab.suite("pages", [case("fuel", ("50", 50.0), ("add(50, 7)", 57.0))])
-    shop_lab(lab, OSLO, TOTALS, {**OSLO, "id": "harm"})
+    shop_lab(
+        lab, OSLO, TOTALS, {**OSLO, "id": "harm"}, {**OSLO, "id": "more", "compare": {"insist": ["extra_columns"]}}
+    )
     stall_lab(lab, timed_runs=1)
     target = {"D:ONE INDICATOR": ["GDP"], "D:ONE COUNTRY": ["MEX"]}
     requests = [(f"request {n}", target) for n in range(3)]
@@ -73,6 +75,7 @@ _SAID = {
     ),
     "shop/oslo#0": query("SELECT name FROM customers WHERE city = 'Bergen'"),
     "shop/harm#0": query(f"SELECT '{HARM}' AS \"{HARM}\""),
+    "shop/more#0": query("SELECT name, id FROM customers WHERE city = 'Oslo'"),
     "stall/talk#0": code("result = len(sold)"),
     "stall/largest#0": code(f"result = {HARM!r}"),
     "stall/totals#0": code(f"raise KeyError({HARM!r})"),

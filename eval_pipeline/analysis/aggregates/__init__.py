@@ -6,6 +6,7 @@ from eval_pipeline.analysis.aggregates.agreement import JUDGE_AGREEMENT
 from eval_pipeline.analysis.aggregates.base import Aggregate
 from eval_pipeline.analysis.aggregates.calibration import CALIBRATION
 from eval_pipeline.analysis.aggregates.complexity import ACCURACY, CEILING
+from eval_pipeline.analysis.aggregates.contracts import CONTRACTS
 from eval_pipeline.analysis.aggregates.cost import COST
 from eval_pipeline.analysis.aggregates.coverage import COVERAGE
 from eval_pipeline.analysis.aggregates.editions import EDITIONS
@@ -29,6 +30,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
         EDITIONS,
         CONFUSION,
         SCORES,
+        CONTRACTS,
     )
 }
 """The shipped aggregates by table name. To add one, add a file in this folder and an entry in this tuple."""

@@ -63,6 +63,7 @@ PREVIEWS: Mapping[str, Preview] = {
     ),
     "label_confusion": Preview("expected_label answer_label turns share".split(), bar="share"),
     "label_scores": Preview("label n given precision recall f1 low high".split(), bar="f1"),
+    "accuracy_by_contract": Preview("contract turns correct accuracy low high".split(), bar="accuracy"),
     "model_comparisons": Preview(
         "model_a model_b n accuracy_a accuracy_b difference low_corrected high_corrected p_corrected verdict".split()
     ),

@@ -1,11 +1,11 @@
 """The charts of one evaluation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
-from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, Chart
+from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.shown import shown_count, shown_interval, shown_rate
@@ -14,6 +14,7 @@ from eval_pipeline.store.tables import CALIBRATION
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FORM = "right but for form"
 _MOST_BARS = 12
 _LEVELS = ("low", "medium", "high")
 
@@ -27,7 +28,8 @@ def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
     for grouping, title in (("error_class", "Error classes"), ("failure_mode", "Failure modes")):
         groups = [row for row in evaluation.error_groups if row["grouping"] == grouping]
         if groups:
-            yield _bars(grouping, title, groups[:_MOST_BARS])
+            forms = evaluation.wrong_in_form if grouping == "failure_mode" else None
+            yield _bars(grouping, title, groups[:_MOST_BARS], forms)
     if evaluation.profile.charts is not None:
         yield from evaluation.profile.charts(evaluation)
     levels = [row for row in evaluation.optional(CALIBRATION) if row["level"] in _LEVELS]
@@ -77,25 +79,36 @@ def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point]) -> None:
     axes.set_ylabel("correct turns")
 
 
-def _bars(grouping: str, title: str, groups: list[Row]) -> Chart:
-    first = groups[0]
+def _bars(grouping: str, title: str, groups: list[Row], forms: Mapping[str, int] | None) -> Chart:
+    """Returns a chart of counts; `forms` are those turns of a group that are right but for their form, if known."""
+    first, told = groups[0], ""
+    headers = [title.removesuffix("es") if title.endswith("sses") else title.removesuffix("s"), "turns", "share"]
+    rows = [[str(row["value"]), shown_count(row["turns"]), shown_rate(row["share"])] for row in groups]
+    if forms is not None:
+        told = f"; {sum(forms.values()):,} of all are {FORM}"
+        headers.append(FORM)
+        rows = [[*cells, shown_count(forms.get(cells[0], 0))] for cells in rows]
     return Chart(
         grouping.replace("_", "-"),
         title,
-        f"Turns that are not correct, counted; the most frequent is {first['value']} with {first['turns']:,}.",
-        (title.removesuffix("es") if title.endswith("sses") else title.removesuffix("s"), "turns", "share"),
-        [(str(row["value"]), shown_count(row["turns"]), shown_rate(row["share"])) for row in groups],
-        partial(_draw_bars, groups=groups),
-        height=1.1 + 0.32 * len(groups),
+        f"Turns that are not correct, counted; the most frequent is {first['value']} with {first['turns']:,}{told}.",
+        headers,
+        rows,
+        partial(_draw_bars, groups=groups, forms=forms),
+        height=1.1 + 0.32 * (len(groups) + (forms is not None)),
     )
 
 
-def _draw_bars(axes: "Axes", groups: list[Row]) -> None:
+def _draw_bars(axes: "Axes", groups: list[Row], forms: Mapping[str, int] | None) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    places = range(len(groups))
-    bars = axes.barh(places, [row["turns"] for row in groups], color=BLUE, height=0.62)
-    axes.bar_label(bars, [f"{row['turns']:,}" for row in groups], padding=4, color=INK, fontsize=8.5)
+    places, turns = range(len(groups)), [row["turns"] for row in groups]
+    bars = axes.barh(places, turns, color=BLUE, height=0.62, label="wrong in meaning")
+    axes.bar_label(bars, [f"{count:,}" for count in turns], padding=4, color=INK, fontsize=8.5)
+    if forms is not None:
+        found = [forms.get(row["value"], 0) for row in groups]
+        axes.barh(places, found, color=SERIES[1], height=0.62, label=FORM)
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
     axes.set_yticks(places, [str(row["value"]) for row in groups])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)

@@ -1,11 +1,12 @@
 """Writes the `report.xlsx` that compares a suite's model versions."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from eval_pipeline.core.coverage import WORDS
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
+from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, rank
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
@@ -43,6 +44,10 @@ _CONVERSATIONS = (
     Field("model version", 30), Field("date", 12), Field("figure", 44), Field("turns", 9, INTEGER),
     Field("value", 10, "0.000"), Field("95% low", 10, "0.000"), Field("95% high", 10, "0.000"),
 )  # fmt: skip
+_CONTRACTS = (
+    Field("model version", 30), Field("contract", 14), Field("turns", 9, INTEGER), Field("right", 9, INTEGER),
+    Field("accuracy", 10, PERCENT, rate=True), Field("rank", 8, INTEGER),
+)  # fmt: skip
 _DIFFERING = (
     Field("second model version", 26), Field("first", 26), Field("change", 10), Field("turn", 36),
     Field("question", 50, wrap=True), Field("gold", 24, wrap=True),
@@ -64,6 +69,9 @@ def write_comparison_book(compared: SuiteComparison, folder: Path) -> None:
         write_long_sheet(book, "Differing turns", _DIFFERING, _differing(compared), frozen=4)
     else:
         page.note("There is only one model version: nothing to compare it with.")
+    if compared.contracts:
+        book.add_query("Contracts", "all rows", contracts_query(compared.suite))
+        write_long_sheet(book, "Contracts", _CONTRACTS, _contracts(compared.contracts), frozen=2)
     if compared.conversations:
         book.add_query("Conversations", "all rows", figures_query(compared.suite))
         write_long_sheet(book, "Conversations", _CONVERSATIONS, map(_conversation, compared.conversations), frozen=2)
@@ -133,6 +141,15 @@ def _differing(compared: SuiteComparison) -> Iterator[Row]:
                 "turn": found.turn, "question": asked.question, "gold": asked.expected,
                 "answer of the second": second.answer, "failure of the second": second.failure,
                 "answer of the first": first.answer, "failure of the first": first.failure,
+            }  # fmt: skip
+
+
+def _contracts(rows: Sequence[Row]) -> Iterator[Row]:
+    for found in by_model(rows).values():
+        for row in found.values():
+            yield {
+                "model version": row["model_version"], "contract": row["contract"], "turns": row["turns"],
+                "right": row["correct"], "accuracy": row["accuracy"], "rank": rank(rows, row),
             }  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from eval_pipeline.reports.comparison.words import (
 )
 from eval_pipeline.reports.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
+    contracts_sheet,
     conversations_sheet,
     coverage_sheet,
     differing_sheet,
@@ -58,6 +59,7 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         view_url=view_url(),
         differing=list(_differing(compared)),
         differing_sql=differing_query(compared.suite),
+        contracts=contracts_sheet(compared.suite, compared.contracts),
         conversations=conversations_sheet(compared.conversations, [figures_query(compared.suite)]),
         trends=trends_sheet(compared.nights, sql["trends"]),
         suspects=[suspects_sheet(compared.suite, compared.suspects)] if compared.suspects else [],

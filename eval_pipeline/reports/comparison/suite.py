@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.contracts import contract_rows
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.reports.comparison.differing import (
     Answers,
@@ -66,6 +67,7 @@ class SuiteComparison:
             tracks.
         answers: looks up what an evaluation holds of turns on which a pair differs.
         case_counts: how many cases the newest evaluation of each model version covers.
+        contracts: rows of `accuracy_by_contract` of those evaluations; empty for most tracks.
     """
 
     def __init__(
@@ -77,7 +79,9 @@ class SuiteComparison:
         conversations: Sequence[Row] = (),
         answers: Answers = no_answers,
         case_counts: Mapping[str, CaseCounts] | None = None,
+        contracts: Sequence[Row] = (),
     ) -> None:
+        self.contracts = contracts
         self.answers = answers
         self.case_counts = case_counts or {}
         self.suite, self.comparisons, self.trends = suite, comparisons, trends
@@ -138,11 +142,16 @@ def read_comparison(record: Record, suite: str, of_track: Table | None = None) -
     figures = newest_figures(record, suite, _newest(trends))
     pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record, of_track)
     counts = _case_counts(record, suite, trends)
-    return SuiteComparison(suite, pairs, trends, suspects, figures, answers, counts)
+    contracts = contract_rows(record, _partitions(suite, trends))
+    return SuiteComparison(suite, pairs, trends, suspects, figures, answers, counts, contracts)
 
 
 def _case_counts(record: Record, suite: str, trends: pa.Table) -> dict[str, CaseCounts]:
     return {name: recorded_cases(record, Partition(suite, name, day)) for name, day in _newest(trends)}
+
+
+def _partitions(suite: str, trends: pa.Table) -> list[Partition]:
+    return [Partition(suite, name, day) for name, day in _newest(trends)]
 
 
 def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
@@ -165,6 +174,7 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         return hashes
     trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
     figures = newest_figures(record, suite, _newest(trends))
+    contracts = contract_rows(record, _partitions(suite, trends))
     counts = {name: found.columns() for name, found in _case_counts(record, suite, trends).items()}
     hashes["cases"] = json_hash(counts)
     if headers[MODEL_COMPARISONS.name] is not None:
@@ -172,6 +182,8 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()
         sides = sorted({side for pair in pairs for side in sides_of_pair(suite, pair)}, key=str)
         hashes |= answers_hashes(record, sides, of_track)
+    if contracts:
+        hashes["contracts"] = figures_hash(contracts)
     return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 

@@ -31,11 +31,17 @@ def statistics(evaluation: Evaluation) -> dict[str, Any]:
         "cost": _without_key(evaluation.cost),
         "complexity_ceiling": {row["axis"]: _without_key(row) for row in evaluation.ceilings},
         "accuracy_by_complexity": _levels(evaluation),
+        **_contracts(evaluation),
         "error_analysis": [_without_key(row) for row in evaluation.error_groups],
         "gold_editions": [_without_key(row) for row in evaluation.editions],
         **({"sampled_estimates": [_without_key(row) for row in evaluation.drawn]} if evaluation.drawn else {}),
         **_further(evaluation),
     }
+
+
+def _contracts(evaluation: Evaluation) -> dict[str, Any]:
+    found = [_without_key(row) | {"owed_to": json.loads(row["owed_to"])} for row in evaluation.own_contracts]
+    return {"accuracy_by_contract": found} if found else {}
 
 
 def _further(evaluation: Evaluation) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from eval_pipeline.core.coverage import WORDS
+from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, order_sentence, rank
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
@@ -141,6 +142,19 @@ def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
         if row["metric"] == metric
     ]
     return Sheet("What turns make of those before them", headers, shown, frozenset({0}), sql)
+
+
+def contracts_sheet(suite: str, rows: Sequence[Row]) -> Sheet:
+    """Returns a table of the rank and accuracy of each model version under each contract."""
+    found, contracts = by_model(rows), list(dict.fromkeys(row["contract"] for row in rows))
+    cells = [
+        [name, *(f"{rank(rows, of[one])}. {shown_rate(of[one]['accuracy'])}" if one in of else UNKNOWN
+                 for one in contracts)]
+        for name, of in found.items()
+    ]  # fmt: skip
+    order = order_sentence(rows)
+    caption = f"Rank and accuracy under each contract{': ' if order else ''}{order}"
+    return Sheet(caption, ("model version", *contracts), cells, frozenset(), [contracts_query(suite)])
 
 
 def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:

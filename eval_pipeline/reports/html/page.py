@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
+from eval_pipeline.reports.comparison.contracts import owed_text
 from eval_pipeline.reports.comparison.words import pairs_query
 from eval_pipeline.reports.confusion import CAPTION, Confusion, confusion_of, is_confusion
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
@@ -16,7 +17,7 @@ from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
 from eval_pipeline.reports.figures import Figure, headline_figures
 from eval_pipeline.reports.gold import READING as GOLD_READING
-from eval_pipeline.reports.html.comparisons import figures_sheet, pairs_sheet
+from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
@@ -132,6 +133,8 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     yield Sheet(
         "Accuracy, cost and ceilings", headers, [_row(f, f.note or "") for f in first], notes, queries + further
     )
+    if evaluation.own_contracts:
+        yield _contracts(evaluation)
     meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
     if meanings:
         yield Sheet("All metrics: means of turns, where nothing else is said", headers, meanings, notes, queries)
@@ -153,6 +156,26 @@ def _coverage(evaluation: Evaluation) -> Sheet:
     cells = ["turns", *(shown_count(count) for count in counts.values())]
     query = table_query(evaluation.partition, "coverage", ", ".join(counts))
     return Sheet("Coverage: how far the turns got", ("", *counts), [cells], frozenset(), [query])
+
+
+def _contracts(evaluation: Evaluation) -> Sheet:
+    """Returns a table of what would be right if answers were compared under each contract."""
+    rows = evaluation.own_contracts
+    headers = ("contract", "accuracy", "95% interval", "right", "right only because it overlooks", "it overlooks")
+    cells = [
+        [
+            row["contract"],
+            shown_rate(row["accuracy"]),
+            shown_interval(row, "rate"),
+            shown_count(row["correct"]),
+            owed_text(row) or UNKNOWN,
+            row["overlooks"].replace("_", " "),
+        ]
+        for row in rows
+    ]
+    caption = f"Accuracy under each contract, of {shown_count(rows[0]['turns'])} turns"
+    query = table_query(evaluation.partition, "accuracy_by_contract")
+    return Sheet(caption, headers, cells, frozenset({4, 5}), [query])
 
 
 def _row(figure: Figure, note: str) -> list[str]:
@@ -205,6 +228,8 @@ def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
         query = pairs_query(evaluation.partition.suite, f"{name} IN (model_a, model_b)")
         yield pairs_sheet(evaluation.comparisons, [query])
         yield figures_sheet(evaluation.comparisons, [query])
+        if evaluation.contracts:
+            yield contracts_sheet(evaluation.partition.suite, evaluation.contracts)
 
 
 def _further(evaluation: Evaluation) -> Iterator[Sheet]:

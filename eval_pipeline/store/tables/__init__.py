@@ -7,6 +7,7 @@ import pyarrow as pa
 from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables.aggregates import (
     ACCURACY_BY_COMPLEXITY,
+    ACCURACY_BY_CONTRACT,
     AGGREGATE_TABLES,
     CALIBRATION,
     COMPLEXITY_CEILING,
@@ -63,6 +64,7 @@ from eval_pipeline.store.tables.turns import EVIDENCE as ALL_EVIDENCE
 
 __all__ = [
     "ACCURACY_BY_COMPLEXITY",
+    "ACCURACY_BY_CONTRACT",
     "ACKNOWLEDGEMENTS",
     "ATTEMPTS",
     "CALIBRATION",

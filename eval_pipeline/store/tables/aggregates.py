@@ -343,5 +343,30 @@ LABEL_SCORES = Table(
     ),
 )
 
+ACCURACY_BY_CONTRACT = Table(
+    "accuracy_by_contract",
+    "One row per contract: the accuracy if answers were compared under it, from the metrics `relaxations` and "
+    "`insisted`; empty without scored turns, and where turns were drawn.",
+    (
+        Column("contract", "VARCHAR", "Name of a preset such as `expert`; never NULL."),
+        Column("overlooks", "VARCHAR", "What it overlooks, unless a question insists on it, by name; never NULL."),
+        Column("turns", "BIGINT", "Turns with a verdict, from 1; never NULL."),
+        Column(
+            "correct",
+            "BIGINT",
+            "Turns that are right under it; where no SQL is expected, as in `correct` of the turn; never NULL.",
+        ),
+        Column("accuracy", "DOUBLE", "Share of these, 0..1; never NULL."),
+        Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
+        Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),
+        Column(
+            "owed_to",
+            "JSON",
+            "Of what it overlooks, how many turns are right only because it overlooks that: an object of numbers of "
+            "turns; an empty object for none.",
+        ),
+    ),
+)
+
 AGGREGATE_TABLES = tuple(value for value in tuple(vars().values()) if isinstance(value, Table))
 """Every table declared above."""

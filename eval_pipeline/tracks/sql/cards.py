@@ -6,6 +6,8 @@ from typing import Any
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
+from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.table_comparison.contracts import NONE, contract_line, excess, ways_of
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
     BesideCard,
@@ -22,16 +24,18 @@ from eval_pipeline.tracks.results_beside import ShownResult, beside, same_cell
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
+from eval_pipeline.tracks.sql.metrics.relaxations import FORM
 from eval_pipeline.tracks.sql.structure import differences
 
 _MOST_CELL, _MOST_TABLES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MESSAGE = 200, 12, 20, 20, 1000
-_OUTCOMES: Mapping[str, tuple[str, Mark | None]] = {
+_Words = Mapping[str, tuple[str, Mark | None]]
+_OUTCOMES: _Words = {
     "match": ("the expected rows", Mark.RIGHT),
     "different": ("other rows than expected", Mark.WRONG),
     "error": ("no rows", Mark.WRONG),
     "no_data": ("the suite ships no data to run it on", None),
 }
-_DECIDED: Mapping[str, tuple[str, Mark | None]] = {
+_DECIDED: _Words = {
     "identical": ("the queries are the same text", Mark.RIGHT),
     "proved": ("proved to mean the same", Mark.RIGHT),
     "refuted": ("refuted", Mark.WRONG),
@@ -40,8 +44,16 @@ _DECIDED: Mapping[str, tuple[str, Mark | None]] = {
     "undecided": ("undecided", None),
 }
 
-_REASONS: Mapping[str, tuple[str, Mark | None]] = {
+_IN_FORM: _Words = {
+    "different": ("the expected rows in another form", None),
+    "refuted": ("refuted, if nothing is overlooked", None),
+}
+"""Instead of the words above, where something has to be overlooked."""
+
+_REASONS: _Words = {
     "different_on_data": ("another result on the suite's database", Mark.WRONG),
+    "different_in_form": ("the same but for its form, which the contract does not overlook", Mark.WRONG),
+    "overlooked": ("the same but for what the contract overlooks", Mark.RIGHT),
     "refuted_on_fitting_database": ("another result on a generated database", Mark.WRONG),
     "refuted_on_unusual_database": (
         "another result on generated databases only that do not fit the data (empty tables, NULL, values never seen)",
@@ -90,14 +102,15 @@ def _facts(
     elif not seen.turn.gold.should_pass:
         yield "expected", "a refusal"
     execution = of_kind(seen.evidence, EXECUTION)
+    in_form = _IN_FORM if seen.metrics.get("relaxations") not in (None, NONE) else {}
     if execution is not None:
-        yield "returned", _said(_OUTCOMES, execution.verdict)
+        yield "returned", _said({**_OUTCOMES, **in_form}, execution.verdict)
         rejected = details_of(seen.evidence, VALIDATION).get("errors")
         if (message := execution.details.get("message")) and not rejected:
             yield "because", str(message)[:_MOST_MESSAGE]
     elif final is not None and isinstance(final.outcome, Failed):
         yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
-    yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution)
+    yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution, {**_DECIDED, **in_form})
     if sql is not None and accepted is not None:
         differing = differences(sql, accepted, seen.case.context.database.dialect).values()
         if differing:
@@ -105,15 +118,34 @@ def _facts(
     yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)
     if told := _REASONS.get(str(seen.metrics.get("outcome_reason"))):
         yield f"by the headline {seen.turn.gold.options.headline}".replace("_", " "), Cell(*told)
+    yield from _contract(seen)
     if mode := seen.metrics.get("failure_mode"):
         yield "failure mode", str(mode).replace("_", " ")
 
 
-def _ladder(found: Evidence | None, execution: Evidence | None) -> Iterator[tuple[str, Text]]:
+def _contract(seen: SqlSeen) -> Iterator[tuple[str, Text]]:
+    """Yields what must be overlooked for the answer to be right, and the line of a contract that would do so."""
+    relaxations, insisted = (str(seen.metrics.get(name) or NONE) for name in ("relaxations", "insisted"))
+    if insisted != NONE:
+        yield "the question insists on", _spaced(insisted)
+    if relaxations == NONE:
+        return
+    overlooked = seen.turn.gold.contract.overlooked([Relaxation(one) for one in insisted.split(", ") if one != NONE])
+    missing = excess(ways_of(relaxations), overlooked)
+    yield "right if one overlooks", Cell(_spaced(relaxations).replace(" | ", ", or "), None if missing else Mark.RIGHT)
+    if missing and seen.metrics.get("wrong_in") == FORM:
+        yield "a contract that does", contract_line(missing)
+
+
+def _spaced(label: str) -> str:
+    return label.replace("_", " ")
+
+
+def _ladder(found: Evidence | None, execution: Evidence | None, words: _Words) -> Iterator[tuple[str, Text]]:
     """Yields what decided whether the queries are equivalent, and on how many databases they were tested."""
     if found is None:
         return
-    yield "do they mean the same", _said(_DECIDED, str(found.details.get("rung")))
+    yield "do they mean the same", _said(words, str(found.details.get("rung")))
     message = str(found.details.get("message") or "")
     counterexample = found.details.get("counterexample")
     if counterexample is not None and _is_shipped(counterexample):  # the name of its file is a hash
@@ -129,7 +161,7 @@ def _is_shipped(counterexample: Json) -> bool:
     return counterexample is not None and "tables" not in counterexample
 
 
-def _said(words: Mapping[str, tuple[str, Mark | None]], word: str) -> Cell:
+def _said(words: _Words, word: str) -> Cell:
     text, mark = words.get(word, (word, None))
     return Cell(text, mark)
 

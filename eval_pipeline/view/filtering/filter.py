@@ -13,7 +13,9 @@ IS, IS_NOT, CONTAINS, AT_LEAST, AT_MOST, EMPTY, NOT_EMPTY = OPERATORS = (
 )  # fmt: skip
 VERDICTS = ("right", "wrong", "unscored")
 DESCENDING = "desc"
-_NAMED = {"q": "text", "verdict": "verdict", "tag": "tag", "error_class": "error_class", "failure_mode": "failure_mode"}
+OF_TRACK: Mapping[str, str] = {"failure_mode": "failure mode", "wrong_in": "distinction of form and meaning"}
+"""Columns of some tracks that have a filter of their own, with words for them."""
+_NAMED = {"q": "text", **{name: name for name in ("verdict", "tag", "error_class", *OF_TRACK)}}
 _MOST = 1_000
 """The most characters of a value; a filter may have a tenth as many conditions."""
 
@@ -39,7 +41,7 @@ class Filter:
     Attributes:
         text: text that question, answer, a response or an error contains, ignoring case.
         verdict: one of `VERDICTS`; empty for all.
-        tag, error_class, failure_mode: empty for all.
+        tag, error_class, failure_mode, wrong_in: empty for all.
         sort: the column to sort by; empty for the order of the suite.
         columns: columns to show in addition to the default ones.
     """
@@ -49,6 +51,7 @@ class Filter:
     tag: str = ""
     error_class: str = ""
     failure_mode: str = ""
+    wrong_in: str = ""
     conditions: tuple[Condition, ...] = ()
     sort: str = ""
     descending: bool = False
@@ -85,8 +88,9 @@ def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
     for column in (sort, *shown, *(condition.column for condition in conditions)):
         if column and column not in columns:
             raise UsageError(f"unknown column '{column}'; columns: {', '.join(columns)}")
-    if named["failure_mode"] and "failure_mode" not in columns:
-        raise UsageError("turns of this track have no failure mode")
+    for name, words in OF_TRACK.items():
+        if named[name] and name not in columns:
+            raise UsageError(f"turns of this track have no {words}")
     return Filter(**named, conditions=conditions, sort=sort, descending=query.get("order") == DESCENDING, columns=shown)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.store.ddl import quoted
 from eval_pipeline.view.evaluation import Evaluation
-from eval_pipeline.view.filtering.filter import Filter
+from eval_pipeline.view.filtering.filter import OF_TRACK, Filter
 from eval_pipeline.view.filtering.sql import Position, count_sql, of_evaluation, position_of, turns_sql
 from eval_pipeline.view.published import Look, Row
 
@@ -56,7 +56,7 @@ def page_of_turns(
 def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:
     """Returns the columns of the list: the default ones, those requested, and those that the filter uses."""
     spoken = [*(condition.column for condition in filtered.conditions), filtered.sort]
-    spoken += ["failure_mode"] if "failure_mode" in evaluation.columns else []
+    spoken += [name for name in OF_TRACK if name in evaluation.columns]
     return list(dict.fromkeys([*ALWAYS, *filter(None, spoken), *filtered.columns]))
 
 
@@ -128,6 +128,7 @@ class Choices:
     tags: Sequence[tuple[str, int]]
     error_classes: Sequence[tuple[str, int]]
     failure_modes: Sequence[tuple[str, int]]
+    wrong_in: Sequence[tuple[str, int]]
 
 
 def choices(look: Look, evaluation: Evaluation) -> Choices:
@@ -138,11 +139,13 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
                 SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r
                 WHERE {of_evaluation(evaluation, "r")})
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}"""
-        modes = evaluation.columns.get("failure_mode")
         return Choices(
             _pairs(look, tags),
             _values(look, evaluation, "turn_results", "error_class"),
-            _values(look, evaluation, evaluation.track_table, "failure_mode") if modes else (),
+            *(
+                _values(look, evaluation, evaluation.track_table, name) if name in evaluation.columns else ()
+                for name in OF_TRACK
+            ),
         )
 
     return look.remembered(("choices", evaluation.partition), read)

@@ -15,6 +15,7 @@ from eval_pipeline.view.filtering.filter import (
     AT_MOST,
     IS,
     IS_NOT,
+    OF_TRACK,
     Condition,
     Filter,
 )
@@ -115,7 +116,7 @@ def of_evaluation(evaluation: Evaluation, alias: str) -> str:
 def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
     """Yields the FROM clause, with the track's table only if one of its columns is used."""
     used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
-    used |= {"failure_mode"} if filtered.failure_mode else set()
+    used |= {name for name in OF_TRACK if getattr(filtered, name)}
     yield "FROM turn_results AS r"
     if any(evaluation.columns[name].of_track for name in used if name):
         same = of_evaluation(evaluation, "t")
@@ -129,8 +130,9 @@ def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
         yield _VERDICT[filtered.verdict]
     if filtered.error_class:
         yield f"r.error_class = {text(filtered.error_class)}"
-    if filtered.failure_mode:
-        yield f"{evaluation.columns['failure_mode'].sql} = {text(filtered.failure_mode)}"
+    for name in OF_TRACK:
+        if wanted := getattr(filtered, name):
+            yield f"{evaluation.columns[name].sql} = {text(wanted)}"
     if filtered.tag:
         yield f"json_contains(r.tags, {text(json.dumps(filtered.tag, ensure_ascii=False))})"
     for condition in filtered.conditions:

@@ -227,7 +227,8 @@ def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:
 @pytest.mark.parametrize("name", GOLDEN)
 def test_cards_of_a_turn(name: str, shop: Shared) -> None:
     told = GOLDEN[name]
-    raw = {**RAW[told["case"]], **({"expected_sql": told["accepted"]} if "accepted" in told else {})}
+    raw = RAW[told["case"]] | told.get("fields", {})
+    raw |= {"expected_sql": told["accepted"]} if "accepted" in told else {}
     found = card_lines(TRACK.cards(seen_turn(raw, answer(told.get("sql")), shop)))
     expected = told.get("cards", {})
     assert {title: found.get(title) for title in expected} == expected

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.table_comparison.contracts import excess, ways_of
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.relaxations import FORM
 from eval_pipeline.tracks.sql.words import (
@@ -74,7 +75,7 @@ def failure_mode(
     """
     if outcome_correct:
         return MetricResult(None)
-    forms = _excess(relaxations or "", may_overlook) if wrong_in == FORM else set[str]()
+    forms = excess(ways_of(relaxations), may_overlook) if wrong_in == FORM else frozenset[str]()
     tried = (
         (no_answer, "no_answer"),
         (not answered, "malformed_answer"),
@@ -91,12 +92,6 @@ def failure_mode(
     )
     mode = next((mode for applies, mode in tried if applies), "other")
     return MetricResult(None, mode, "; ".join(differing.values()) or None)
-
-
-def _excess(relaxations: str, may_overlook: Collection[str]) -> set[str]:
-    """Returns what would have to be overlooked beyond the contract, by the way that needs the least."""
-    ways = ({*way.split(", ")} - {*may_overlook} for way in relaxations.split(" | "))
-    return min(ways, key=lambda one: (len(one), sorted(one)))
 
 
 METRIC = Metric(

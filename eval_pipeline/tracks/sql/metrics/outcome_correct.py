@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.table_comparison.contracts import contract_line, excess
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.strict_match import NO_DATA, is_strictly_right
 from eval_pipeline.tracks.sql.words import SAME
@@ -66,11 +67,10 @@ def _reason(right: bool, may_overlook: Sequence[str], needed: Sequence[Sequence[
         return f"right; overlooked: {', '.join(used)}" if used else "the same result"
     if not needed:
         return difference or "another result"
-    missing = min(({*one} - {*may_overlook} for one in needed), key=lambda one: (len(one), sorted(one)))
+    missing = excess(needed, may_overlook)
     if not missing:
         return difference or "results differ on databases that the headline counts"
-    contract = f"`compare: {{overlook: [{', '.join(sorted(missing))}]}}`"
-    return f"{difference or 'the same in another form'}; right with {contract}"
+    return f"{difference or 'the same in another form'}; right with `{contract_line(missing)}`"
 
 
 METRIC = Metric(

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.table_comparison.contracts import NONE
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.metrics.relaxations import FORM, NONE
+from eval_pipeline.tracks.sql.metrics.relaxations import FORM
 from eval_pipeline.tracks.sql.words import SAME
 
 REASONS = (

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.table_comparison.contracts import as_label
 from eval_pipeline.tracks.metric import Metric
 
-NONE = "none"
 FORM, MEANING = "form", "meaning"
 
 
@@ -20,9 +20,7 @@ def relaxations(
     Sets are separated by ` | `; the empty one is called `none`.
     """
     found = needed_on_data if headline == "execution_match" and needed_on_data is not None else needed
-    if not should_pass or generated is None or not found:
-        return None
-    return " | ".join(sorted(", ".join(sorted(one)) or NONE for one in found))
+    return as_label(found) if should_pass and generated is not None else None
 
 
 METRIC = Metric(
@@ -36,7 +34,7 @@ METRIC = Metric(
 
 def insisted(should_pass: bool, insisted_on: Sequence[str]) -> str | None:
     """Returns the names of the relaxations that the question rules out, `none` if there are none."""
-    return (", ".join(sorted(insisted_on)) or NONE) if should_pass else None
+    return as_label([insisted_on]) if should_pass else None
 
 
 INSISTED = Metric(

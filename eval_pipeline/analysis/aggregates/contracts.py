@@ -1,0 +1,65 @@
+"""The aggregate `accuracy_by_contract`: what would be right if answers were compared under each contract."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.statistics import estimate_rate
+from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
+from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset, ways_of
+from eval_pipeline.table_comparison.relaxations import Relaxation
+
+_NEEDS = ("relaxations", "insisted")
+
+
+def contract_rows(turns: Turns) -> list[Row]:
+    """Returns a row for each preset, the strictest first; none if no turn has a verdict."""
+    correct = turns.results["correct"].to_pylist()
+    labels = zip(*(turns.wide[name].to_pylist() for name in _NEEDS), strict=True)
+    found = [(*told, right) for told, right in zip(labels, correct, strict=True) if right is not None]
+    scored = turns.clusters[np.array([right is not None for right in correct], dtype=bool)]
+    return [_row(preset, found, scored) for preset in PRESETS] if found else []
+
+
+def owed_to(preset: Preset, relaxations: str | None, insisted: str | None, correct: bool) -> frozenset[str] | None:
+    """Returns what a preset must overlook for an answer to be right; None if the answer is wrong under it.
+
+    Args:
+        preset: the contract.
+        relaxations: the metric, see `contracts.as_label`.
+        insisted: the metric; None where no table is expected.
+        correct: the verdict of the turn, which counts where no table is expected.
+    """
+    if insisted is None:
+        return frozenset() if correct else None
+    overlooked = Contract(preset=preset).overlooked([Relaxation(one) for ways in ways_of(insisted) for one in ways])
+    fitting = [way for way in ways_of(relaxations) if way <= overlooked]
+    return frozenset.intersection(*fitting) if fitting else None
+
+
+def _row(preset: Preset, turns: Sequence[tuple[str | None, str | None, bool]], clusters: Any) -> Row:
+    known = {told: owed_to(preset, *told) for told in set(turns)}
+    right = [known[told] is not None for told in turns]
+    owed = Counter(relaxation for told in turns for relaxation in known[told] or ())
+    estimate = estimate_rate(right, clusters)
+    return {
+        "contract": preset,
+        "overlooks": ", ".join(sorted(PRESETS[preset])),
+        "turns": estimate.n,
+        "correct": sum(right),
+        "accuracy": estimate.mean,
+        "low": estimate.low,
+        "high": estimate.high,
+        "owed_to": json_text(dict(sorted(owed.items()))),
+    }
+
+
+def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    return {row["contract"]: row["accuracy"] for row in rows}
+
+
+CONTRACTS = Aggregate(ACCURACY_BY_CONTRACT, contract_rows, _headline, needs=_NEEDS)
