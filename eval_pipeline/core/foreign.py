@@ -138,15 +138,18 @@ def _lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
 
 
 def check_yaml(text: str) -> None:
-    """Checks that loading a YAML text cannot exhaust the process.
+    """Checks that loading a YAML text cannot exhaust the process, and loses nothing of it.
 
     Raises:
-        yaml.YAMLError: the text does not parse, is nested too deeply, or expands to too many values; names the place.
+        yaml.YAMLError: the text does not parse, is nested too deeply, expands to too many values, or has a mapping with
+            the same key twice, of which only the last would be loaded; names the place.
     """
     sizes: list[int] = [0]  # values seen in each open collection, outermost (the stream) first
     names: list[str | None] = []
     anchors: dict[str, int] = {}
+    keys = _Keys()
     for event in yaml.parse(text, Loader=SafeLoader):
+        keys.see(event)
         if isinstance(event, yaml.CollectionStartEvent):
             names.append(event.anchor)
             sizes.append(1)
@@ -168,6 +171,54 @@ def check_yaml(text: str) -> None:
         sizes[-1] += size
         if sum(sizes) > MOST_VALUES:
             raise _wrong(event, f"stands for more than {MOST_VALUES:,} values; a .jsonl file may have any number")
+
+
+class _Keys:
+    """The keys of the mappings that are open at an event, outermost first."""
+
+    def __init__(self) -> None:
+        self._open: list[dict[str, int] | None] = []  # key → its line; None for a sequence
+        self._is_key: list[bool] = []  # whether the next node of each is a key
+
+    def see(self, event: Any) -> None:
+        """Takes the next event. Raises a YAMLError for a key that its mapping has already."""
+        if isinstance(event, yaml.ScalarEvent):
+            self._see_key(event)
+        if isinstance(event, yaml.CollectionStartEvent):
+            self._open.append({} if isinstance(event, yaml.MappingStartEvent) else None)
+            self._is_key.append(True)
+            return
+        if isinstance(event, yaml.CollectionEndEvent):
+            self._open.pop()
+            self._is_key.pop()
+        if self._is_key and isinstance(event, yaml.NodeEvent | yaml.CollectionEndEvent):
+            self._is_key[-1] = not self._is_key[-1]
+
+    def _see_key(self, event: Any) -> None:
+        known = self._open[-1] if self._open else None
+        if known is None or not self._is_key[-1] or event.value == "<<":
+            return
+        if event.value in known:
+            raise _wrong(event, f"the key '{event.value}' is given twice, first in line {known[event.value]}")
+        known[event.value] = event.start_mark.line + 1
+
+
+class RepeatedKeyError(ValueError):
+    """A JSON object has the same key twice."""
+
+
+def refuse_repeated_keys(text: str) -> None:
+    """Raises a RepeatedKeyError if an object in a JSON text has a key twice: parsers keep only the last."""
+    json.loads(text, object_pairs_hook=_unique)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        seen = set[str]()
+        key = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise RepeatedKeyError(f"the key '{key}' is given twice")
+    return found
 
 
 def _wrong(event: Any, problem: str) -> yaml.MarkedYAMLError:

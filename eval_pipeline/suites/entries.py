@@ -11,7 +11,15 @@ from pydantic_core import from_json
 
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, lines_of, read_text
+from eval_pipeline.core.foreign import (
+    MOST_DOCUMENT_BYTES,
+    RepeatedKeyError,
+    SafeLoader,
+    check_yaml,
+    lines_of,
+    read_text,
+    refuse_repeated_keys,
+)
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 
@@ -48,7 +56,11 @@ def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Proble
         if not line.strip():
             continue
         try:
-            yield Entry(_decoded(line), name, number)
+            found = _decoded(line)
+            refuse_repeated_keys(line.decode())
+            yield Entry(found, name, number)
+        except RepeatedKeyError as error:
+            yield Problem(name, number, "", str(error))
         except UnicodeDecodeError as error:
             yield Problem(name, number, "", f"cannot be read as UTF-8 text: {error}")
         except (ValueError, RecursionError) as error:

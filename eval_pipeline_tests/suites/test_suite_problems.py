@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.foreign import check_yaml, refuse_repeated_keys
 from eval_pipeline.core.home import Home
 from eval_pipeline.suites import find_suites, load_suite, read_cases, read_header
 from eval_pipeline.workspace.workspace import Workspace
@@ -296,3 +297,40 @@ def test_a_link_to_a_suite_elsewhere_is_that_suite(tmp_path: Path) -> None:
     (tmp_path / "suites").mkdir()
     (tmp_path / "suites" / "small").symlink_to(tmp_path / "elsewhere" / "small")
     assert find_suites([tmp_path / "suites"])["small"].problems == ()
+
+
+ONE_LINE = json.dumps(yaml.safe_load(GOOD))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "line", "key"),
+    [
+        ("a.yaml", GOOD.replace("  post_text: end\n", "  post_text: end\n  pre_text: other\n"), 6, "pre_text"),
+        ("a.yaml", GOOD + "'id': two\n", 13, "id"),
+        ("a.yaml", f"- {{a: 1, a: 2}}\n{GOOD}", 1, "a"),
+        ("a.json", ONE_LINE.replace('"id": "one"', '"id": "one",\n"id": "two"'), 2, "id"),
+        ("a.jsonl", "\n" + ONE_LINE.replace('"answer": 57', '"answer": 57, "answer": 58'), 2, "answer"),
+        ("suite.yaml", HEADER.format(cases="a.yaml") + "options: {}\nname: other\n", 6, "name"),
+    ],
+)
+def test_a_key_given_twice_is_told_with_its_line(tmp_path: Path, name: str, text: str, line: int, key: str) -> None:
+    """YAML and JSON alike would keep the last value and lose the first without a word."""
+    folder = suite_of(tmp_path, cases=f'"{name}"')
+    (folder / name).write_text(text)
+    (problem,) = problems(folder)
+    assert problem.line == line
+    assert f"'{key}' is given twice" in problem.message
+
+
+TREES = st.recursive(
+    st.integers() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(TREES)
+def test_no_key_is_taken_for_another_one(tree: Any) -> None:
+    for text in (json.dumps(tree), json.dumps(tree, ensure_ascii=False)):
+        refuse_repeated_keys(text)
+    check_yaml(yaml.safe_dump(tree))
