@@ -207,7 +207,7 @@ class SqlRunner:
             place = copied.as_json() if isinstance(copied, ServerCopy) else place_to_text(copied)
             given = limits or self.limits
             seconds = _COPIES * given.seconds + (_GRACE_ON_SERVER_S if on_server else _GRACE_S)
-            arguments = (place, script.statements, script.checks, given.as_json())
+            arguments = (place, script.setup, script.statements, script.checks, given.as_json())
             patience = 1.0 if on_server else PATIENCE
             return effects_from_wire(self._processes.call(f"{_EFFECTS}:run_script", arguments, seconds, patience))
 

@@ -48,7 +48,7 @@ class SqlExecutor:
             first = validation.errors[0]
             return Failed(_CLASS_OF[first.category], f"{first.category}: {first.message}")
         if context.changes_data:
-            script = script_of(artefact.sql, "", context.database)
+            script = script_of(artefact.sql, case.turns[0].gold.setup_sql, "", context.database)
             place, limits = copied(context.database), context.database.limits
             return outcome_of(artefact.sql, await self._runner.run_script(place, script, limits))
         path = context.database.path()

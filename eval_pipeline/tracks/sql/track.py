@@ -87,7 +87,8 @@ class SqlTrack(
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = (
-        *("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected", "may_change", "check_sql"),
+        *("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected", "may_change"),
+        *("check_sql", "setup_sql"),
     )
     strict_metrics: tuple[str, ...] = ("execution_match",)
     evidence_cpu_s: float = 0.05

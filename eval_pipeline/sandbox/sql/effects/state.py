@@ -62,10 +62,12 @@ class Script:
     Attributes:
         statements: run one after another until one fails.
         checks: run afterwards, each whether or not those before it failed.
+        setup: run before; what they do is not counted as a change.
     """
 
     statements: tuple[str, ...]
     checks: tuple[str, ...] = ()
+    setup: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

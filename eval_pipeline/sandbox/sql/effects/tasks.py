@@ -34,21 +34,22 @@ _ENDS_ALL = (ErrorClass.TIMEOUT, ErrorClass.MEMORY)
 
 
 def run_script(
-    copied: Copied, statements: Sequence[str], checks: Sequence[str], limits: dict[str, Any]
+    copied: Copied, setup: Sequence[str], statements: Sequence[str], checks: Sequence[str], limits: dict[str, Any]
 ) -> dict[str, Any]:
     """Runs a script on a private copy, then the checks, and returns what is different afterwards.
 
     Args:
         copied: what the copy is made from.
+        setup: statements that make the copy what it is before.
         statements: run one after another until one fails.
         checks: each runs whether or not those before it failed, and only if the script did not fail.
         limits: the time is that of all statements, and again that of all checks.
 
     Raises:
-        SqlError: the copy cannot be made, or time or memory do not suffice.
+        SqlError: the copy cannot be made, the setup does not run, or time or memory do not suffice.
     """
     told = SqlLimits.from_json(limits)
-    with closing(_private(copied, told, (*statements, *checks))) as private:
+    with closing(_private(copied, told, setup, (*statements, *checks))) as private:
         things = private.things()
         prints = _fingerprints(private, things)
         began = datetime.now(UTC)
@@ -62,7 +63,7 @@ def run_script(
         names = [*changed_names(things, after)]
         names += [name for name in later if name in prints and name not in names and later[name] != prints[name]]
         held = {name: _with_rows(private, name, after.get(name), told) for name in names}
-    formerly = _former(copied, names, things, told)
+    formerly = _former(copied, setup, names, things, told)
     changes = {
         name: Change(_unclocked(formerly.get(name), began, ended), _unclocked(held[name], began, ended))
         for name in names
@@ -73,11 +74,22 @@ def run_script(
     return effects_to_wire(Effects(changes, error, results))
 
 
-def _private(copied: Copied, limits: SqlLimits, statements: Sequence[str]) -> Private:
+def _private(copied: Copied, limits: SqlLimits, setup: Sequence[str], statements: Sequence[str] = ()) -> Private:
+    """Returns a private copy on which the setup has run; `statements` will run on it. Raises a SqlError."""
+    made: Private
     if isinstance(copied, list):
-        return PrivatePostgres(ServerCopy.from_json(copied), limits)
-    path = Path(copied)
-    return PrivateSqlite(path, limits) if engine_of(path) == "sqlite" else PrivateDuckdb(path, limits, statements)
+        made = PrivatePostgres(ServerCopy.from_json(copied), limits)
+    elif engine_of(path := Path(copied)) == "sqlite":
+        made = PrivateSqlite(path, limits)
+    else:
+        made = PrivateDuckdb(path, limits, (*setup, *statements))
+    if setup:
+        failure = _failure(made, setup, limits)
+        made.settle()
+        if failure is not None:
+            made.close()
+            raise SqlError(failure.error_class, f"the setup does not run: {failure.message}")
+    return made
 
 
 def _fingerprints(private: Private, things: dict[str, Thing]) -> dict[str, tuple[int, int]]:
@@ -124,15 +136,17 @@ def _with_rows(private: Private, name: str, thing: Thing | None, limits: SqlLimi
     return thing.with_rows(private.content(name))
 
 
-def _former(copied: Copied, names: Sequence[str], things: dict[str, Thing], limits: SqlLimits) -> dict[str, Thing]:
+def _former(
+    copied: Copied, setup: Sequence[str], names: Sequence[str], things: dict[str, Thing], limits: SqlLimits
+) -> dict[str, Thing]:
     """Returns what was there before, with the rows of tables: read again, as most tables do not change."""
     found = {name: things[name] for name in names if name in things}
     tables = [name for name, thing in found.items() if thing.kind == TABLE]
     if not tables:
         return found
-    if isinstance(copied, str):
+    if isinstance(copied, str) and not setup:
         return found | {name: found[name].with_rows(_in_file(Path(copied), name, limits)) for name in tables}
-    with closing(_private(copied, limits, ())) as private:
+    with closing(_private(copied, limits, setup)) as private:
         private.things()
         return found | {name: found[name].with_rows(private.content(name)) for name in tables}
 

@@ -52,6 +52,7 @@ class CaseFile(BaseModel):
         may_change: tables, views and other objects that a task may change; SQL then means scripts that change data, and
             the state that they leave is compared. Cases without it only read.
         check_sql: statements that run after a script, before the states are compared; what they return is compared.
+        setup_sql: statements that run before a script; the model is not shown them.
         hint: knowledge that the question needs; the model sees it.
         features: facts to break results down by, e.g. `difficulty`.
     """
@@ -69,6 +70,7 @@ class CaseFile(BaseModel):
     compare: WrittenContract | None = None
     may_change: Annotated[tuple[_Text, ...], AfterValidator(_lower)] = ()
     check_sql: str = ""
+    setup_sql: str = ""
     hint: str = ""
     cluster: _Text | None = None
     tags: tuple[str, ...] = ()
@@ -84,8 +86,9 @@ class CaseFile(BaseModel):
             raise ValueError("a case whose right outcome is a refusal has no 'expected_sql'")
         if self.may_change and not self.should_pass:
             raise ValueError("a case whose right outcome is a refusal has no 'may_change'")
-        if self.check_sql and not self.may_change:
-            raise ValueError("'check_sql' is for tasks that change data: say what they change with 'may_change'")
+        for name in ("check_sql", "setup_sql"):
+            if getattr(self, name) and not self.may_change:
+                raise ValueError(f"'{name}' is for tasks that change data: say what they change with 'may_change'")
         return self
 
 
@@ -116,7 +119,7 @@ class Gold:
         contract: in what the result of an answer may differ.
         parts: number of parts of the first accepted query, see `complexity.query_parts`.
         may_change: what a task that changes data may change, in lower case; none if SQL only reads.
-        check_sql: see `CaseFile`.
+        check_sql, setup_sql: see `CaseFile`.
     """
 
     accepted: tuple[str, ...]
@@ -130,6 +133,7 @@ class Gold:
     contract: Contract
     may_change: tuple[str, ...] = ()
     check_sql: str = ""
+    setup_sql: str = ""
 
 
 SqlTurn: TypeAlias = Turn[Gold]
@@ -229,4 +233,5 @@ def _script(parsed: CaseFile, database: Database, options: Options) -> Gold:
         options.compare,
         parsed.may_change,
         parsed.check_sql,
+        parsed.setup_sql,
     )

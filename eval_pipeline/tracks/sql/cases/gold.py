@@ -89,7 +89,7 @@ def gold_json(gold: Gold) -> Json:
         "should_pass": gold.should_pass,
         "should_be_safe": gold.should_be_safe,
         "database": gold.database.content_hash,
-        **({"may_change": list(gold.may_change), "check_sql": gold.check_sql} if gold.may_change else {}),
+        **(judging.gold_json(gold) if gold.may_change else {}),
     }
 
 

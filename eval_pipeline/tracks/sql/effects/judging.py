@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
-from eval_pipeline.sandbox.sql.effects.state import Effects
+from eval_pipeline.sandbox.sql.effects.state import FUNCTION, SEQUENCE, TYPE, Effects
+from eval_pipeline.sandbox.sql.effects.state import SCHEMA as SCHEMA_OBJECT
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.results import soft_f1
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.comparing import COLUMNS, StateDifference, change_cells, change_rows, differences
 from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
@@ -20,6 +22,7 @@ _CATEGORIES: Mapping[ErrorClass, Category] = {
     ErrorClass.COLUMN: SCHEMA,
     ErrorClass.SANDBOX: SAFETY,
 }
+_KINDS = tuple(f"{kind} " for kind in (FUNCTION, SEQUENCE, TYPE, SCHEMA_OBJECT))
 _GIVEN_UP = (ErrorClass.TIMEOUT, ErrorClass.MEMORY)
 
 
@@ -78,12 +81,14 @@ def judge(gold: Gold, sql: str, failed: Failed | None = None) -> Judged:
         return Judged(first, validation, "error", None, validation.errors[0].message)
     if failed is not None and failed.error_class in _GIVEN_UP:
         return Judged(first, validation, "error", None, failed.message)
-    found = effects_of(sql, gold.check_sql, database)
+    for accepted in gold.accepted:
+        if (failure := _failure(accepted, gold)) is not None:
+            told = f"the expected script does not run: {failure.message}"
+            return Judged(accepted, validation, NO_GOLD, None, told)
+    found = effects_of(sql, *_around(gold))
     if isinstance(found, Failed):
         return Judged(first, _with_failure(validation, found), "error", None, found.message)
     judged = [_against(accepted, gold, found, validation) for accepted in gold.accepted]
-    if broken := next((one for one in judged if one.verdict == NO_GOLD), None):
-        return broken
     best = max(judged, key=lambda one: (one.verdict == "match", one.soft_f1 or 0.0))
     if found.error is None:
         return best
@@ -101,11 +106,8 @@ def _with_failure(validation: Validation, failed: Failed) -> Validation:
 
 
 def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) -> Judged:
-    expected = accepted_effects(accepted, gold.check_sql, gold.database)
-    failure = expected if isinstance(expected, Failed) else expected.error
-    if failure is not None or isinstance(expected, Failed):
-        assert failure is not None
-        return Judged(accepted, validation, NO_GOLD, None, f"the expected script does not run: {failure.message}")
+    expected = accepted_effects(accepted, *_around(gold))
+    assert isinstance(expected, Effects), "a script that does not run was told before"
     differing = (
         differences(found, expected) if found.error is None else differences(_unchecked(found), _unchecked(expected))
     )
@@ -114,6 +116,17 @@ def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) 
     outside = tuple(one.name for one in differing if _is_outside(one, gold.may_change))
     verdict = "different" if differing else "match"
     return Judged(accepted, validation, verdict, score, message, outside, change_rows(found), change_rows(expected))
+
+
+def _around(gold: Gold) -> tuple[str, str, Database]:
+    """Returns what runs before and after a script, and on which database."""
+    return gold.setup_sql, gold.check_sql, gold.database
+
+
+def _failure(accepted: str, gold: Gold) -> Failed | None:
+    """Returns why an accepted script does not run."""
+    found = accepted_effects(accepted, *_around(gold))
+    return found if isinstance(found, Failed) else found.error
 
 
 def _unchecked(effects: Effects) -> Effects:
@@ -129,8 +142,12 @@ def _told(differing: Sequence[StateDifference], may_change: Sequence[str]) -> st
 
 
 def _is_outside(one: StateDifference, may_change: Sequence[str]) -> bool:
-    """Returns whether a task must not change an object; other kinds than tables and views have theirs in front."""
-    return not one.name.startswith("check ") and one.name.rpartition(" ")[2] not in may_change
+    return not one.name.startswith("check ") and not _may_change(one.name, may_change)
+
+
+def _may_change(name: str, named: Sequence[str]) -> bool:
+    """Returns whether a task names an object; other kinds than tables and views have theirs in front."""
+    return name in named or (name.startswith(_KINDS) and name.partition(" ")[2] in named)
 
 
 def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
@@ -157,33 +174,39 @@ def _problem(sql: str, gold: Gold) -> str | None:
     validation = validated_script(sql, gold.database)
     if not validation.is_valid:
         return f"the validator rejects the script: {validation.errors[0].category}: {validation.errors[0].message}"
-    found = accepted_effects(sql, gold.check_sql, gold.database)
-    failure = found if isinstance(found, Failed) else found.error
-    if failure is not None or isinstance(found, Failed):
-        assert failure is not None
+    for text, whose in ((gold.setup_sql, "setup"), (gold.check_sql, "check")):
+        if text and not (validation := validated_script(text, gold.database)).is_valid:
+            return f"the validator rejects the {whose}: {validation.errors[0].message}"
+    if (failure := _failure(sql, gold)) is not None:
         return f"the script does not run: {failure.message}"
-    alone = accepted_effects(sql, "", gold.database)
+    alone = accepted_effects(sql, gold.setup_sql, "", gold.database)
     if isinstance(alone, Failed) or not alone.changes:
         return "the script changes nothing"
-    outside = [name for name in alone.changes if name.rpartition(" ")[2] not in gold.may_change]
+    outside = [name for name in alone.changes if not _may_change(name, gold.may_change)]
     if outside:
         return f"the script changes {', '.join(outside)}, which 'may_change' does not name"
-    again = effects_of(sql, gold.check_sql, gold.database)
+    found, again = accepted_effects(sql, *_around(gold)), effects_of(sql, *_around(gold))
+    assert isinstance(found, Effects)
     differing = [again] if isinstance(again, Failed) else differences(again, found)
     return f"the script does not leave the same state each time: {differing[0]}" if differing else None
 
 
 def gold_result(gold: Gold) -> Json:
     """Returns what the first accepted script changes as an attempt's result; None if it does not run."""
-    found = accepted_effects(gold.accepted[0], gold.check_sql, gold.database)
+    found = accepted_effects(gold.accepted[0], *_around(gold))
     return None if isinstance(found, Failed) or found.error else shown_changes(gold.accepted[0], found)
+
+
+def gold_json(gold: Gold) -> dict[str, Json]:
+    """Returns what only tasks that change data have."""
+    return {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
 
 
 def gold_fingerprint(sql: str, gold: Gold) -> str | None:
     """Returns a hash of what an accepted script changes; None if it does not run."""
     from eval_pipeline.tracks.sql.execute import result_fingerprint
 
-    found = accepted_effects(sql, gold.check_sql, gold.database)
+    found = accepted_effects(sql, *_around(gold))
     return (
         None if isinstance(found, Failed) or found.error else result_fingerprint(SqlRows(COLUMNS, change_rows(found)))
     )

@@ -55,23 +55,26 @@ def _on_server(database: Database) -> ServerCopy:
     return ServerCopy(checked_writer(), scripts, tuple(contents))
 
 
-def script_of(sql: str, checks: str, database: Database) -> Script:
-    """Returns what runs on a private copy: the statements of a script, and then of its checks."""
-    statements, then = (statements_of(text, database.dialect) for text in (sql, checks))
-    return Script(tuple(map(database.pinned, statements)), tuple(map(database.pinned, then)))
+def script_of(sql: str, setup: str, checks: str, database: Database) -> Script:
+    """Returns what runs on a private copy: the setup, then the statements of a script, and then of its checks."""
+    before, during, after = (
+        tuple(map(database.pinned, statements_of(text, database.dialect))) for text in (setup, sql, checks)
+    )
+    return Script(during, after, before)
 
 
-def effects_of(sql: str, checks: str, database: Database) -> Effects | Failed:
+def effects_of(sql: str, setup: str, checks: str, database: Database) -> Effects | Failed:
     """Returns what a script does to a private copy, and what the checks then say; or why that cannot be said."""
     from eval_pipeline.tracks.sql.evidence import runner
 
-    return runner().run_script_now(copied(database), script_of(sql, checks, database), database.limits)
+    script = script_of(sql, setup, checks, database)
+    return runner().run_script_now(copied(database), script, database.limits)
 
 
 @lru_cache(maxsize=1024)
-def accepted_effects(sql: str, checks: str, database: Database) -> Effects | Failed:
+def accepted_effects(sql: str, setup: str, checks: str, database: Database) -> Effects | Failed:
     """Returns the same for an accepted script, which is run once for all the answers."""
-    return effects_of(sql, checks, database)
+    return effects_of(sql, setup, checks, database)
 
 
 @lru_cache(maxsize=4096)

@@ -13,14 +13,19 @@ from typing import Any
 from pydantic import BaseModel, Field, field_validator
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import Failed, Json
+from eval_pipeline.sandbox.sql.effects.state import Script
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
 from eval_pipeline.tracks.import_notes import add_import_notes
+from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of
+from eval_pipeline.tracks.sql.evidence import runner
 from eval_pipeline.tracks.sql.importers.databases import Databases, files_below
 from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
 _TEMPLATE, _KNOWLEDGE = "_template", "_kb.jsonl"
 _QUERY = "query"
+_SEVERAL_STEPS = "a question of several steps, or one that changes data first"
+_MOST_NAMED = 5
 
 
 class _Answer(BaseModel):
@@ -58,8 +63,9 @@ def read_livesqlbench(
 ) -> Iterator[dict[str, Json]]:
     """Yields the cases in the suite's file format, and writes their databases to the suite's folder.
 
-    The track asks for one query that only reads: tasks of another category, those that change the database first, and
-    those with several statements are left out, and noted.
+    Tasks that manage data become cases that change them (`may_change`: what the answer changes). Questions that have
+    several steps or change data first are left out, and noted; so are scripts that make triggers, as it takes a check
+    to see what these do.
 
     Raises:
         InputError: an entry is wrong (the message names line and field), a database was not given, or a task has no
@@ -68,14 +74,10 @@ def read_livesqlbench(
     asked = checked(_Task, source, json_objects(source), limit)
     further = [path for one in given for path in files_below(one) if path.suffix == ".jsonl"]
     tasks = _with_answers(source, asked, further)
-    kept = [task for task in tasks if task.category.lower() == _QUERY and not _steps(task.preprocess_sql)]
-    kept = [task for task in kept if len(_steps(task.sol_sql)) == 1]
+    kept = [task for task in tasks if _is_managing(task) or _is_one_query(task)]
     if not kept:
-        raise InputError([Problem(str(source), None, "", "has no task of one query that only reads")])
-    if len(kept) < len(tasks):
-        add_import_notes(
-            folder, [f"{len(tasks) - len(kept)} tasks that change the database or have several steps are left out"]
-        )
+        raise InputError([Problem(str(source), None, "", "has no task of one query, or of managing data")])
+    left_out = {_SEVERAL_STEPS: [task.instance_id for task in tasks if task not in kept]}
     databases, wanted = Databases(given), sorted({task.selected_database for task in kept})
     for name in wanted:
         if name not in databases.files and name + _TEMPLATE in databases.files:
@@ -84,7 +86,46 @@ def read_livesqlbench(
     databases.put(wanted, folder)
     known = {name: _knowledge(further, name) for name in wanted}
     for task in kept:
-        yield _case(task, known[task.selected_database], databases.dialect(task.selected_database))
+        name, dialect = task.selected_database, databases.dialect(task.selected_database)
+        case = _case(task, known[name], dialect)
+        if _is_managing(task):
+            script, setup = (_script(statements) for statements in (task.sol_sql, task.preprocess_sql))
+            changed = _changed(databases.files[name], dialect, script, setup)
+            if isinstance(changed, str):
+                left_out.setdefault(changed, []).append(task.instance_id)
+                continue
+            case |= without_empty({"expected_sql": [script], "may_change": changed, "setup_sql": setup})
+        yield case
+    add_import_notes(folder, [_note(why, ids) for why, ids in left_out.items() if ids])
+
+
+def _note(why: str, ids: Sequence[str]) -> str:
+    named = ", ".join(ids[:_MOST_NAMED]) + (", …" if len(ids) > _MOST_NAMED else "")
+    return f"{len(ids)} {'task is' if len(ids) == 1 else 'tasks are'} left out for {why}: {named}"
+
+
+def _is_managing(task: _Task) -> bool:
+    return task.category.lower() != _QUERY
+
+
+def _is_one_query(task: _Task) -> bool:
+    return not _steps(task.preprocess_sql) and len(_steps(task.sol_sql)) == 1
+
+
+def _script(statements: Sequence[str]) -> str:
+    return "\n".join(f"{statement.strip().rstrip(';')};" for statement in _steps(statements))
+
+
+def _changed(path: Path, dialect: str, script: str, setup: str) -> list[str] | str:
+    """Returns what an answer changes, or why the task is left out."""
+    if makes_code(script, dialect):
+        return "a trigger or function without a check of what it does"
+    found = runner().run_script_now(
+        path, Script(statements_of(script, dialect), setup=statements_of(setup, dialect) if setup else ())
+    )
+    if isinstance(found, Failed) or found.error is not None:
+        return "an answer that does not run"
+    return sorted(found.changes) or "an answer that changes nothing"
 
 
 def _with_answers(source: Path, tasks: Sequence[_Task], further: Sequence[Path]) -> list[_Task]:
@@ -124,6 +165,7 @@ def _case(task: _Task, knowledge: Mapping[int, _Knowledge], dialect: str) -> dic
     sql, conditions = _steps(task.sol_sql)[0].strip(), task.conditions or {}
     difficulty = task.difficulty_tier.lower()
     tags = [difficulty] if difficulty else []
+    features = ["changes_data"] if _is_managing(task) else query_tags(sql, dialect)
     return without_empty(
         {
             "id": task.instance_id,
@@ -131,8 +173,8 @@ def _case(task: _Task, knowledge: Mapping[int, _Knowledge], dialect: str) -> dic
             "question": task.query.strip(),
             "hint": _hint(task.external_knowledge, knowledge),
             "expected_sql": [sql],
-            "compare": _contract(conditions),
-            "tags": [*tags, *(["order_by"] if conditions.get("order") else []), *query_tags(sql, dialect)],
+            "compare": None if _is_managing(task) else _contract(conditions),
+            "tags": [*tags, *(["order_by"] if conditions.get("order") else []), *features],
             "features": without_empty({"difficulty": difficulty}),
         }
     )

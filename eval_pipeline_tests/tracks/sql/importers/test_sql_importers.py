@@ -1,7 +1,9 @@
 """The importers of defog, Spider, BIRD, querycraft, LiveSQLBench and KaggleDBQA: small files, and real ones."""
 
 import json
+import sqlite3
 from collections import Counter
+from contextlib import closing
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,9 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.effects.judging import judge
+from eval_pipeline.tracks.sql.evidence import compare, executed
 from eval_pipeline.tracks.sql.importers.column_groups import MOST, accepted_queries
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
@@ -446,9 +451,11 @@ def live(tmp_path: Path) -> Path:
 
 def test_answers_of_a_separate_file_are_merged(lab: Lab, live: Path) -> None:
     made = run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live.parent / "gt.jsonl", live)
-    first, second = cases_of(made)
+    first, managing, second = cases_of(made)
     assert not made.wrong_gold
-    assert made.notes == ("3 tasks that change the database or have several steps are left out",)
+    told = "2 tasks are left out for a question of several steps, or one that changes data first: schools_3, schools_4"
+    assert made.notes == (told,)
+    assert managing.turns[0].gold.may_change == ("pupils",)
     assert first.id == "schools_1"
     assert first.turns[0].gold.accepted == (ANSWERS[0]["sol_sql"][0],)
     assert first.context.hint == "SPI: The number of pupils.\nPupil: A row of pupils."
@@ -466,12 +473,92 @@ def test_answers_of_a_separate_file_are_merged(lab: Lab, live: Path) -> None:
     assert texts == {"id": "", "name": "Name of the school", "city": 'Where it is; {"zip": "its code"}'}
 
 
+UNUSABLE = {
+    "a question of several steps, or one that changes data first": (["SELECT 1"], "Query", ["DELETE FROM pupils"]),
+    "a trigger or function without a check of what it does": (
+        ["CREATE TRIGGER t AFTER INSERT ON pupils BEGIN DELETE FROM schools; END"],
+        "Management",
+        [],
+    ),
+    "an answer that does not run": (["DELETE FROM teachers"], "Management", []),
+    "an answer that changes nothing": (["DELETE FROM pupils WHERE 1 = 0"], "Management", []),
+}
+
+
+def test_tasks_that_cannot_be_judged_are_left_out_and_counted(lab: Lab, live: Path) -> None:
+    tasks = [
+        _task(f"schools_M_{number}", "Do it.", sol_sql=sol, category=category, preprocess_sql=before)
+        for number, (sol, category, before) in enumerate(UNUSABLE.values())
+    ]
+    source = _lines(live / "livesqlbench_data_sqlite.jsonl", [*tasks, TASKS[2] | {"sol_sql": ["SELECT 1"]}])
+    made = run_import(lab, "livesqlbench", source, live)
+    assert len(cases_of(made)) == 1
+    assert made.notes == tuple(
+        f"1 task is left out for {why}: schools_M_{number}" for number, why in enumerate(UNUSABLE)
+    )
+
+
+FORTY = golden("sql_livesqlbench.yaml")
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The forty tasks as LiveSQLBench's files."""
+    folder = tmp_path_factory.mktemp("forty")
+    name = FORTY["database"]
+    place = folder / "data" / name
+    place.mkdir(parents=True)
+    with closing(sqlite3.connect(place / f"{name}_template.sqlite")) as connection:
+        connection.executescript(FORTY["script"])
+    _lines(place / f"{name}_kb.jsonl", [{"type": "domain", **one} for one in FORTY["knowledge"]])
+    tasks, answers = [], []
+    for kind, letter in (("queries", ""), ("management", "M_")):
+        for number, task in enumerate(FORTY[kind], 1):
+            told = {"instance_id": f"{name}_{letter}{number}", "external_knowledge": task.get("knows", [])}
+            answers.append({**told, "sol_sql": task.get("sol") or [task["sql"]], "test_cases": []})
+            told |= {"selected_database": name, "query": task["query"], "sol_sql": [], "test_cases": []}
+            told |= {"preprocess_sql": task.get("preprocess", []), "clean_up_sqls": task.get("clean_up", [])}
+            told |= {"conditions": {"decimal": -1, "distinct": False, "order": False, **task.get("conditions", {})}}
+            tasks.append({**told, "category": "Management" if letter else "Query", "difficulty_tier": "Simple"})
+    _lines(folder / "data" / "livesqlbench_data_sqlite.jsonl", tasks)
+    _lines(folder / "gt.jsonl", answers)
+    return folder
+
+
+def test_forty_tasks_are_judged_as_an_expert_would(lab: Lab, forty: Path) -> None:
+    source = forty / "data" / "livesqlbench_data_sqlite.jsonl"
+    made = run_import(lab, "livesqlbench", source, forty / "gt.jsonl", forty / "data")
+    assert (made.notes, made.wrong_gold) == ((), ())
+    cases = cases_of(made)
+    tasks = [*FORTY["queries"], *FORTY["management"]]
+    assert len(cases) == len(tasks) == 40
+    for case, task in zip(cases, tasks, strict=True):
+        gold = case.turns[0].gold
+        assert list(gold.may_change) == task.get("changes", []), case.id
+        answers = [(sql, True) for sql in (gold.accepted[0], *task["right"])]
+        answers += [(sql, False) for sql in (*task["wrong"], *task.get("unsafe", []))]
+        for sql, right in answers:
+            assert is_right(case, sql) is right, (case.id, sql)
+        for sql in task.get("unsafe", []):
+            assert judge(gold, sql).outside, (case.id, sql)
+
+
+def is_right(case: Any, sql: str) -> bool:
+    """Whether an answer is right by its state, or by its result on the data."""
+    gold: Gold = case.turns[0].gold
+    if gold.may_change:
+        return judge(gold, sql).verdict == "match"
+    if "order_by" in case.tags:
+        return compare(gold, sql, case.turns[0].question).right(gold)
+    return executed(gold.database, sql, gold.accepted[0]).execution == "match"
+
+
 def test_tasks_without_answers_are_told(lab: Lab, live: Path) -> None:
     with pytest.raises(InputError, match=r"5 tasks have no answer .*schools_1.* --databases"):
         run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live)
-    _lines(live.parent / "gt.jsonl", ANSWERS[1:2])
-    _lines(live / "livesqlbench_data_sqlite.jsonl", TASKS[1:2])
-    with pytest.raises(InputError, match="no task of one query that only reads"):
+    _lines(live.parent / "gt.jsonl", ANSWERS[3:4])
+    _lines(live / "livesqlbench_data_sqlite.jsonl", TASKS[3:4])
+    with pytest.raises(InputError, match="no task of one query, or of managing data"):
         run_import(lab, "livesqlbench", live / "livesqlbench_data_sqlite.jsonl", live, live.parent / "gt.jsonl")
     with pytest.raises(InputError, match="is a folder; a file is expected"):
         run_import(lab, "livesqlbench", live, live)
