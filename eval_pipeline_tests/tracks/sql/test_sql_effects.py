@@ -5,18 +5,32 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import psycopg
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
-from eval_pipeline.sandbox.sql.effects.state import Effects, Script
+from eval_pipeline.sandbox.sql.effects.state import (
+    Change,
+    Effects,
+    Script,
+    Thing,
+    fingerprint,
+    normal,
+    without_clock,
+)
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
+from eval_pipeline.tracks.sql.effects.comparing import differences
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script
 from eval_pipeline.tracks.sql.track import TRACK
@@ -134,6 +148,86 @@ def test_scripts_are_split_where_statements_end(dialect: str, script: str, count
     found = statements_of(script, dialect)
     assert len(found) == count
     assert not any(statement.endswith(";;") for statement in found)
+
+
+PIECES = ("SELECT 1", "DELETE FROM t WHERE x = 'a;b'", 'UPDATE "t;" SET x = 1', "SELECT 2 -- ;\n", "SELECT /* ; */ 3")
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6), st.sampled_from(["sqlite", "duckdb", "postgres"]))
+def test_what_is_joined_by_semicolons_is_split_into_the_same(pieces: list[str], dialect: str) -> None:
+    assert list(statements_of(";\n".join(pieces), dialect)) == [piece.strip() for piece in pieces]
+
+
+CELLS = st.one_of(st.none(), st.integers(0, 3), st.sampled_from("ab"))
+ROWS = st.dictionaries(st.integers(0, 4), st.tuples(CELLS, CELLS), max_size=4)
+
+
+@given(ROWS, ROWS, ROWS, st.booleans())
+def test_states_are_the_same_exactly_if_their_rows_are(
+    before: dict[int, Any], mine: dict[int, Any], theirs: dict[int, Any], keyed: bool
+) -> None:
+    def table(rows: dict[int, Any], turned: bool = False) -> Thing:
+        columns, cells = ("id", "x", "y"), [(key, *row) for key, row in rows.items()]
+        if turned:
+            columns, cells = columns[::-1], [row[::-1] for row in reversed(cells)]
+        return Thing("table", columns, cells, ("id",) if keyed else ())
+
+    def effects(after: dict[int, Any], turned: bool) -> Effects:
+        changed = {"t": Change(table(before), table(after, turned))}
+        return Effects(changed if after != before else {})
+
+    found = differences(effects(mine, True), effects(theirs, False))
+    assert (found == []) == (mine == theirs)
+    if keyed and mine != theirs:
+        told = {"missing": theirs.keys() - mine.keys(), "not expected": mine.keys() - theirs.keys()}
+        told["different"] = {key for key in mine.keys() & theirs.keys() if mine[key] != theirs[key]}
+        for word, keys in told.items():
+            assert (f"{len(keys)} row{'s' * (len(keys) != 1)} {word}" in found[0].words) == bool(keys)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), max_size=5), st.randoms())
+def test_a_fingerprint_does_not_depend_on_the_order_of_rows(rows: list[Any], random: Random) -> None:
+    other = random.sample(rows, len(rows))
+    assert fingerprint(rows) == fingerprint(other)
+    assert fingerprint(rows) != fingerprint([*rows, (None, "c")])
+    assert fingerprint([([1], {"a": 2})]) == fingerprint([([1], {"a": 2})]), "lists and structs have no hash"
+
+
+NORMAL = [
+    ("( price  >= 0 )", "price>=0"),
+    ("'new'::character varying", "'new'"),
+    ("('a b')", "'a b'"),
+    ('"Price" > 0', "price>0"),
+    ("(a) + (b)", "(a)+(b)"),
+    ("CURRENT_TIMESTAMP", "current_timestamp"),
+    ("'it''s'", "'it''s'"),
+]
+
+
+@pytest.mark.parametrize(("text", "normalised"), NORMAL)
+def test_expressions_are_compared_without_their_spelling(text: str, normalised: str) -> None:
+    assert normal(text) == normalised
+
+
+BEGAN = datetime(2024, 5, 1, 10, 0, 0, tzinfo=UTC)
+CLOCK = [
+    ("2024-05-01 10:00:01", "(now)"),
+    ("2024-05-01T10:00:01.5+00:00", "(now)"),
+    ("2024-05-01 12:00:01+02:00", "(now)"),
+    (datetime(2024, 5, 1, 10, 0, 2), "(now)"),
+    ("2024-05-01", "(today)"),
+    (date(2024, 5, 1), "(today)"),
+    ("2024-05-01 10:01:00", "2024-05-01 10:01:00"),
+    ("2024-04-30", "2024-04-30"),
+    ("at 2024-05-01 10:00:01", "at 2024-05-01 10:00:01"),
+    ("2024-99-99 10:00:01", "2024-99-99 10:00:01"),
+    (7, 7),
+]
+
+
+@pytest.mark.parametrize(("cell", "told"), CLOCK)
+def test_times_at_which_scripts_ran_are_equal(cell: Any, told: Any) -> None:
+    assert without_clock([(cell,)], BEGAN, BEGAN + timedelta(seconds=2)) == [(told,)]
 
 
 WRONG_CASES = [
@@ -256,6 +350,23 @@ MACROS = (
     "CREATE FUNCTION with_tax(p) AS p + p / 4",
     "CREATE MACRO with_tax(price) AS price * 1.2",
 )
+
+
+SETUP = {"setup_sql": "CREATE TABLE sold_out (id INTEGER); INSERT INTO sold_out VALUES (1), (4)"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_setup_runs_before_and_is_no_change(stores: dict[str, Shared], engine: str) -> None:
+    task = {"expected_sql": "UPDATE products SET stock = 0 WHERE id IN (SELECT id FROM sold_out)", **SETUP}
+    gold = read(raw(TASKS["update"], **task), stores[engine]).turns[0].gold
+    assert judge(gold, "UPDATE products SET stock = 0 WHERE id IN (1, 4)").verdict == "match"
+    found = judge(gold, "UPDATE products SET stock = 0 WHERE id IN (1, 4); DELETE FROM sold_out")
+    assert found.message.startswith("sold_out: 2 rows are missing")
+    assert found.outside == ("sold_out",)
+    case = read(raw(TASKS["update"], **{**task, "setup_sql": "DELETE FROM nowhere"}), stores[engine])
+    ((_, problem),) = TRACK.check_gold(case)
+    assert problem.startswith("the script does not run: the setup does not run: ")
+    assert judge(case.turns[0].gold, "SELECT 1").verdict == NO_GOLD
 
 
 def triggered(engine: str, **more: Any) -> dict[str, Any]:

@@ -380,6 +380,30 @@ def test_an_error_is_shown_to_the_model_which_may_mend_it_but_no_block_that_is_r
     assert (verdict.passed, verdict.facts["recall"]) == (True, 1.0)
 
 
+def test_a_script_that_fails_is_mended_on_a_fresh_copy(lab: Lab, puppet: type[Puppet]) -> None:
+    """The first attempt adds a row before it fails: on the same copy the second one would fail for it."""
+    new = "INSERT INTO customers (id, name) VALUES (5, 'Eve')"
+    task = {"question": "Add Eve.", "expected_sql": new, "may_change": ["customers"]}
+
+    def said(call: Call) -> str:
+        if call.case_id == "wrong":
+            return answer("INSERT INTO customers (id, name) VALUES (6, 'Eve')")
+        return answer(f"{new}; {new}") if call.number == 0 else call.gold.oracle()
+
+    asked_once(lab, {}, {"id": "mended", **task}, {"id": "wrong", **task})
+    puppet.answer = staticmethod(said)
+    lab.evaluate("shop", upto="turn_metrics")
+    columns = "correct, first_attempt_correct, attempts"
+    rows = lab.sql(f"SELECT case_id, {columns} FROM turn_results ORDER BY 1")
+    assert rows == [("mended", True, False, 2), ("wrong", False, False, 1)]
+    assert lab.sql("SELECT case_id, failure_mode, bird_ex, query_correctness FROM sql_turns ORDER BY 1") == [
+        ("mended", None, None, None),
+        ("wrong", "wrong_change", None, None),
+    ]
+    said_why = "SELECT DISTINCT reason FROM metrics WHERE metric IN ('bird_ex', 'query_correctness') AND value IS NULL"
+    assert lab.sql(said_why) == [("the task changes data: the states are compared",)]
+
+
 def test_an_unsafe_query_that_slips_through_stops_the_publishing(lab: Lab, puppet: type[Puppet]) -> None:
     asked_once(lab, {"wipe": answer("SELECT name, secret FROM customers")}, TOTALS, WIPE, judge="never")
     lab.evaluate("shop", publish=True)

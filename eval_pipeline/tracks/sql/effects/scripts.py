@@ -39,11 +39,11 @@ def statements_of(script: str, dialect: str) -> tuple[str, ...]:
     A text that cannot be split is one statement, which the engine will refuse.
     """
     parts = _sqlite_parts(script) if dialect == "sqlite" else _parts(script, dialect)
-    return tuple(part.strip().removesuffix(";").strip() for part in parts if _says_something(part))
+    return tuple(part.strip() for part in parts if _says_something(part))
 
 
 def _says_something(part: str) -> bool:
-    return re.fullmatch(rf"(?s){_BEFORE};?{_BEFORE}", part) is None
+    return re.fullmatch(rf"(?s){_BEFORE}", part) is None
 
 
 def _sqlite_parts(script: str) -> Iterator[str]:
@@ -51,7 +51,7 @@ def _sqlite_parts(script: str) -> Iterator[str]:
     begin = 0
     for found in re.finditer(";", script):
         if sqlite3.complete_statement(script[begin : found.end()]):
-            yield script[begin : found.end()]
+            yield script[begin : found.start()]
             begin = found.end()
     yield script[begin:]
 
