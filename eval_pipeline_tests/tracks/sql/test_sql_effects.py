@@ -232,6 +232,7 @@ def test_times_at_which_scripts_ran_are_equal(cell: Any, told: Any) -> None:
 
 WRONG_CASES = [
     ({"may_change": ["notes"], "should_pass": False, "expected_sql": []}, "a refusal has no 'may_change'"),
+    ({"compare": "exact"}, "a case with 'may_change' has no 'compare'"),
     ({"may_change": [], "check_sql": "SELECT 1"}, "'check_sql' is for tasks that change data"),
     ({"expected_sql": "CREATE TRIGGER t AFTER INSERT ON notes BEGIN DELETE FROM notes; END"}, "say how to see it with"),
 ]

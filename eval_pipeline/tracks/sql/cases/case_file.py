@@ -86,6 +86,8 @@ class CaseFile(BaseModel):
             raise ValueError("a case whose right outcome is a refusal has no 'expected_sql'")
         if self.may_change and not self.should_pass:
             raise ValueError("a case whose right outcome is a refusal has no 'may_change'")
+        if self.may_change and self.compare is not None:
+            raise ValueError("states are compared as they are: a case with 'may_change' has no 'compare'")
         for name in ("check_sql", "setup_sql"):
             if getattr(self, name) and not self.may_change:
                 raise ValueError(f"'{name}' is for tasks that change data: say what they change with 'may_change'")
