@@ -15,7 +15,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.contracts import contract_rows
+from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.exported import exported_state
@@ -90,8 +90,7 @@ class Evaluation:
         hashes["profile"] = json_hash([self.profile.track, self.profile.primary_metric, metrics])
         hashes["suspects"] = json_hash([[str(value) for value in row.values()] for row in self.suspects])
         hashes["comparisons"] = json_hash([[str(value) for value in row.values()] for row in self.comparisons])
-        if self.contracts:
-            hashes["contracts"] = json_hash([[str(value) for value in row.values()] for row in self.contracts])
+        hashes |= contract_hashes(self._record, self._compared)
         if self.exported is not None and (state := exported_state(self.exported)):
             hashes["exported"] = json_hash(state)
         return hashes
@@ -214,9 +213,7 @@ class Evaluation:
     @cached_property
     def contracts(self) -> list[Row]:
         """The rows of `accuracy_by_contract`, this evaluation's first, then those it is compared with, if any."""
-        suite = self.partition.suite
-        others = [side for pair in self.comparisons for side in sides_of_pair(suite, pair)]
-        return contract_rows(self._record, list(dict.fromkeys([self.partition, *others])))
+        return contract_rows(self._record, self._compared)
 
     @property
     def own_contracts(self) -> list[Row]:
@@ -272,6 +269,12 @@ class Evaluation:
     def several_samples(self) -> bool:
         """Whether turns were asked more than once."""
         return any(sample > 0 for sample in self.results["sample"].unique().to_pylist())
+
+    @property
+    def _compared(self) -> list[Partition]:
+        """This evaluation, and those it is compared with."""
+        others = (side for pair in self.comparisons for side in sides_of_pair(self.partition.suite, pair))
+        return list(dict.fromkeys([self.partition, *others]))
 
     def _rows_if_there(self, table: Table) -> list[Row]:
         return [] if self._record.header(table, self._key(table)) is None else self.rows(table)

@@ -96,8 +96,10 @@ def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the
     shutil.rmtree(folder)
     assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused
     assert hashes(folder) == before
-    of_turns = [name for name in comparison_hashes(made.workspace.record, "sample", None) if "turn_results" in name]
-    assert of_turns == [f"turn_results of {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
+    hashed = comparison_hashes(made.workspace.record, "sample", None)
+    for what, word in {"turn_results": "turn_results of", "contracts": "contracts of"}.items():
+        names = [name for name in hashed if what in name]
+        assert names == [f"{word} {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"
 
 
 def test_page_and_workbook_rank_say_how_errors_go_on_and_have_every_differing_turn(

@@ -1,4 +1,7 @@
-"""The aggregate `accuracy_by_contract`: what would be right if answers were compared under each contract."""
+"""The aggregate `accuracy_by_contract`: what would be right if answers were compared under each contract.
+
+It is a table of the record, not only a view of the store, since reports and `compare` read the record.
+"""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence

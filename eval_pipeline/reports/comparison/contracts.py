@@ -21,6 +21,13 @@ def contract_rows(record: Record, partitions: Sequence[Partition]) -> list[Row]:
     return [row for key in keys for row in record.read(ACCURACY_BY_CONTRACT, key).to_pylist()]
 
 
+def contract_hashes(record: Record, partitions: Sequence[Partition]) -> dict[str, str]:
+    """Returns the content hashes of these tables, by evaluation."""
+    found = ((place, record.header(ACCURACY_BY_CONTRACT, RecordKey.of(place))) for place in partitions)
+    return {f"contracts of {place.model_version}, {place.eval_date}": header.content_hash for place, header in found
+            if header is not None}  # fmt: skip
+
+
 def contracts_query(suite: str) -> str:
     """Returns the query for the accuracies and ranks of a suite's model versions."""
     return f"SELECT * FROM contract_accuracy WHERE suite = {literal(suite)} ORDER BY contract, rank, model_version"

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.contracts import contract_rows
+from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.conversation import figures_hash, newest_figures
 from eval_pipeline.reports.comparison.differing import (
     Answers,
@@ -174,7 +174,7 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         return hashes
     trends = record.read(TRENDS, RecordKey.of_suite(suite), ["model_version", "eval_date"])
     figures = newest_figures(record, suite, _newest(trends))
-    contracts = contract_rows(record, _partitions(suite, trends))
+    hashes |= contract_hashes(record, _partitions(suite, trends))
     counts = {name: found.columns() for name, found in _case_counts(record, suite, trends).items()}
     hashes["cases"] = json_hash(counts)
     if headers[MODEL_COMPARISONS.name] is not None:
@@ -182,8 +182,6 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()
         sides = sorted({side for pair in pairs for side in sides_of_pair(suite, pair)}, key=str)
         hashes |= answers_hashes(record, sides, of_track)
-    if contracts:
-        hashes["contracts"] = figures_hash(contracts)
     return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 
