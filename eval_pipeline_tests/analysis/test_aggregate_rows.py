@@ -232,9 +232,10 @@ def test_unscored_turns_are_in_no_accuracy_under_a_contract() -> None:
     relaxations, insisted, correct = (list(column) for column in zip(*told, strict=True))
 
     def rows(count: int) -> list[dict[str, Any]]:
-        results = pa.table({"correct": pa.array(correct[-count:], pa.bool_())})
-        wide = pa.table({"relaxations": relaxations[-count:], "insisted": insisted[-count:]})
-        return contract_rows(cast("Any", SimpleNamespace(results=results, wide=wide, clusters=np.arange(count))))
+        wide = pa.table({"relaxations": pa.array(relaxations[-count:], pa.string()), "insisted": insisted[-count:]})
+        verdicts = np.array(correct[-count:], dtype=np.float64)  # None is NaN
+        turns = SimpleNamespace(wide=wide, floats={"correct": verdicts}.__getitem__, clusters=np.arange(count))
+        return contract_rows(cast("Any", turns))
 
     found = {row["contract"]: row for row in rows(4)}
     assert {name: (row["correct"], row["turns"]) for name, row in found.items()} == {

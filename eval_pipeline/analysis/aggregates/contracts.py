@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Row, Turns, texts_coded
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import estimate_rate
 from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
@@ -21,11 +21,15 @@ _NEEDS = ("relaxations", "insisted")
 
 def contract_rows(turns: Turns) -> list[Row]:
     """Returns a row for each preset, the strictest first; none if no turn has a verdict."""
-    correct = turns.results["correct"].to_pylist()
-    labels = zip(*(turns.wide[name].to_pylist() for name in _NEEDS), strict=True)
-    found = [(*told, right) for told, right in zip(labels, correct, strict=True) if right is not None]
-    scored = turns.clusters[np.array([right is not None for right in correct], dtype=bool)]
-    return [_row(preset, found, scored) for preset in PRESETS] if found else []
+    correct = turns.floats("correct")
+    scored = ~np.isnan(correct)
+    (needed, ways), (minded, asked) = (texts_coded(turns.wide[name]) for name in _NEEDS)
+    # Turns are few kinds: what they need, what their questions insist on, and the verdict.
+    kinds, kind_of = np.unique(
+        np.stack([needed, minded, correct])[:, scored].astype(np.int64), axis=1, return_inverse=True
+    )
+    told = [(ways[need] or None, asked[ask] or None, bool(right)) for need, ask, right in kinds.T]
+    return [_row(preset, told, kind_of.ravel(), turns.clusters[scored]) for preset in PRESETS] if told else []
 
 
 def owed_to(preset: Preset, relaxations: str | None, insisted: str | None, correct: bool) -> frozenset[str] | None:
@@ -44,20 +48,22 @@ def owed_to(preset: Preset, relaxations: str | None, insisted: str | None, corre
     return frozenset.intersection(*fitting) if fitting else None
 
 
-def _row(preset: Preset, turns: Sequence[tuple[str | None, str | None, bool]], clusters: Any) -> Row:
-    known = {told: owed_to(preset, *told) for told in set(turns)}
-    right = [known[told] is not None for told in turns]
-    owed = Counter(relaxation for told in turns for relaxation in known[told] or ())
+def _row(preset: Preset, kinds: Sequence[tuple[str | None, str | None, bool]], kind_of: Codes, clusters: Codes) -> Row:
+    owed = [owed_to(preset, *kind) for kind in kinds]
+    right = np.array([one is not None for one in owed], dtype=np.float64)[kind_of]
+    counts: Counter[str] = Counter()
+    for one, count in zip(owed, np.bincount(kind_of, minlength=len(kinds)).tolist(), strict=True):
+        counts.update(dict.fromkeys(one or (), count))
     estimate = estimate_rate(right, clusters)
     return {
         "contract": preset,
         "overlooks": ", ".join(sorted(PRESETS[preset])),
         "turns": estimate.n,
-        "correct": sum(right),
+        "correct": int(right.sum()),
         "accuracy": estimate.mean,
         "low": estimate.low,
         "high": estimate.high,
-        "owed_to": json_text(dict(sorted(owed.items()))),
+        "owed_to": json_text(dict(sorted(counts.items()))),
     }
 
 
