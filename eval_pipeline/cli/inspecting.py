@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from eval_pipeline.suites import SuiteSource
     from eval_pipeline.suites.cases import SuiteCases
     from eval_pipeline.tracks.base import Track
-    from eval_pipeline.workspace.workspace import Progress
+    from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FORMATS = ("table", "csv", "json", "parquet")
 
@@ -40,7 +40,7 @@ def validate(
     """Reads suites and model versions, checks every gold answer, and reports what is wrong and where."""
     workspace = open_workspace()
     names = suite_names(workspace, suite)
-    codes = [_validate(workspace.suite(name)) for name in names]
+    codes = [_validate(workspace, workspace.suite(name)) for name in names]
     for name, code in zip(names, codes, strict=True):
         if mutants and code == OK:
             mutation.report_mutants(workspace.suite(name))
@@ -48,10 +48,11 @@ def validate(
     raise typer.Exit(max(codes, default=OK))
 
 
-def _validate(source: "SuiteSource") -> int:
+def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     """Reports the problems of one suite and returns its exit code."""
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.stages.checks.verdicts import check_ends, contradictions, gold_sentence
+    from eval_pipeline.stages.gold import drifted_since
     from eval_pipeline.suites import read_suite
     from eval_pipeline.workspace.progress import busy, counted
 
@@ -68,6 +69,7 @@ def _validate(source: "SuiteSource") -> int:
             excluded = [(turn, why) for turn, why in dict.fromkeys(broken) if turn not in left_out]
             known = {*gold.actions, *(turn for turn, _ in excluded)}
             doubts = contradictions(track, cases, known)
+            moved = [*drifted_since(workspace, name, track, cases)]
             ends = check_ends(track, cases, None, progress, f"{name} · oracle and null", left_out)
     except InputError as error:
         for problem in error.problems:
@@ -79,8 +81,10 @@ def _validate(source: "SuiteSource") -> int:
         note(sentence)
     for turn, why in excluded:
         fail(f"{turn}: {why}; it cannot be scored and is in no figure")
-    for doubt in doubts:
-        note(f"{doubt.turn_id}: {doubt.evidence}; a doubt, it is scored as it is")
+    drift = "its gold gives another result than when the suite was read; a clock, chance, or other data?"
+    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, it is scored as it is" for doubt in doubts]
+    for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in moved)):
+        note(sentence)
     for override in found.overrides:
         typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
     if not ends.passed:

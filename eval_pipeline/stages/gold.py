@@ -1,15 +1,18 @@
 """Turns that cannot be scored, because their gold does not hold (docs/gold.md#gold-that-cannot-be-scored)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.model import Evidence
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Case, Evidence
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_OVERRIDES, METRICS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import Workspace
 
 
 def gold_problems(inputs: Inputs) -> Mapping[str, str]:
@@ -68,6 +71,23 @@ def recorded_results(inputs: Inputs) -> Mapping[str, Sequence[str | None]]:
         return {turn: parse_json(text) for turn, text in pairs if turn not in inputs.gold.actions}
 
     return inputs.remembered((TURNS, GOLD_OVERRIDES), read, "results of golds")
+
+
+def drifted_since(workspace: Workspace, suite: str, track: Track, cases: Iterable[Case]) -> Iterator[str]:
+    """Yields the turns whose gold gives another result now than when the record's edition of the suite was read.
+
+    Turns that are not on record, or whose gold or data have changed since, are left out.
+    """
+    key = RecordKey.of_suite(suite)
+    if workspace.record.header(TURNS, key) is None:
+        return
+    rows = workspace.record.read(TURNS, key, ["turn_id", "gold", "gold_results"]).to_pylist()
+    known = {row["turn_id"]: (row["gold"], parse_json(row["gold_results"])) for row in rows if row["gold_results"]}
+    for turn in (turn for case in cases for turn in case.turns if turn.id in known):
+        gold, before = known[turn.id]
+        pairs = zip(track.gold_results(turn), before, strict=False)
+        if gold == json_text(track.gold_json(turn)) and any(one != other for one, other in pairs if one and other):
+            yield turn.id
 
 
 def unscored_turns(inputs: Inputs) -> list[tuple[str, str]]:

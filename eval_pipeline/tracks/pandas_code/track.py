@@ -11,6 +11,7 @@ from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
     Audits,
+    Contradiction,
     Damageable,
     Executes,
     Explains,
@@ -128,6 +129,12 @@ class PandasTrack(
         from eval_pipeline.tracks.pandas_code.robust.scoring import turn_mutants_score
 
         return turn_mutants_score(turn)
+
+    def contradictions(self, case: "PandasCase") -> "list[Contradiction]":
+        """See `lint.contradictions`."""
+        from eval_pipeline.tracks.pandas_code import lint
+
+        return lint.contradictions(case)
 
     def answer_keys(self, turn: "PandasTurn", results: Sequence[Json]) -> list[str]:
         """See `results.reading.answer_key`."""

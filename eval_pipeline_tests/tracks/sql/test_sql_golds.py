@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import Evidence
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.stages.checks.gold import check_gold_usable
-from eval_pipeline.stages.gold import drifted, gold_failure
+from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
@@ -136,3 +136,4 @@ def test_a_clock_that_nobody_pinned_is_told_with_its_case(lab: Lab) -> None:
     assert (told.passed, told.facts["drifted"], told.facts["unscored"]) == (False, 1, 0)
     (sentence,) = recorded_cases(inputs.record, inputs.place).gold_texts()
     assert "oslo" in sentence
+    assert list(drifted_since(inputs.workspace, "shop", inputs.track, inputs.cases)) == ["shop/oslo#0"]

@@ -89,6 +89,7 @@ def gold_json(gold: Gold) -> Json:
         "should_pass": gold.should_pass,
         "should_be_safe": gold.should_be_safe,
         "database": gold.database.content_hash,
+        **({"as_of": gold.database.as_of.isoformat()} if gold.database.as_of else {}),
         **(judging.gold_json(gold) if gold.may_change else {}),
     }
 
