@@ -181,12 +181,12 @@ def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
 def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     """Yields accuracy under each contract and what the order depends on, if the track has contracts."""
     from eval_pipeline.analysis.comparisons.pairs import is_refused
-    from eval_pipeline.core.model import Partition
     from eval_pipeline.reports.comparison.contracts import by_model, contract_rows, order_sentence
+    from eval_pipeline.reports.comparison.differing import sides_of_pair
 
     if is_refused(row["reason"]):
         return
-    rows = contract_rows(record, [Partition(suite, row[f"model_{s}"], row[f"eval_date_{s}"]) for s in ("a", "b")])
+    rows = contract_rows(record, sides_of_pair(suite, row))
     found = by_model(rows)
     if len(found) < 2:
         return

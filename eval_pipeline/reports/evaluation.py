@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
@@ -202,8 +203,8 @@ class Evaluation:
         table, names = self.profile.turns_table, ["failure_mode", "wrong_in"]
         if not {*names} <= {column.name for column in table.columns}:
             return None
-        turns = self._record.read(table, self._key(table), names).to_pylist()
-        return Counter(turn["failure_mode"] for turn in turns if turn["wrong_in"] == "form")
+        turns = self._record.read(table, self._key(table), names)
+        return Counter(turns.filter(pc.equal(turns["wrong_in"], "form"))["failure_mode"].to_pylist())
 
     @cached_property
     def comparisons(self) -> list[Row]:

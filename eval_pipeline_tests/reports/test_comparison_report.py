@@ -20,6 +20,7 @@ from outline import Outline
 from eval_pipeline.analysis.comparisons.pairs import REFUSED
 from eval_pipeline.cli.comparing import contract_lines
 from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.ci.summaries import comparisons_markdown
 from eval_pipeline.reports.charts.canvas import Chart
 from eval_pipeline.reports.charts.points import percent_axis
 from eval_pipeline.reports.comparison.charts import comparison_charts
@@ -341,6 +342,8 @@ def test_page_workbook_and_command_tell_on_which_contract_the_order_depends(made
     told = [line.split() for line in contract_lines(made.workspace.record, "sample", pair)]
     assert ["bird", "0.8000", "→", "0.6000"] in told, "null is the first of the pair"
     assert told[-1] == order.split()
+    markdown = " ".join(comparisons_markdown(made.workspace.record, {"sample": [pair]}, NEXT))
+    assert f"{order}." in markdown
     before = {**pair, "eval_date_b": DAY}
     assert list(contract_lines(made.workspace.record, "sample", before)) == [], "of a date without such a table"
     assert list(contract_lines(made.workspace.record, "sample", {**pair, "reason": f"{REFUSED}code"})) == []

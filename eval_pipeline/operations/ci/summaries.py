@@ -14,6 +14,8 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.gates import Verdict
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
 from eval_pipeline.operations.headline import Headline
+from eval_pipeline.reports.comparison.contracts import contract_rows, order_sentence
+from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.gold import data_text, edition_text
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GOLD_EDITIONS
@@ -98,6 +100,9 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
         yield words(row["note"])
     if refused:
         return
+    if order := order_sentence(contract_rows(record, sides_of_pair(suite, row))):
+        yield ""
+        yield words(f"Under each contract, each on all of its own turns: {order}.")
     for column, name in (("broken", a), ("fixed", b)):
         turns = json.loads(row[f"{column}_turns"])
         yield ""
