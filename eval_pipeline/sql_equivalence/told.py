@@ -6,9 +6,9 @@ from dataclasses import asdict
 from math import isfinite
 from typing import Any
 
-from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, inserted
 from eval_pipeline.sql_equivalence.results import Result, Rows
-from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable, SqlView
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 _MOST_ROWS = 20
@@ -16,12 +16,19 @@ _MOST_ROWS = 20
 
 def schema_to_json(schema: SqlSchema) -> str:
     """Returns a schema as text."""
-    return json.dumps([asdict(table) for table in schema.tables])
+    return json.dumps(asdict(schema))
 
 
 def schema_from_json(text: str) -> SqlSchema:
     """Reads a schema that `schema_to_json` wrote."""
-    return SqlSchema(tuple(map(_table, json.loads(text))))
+    told = json.loads(text)
+    return SqlSchema(tuple(map(_table, told["tables"])), tuple(map(_view, told["views"])))
+
+
+def _view(told: dict[str, Any]) -> SqlView:
+    reads = None if told["reads"] is None else tuple(told["reads"])
+    columns = tuple(SqlColumn(**column) for column in told["columns"])
+    return SqlView(told["name"], columns, told["query"], told["dialect"], reads)
 
 
 def _table(told: dict[str, Any]) -> SqlTable:
@@ -32,6 +39,8 @@ def _table(told: dict[str, Any]) -> SqlTable:
         tuple(ForeignKey(tuple(k["columns"]), k["table"], tuple(k["references"])) for k in told["foreign_keys"]),
         tuple(map(tuple, told["unique"])),
         tuple(told["checks"]),
+        told["dialect"],
+        tuple(told["definition"]),
     )
 
 
@@ -43,8 +52,8 @@ def counterexample(
         "database": "generated",
         "tables": {
             table.name: {
-                "columns": [column.name for column in table.columns],
-                "rows": _rows(database[table.name.lower()]),
+                "columns": [column.name for column in table.columns if not column.generated],
+                "rows": _rows(inserted(table, database[table.name.lower()])),
             }
             for table in schema.tables
         },

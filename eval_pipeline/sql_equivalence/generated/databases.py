@@ -5,15 +5,16 @@ taken from the conditions of both queries, makes rows that satisfy several condi
 duplicates.
 """
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any
 
 from eval_pipeline.sql_equivalence.generated.checks import Checks
+from eval_pipeline.sql_equivalence.generated.legal import Laws
 from eval_pipeline.sql_equivalence.generated.mining import ColumnName, Mined
-from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References, Row
 from eval_pipeline.sql_equivalence.generated.rows import RowMaker, TablePlan, plan_of
 from eval_pipeline.sql_equivalence.generated.shapes import AIMED, SHAPES, Shape
 from eval_pipeline.sql_equivalence.generated.values import (
@@ -25,6 +26,9 @@ from eval_pipeline.sql_equivalence.generated.values import (
     family_of,
     filler,
     fits,
+    is_narrow,
+    members_of,
+    of_lengths,
 )
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -42,6 +46,7 @@ class DatabaseMaker:
         schema: the schema of the databases.
         references: the foreign keys that every database satisfies.
         checks: the CHECKs that every row satisfies.
+        laws: what the engine allows beyond these.
     """
 
     def __init__(
@@ -72,11 +77,24 @@ class DatabaseMaker:
         self._anywhere: dict[Family, CandidateValues] = {}
         self.references = References(schema)
         self.checks = checks
+        self.laws = Laws(schema)
         self._plans = [self._plan(table) for table in schema.referenced_first()]
 
     def _plan(self, table: SqlTable) -> TablePlan:
         keeps = partial(self.checks.keeps, table) if table.checks else None
+        keyed = {name.lower() for key in (table.primary_key, *table.unique) for name in key}
+        narrow = [
+            (place, column)
+            for place, column in enumerate(table.columns)
+            if column.name.lower() in keyed and is_narrow(column)
+        ]
+        if narrow:
+            keeps = partial(self._holds, narrow, keeps)
         return plan_of(table, self.schema, self._mined.used, lambda column: self._chosen(column)[0], keeps)
+
+    def _holds(self, narrow: list[tuple[int, SqlColumn]], keeps: Callable[[Row], bool] | None, row: Row) -> bool:
+        """Returns whether columns of keys, which are filled by a sequence, hold what their types allow."""
+        return all(self._fits(row[place], column) for place, column in narrow) and (keeps is None or keeps(row))
 
     def make(self, number: int) -> GeneratedDatabase:
         """Makes the `number`-th database, counted from 0; every fourth one is large and varied."""
@@ -92,6 +110,7 @@ class DatabaseMaker:
 
     def _made(self, rng: Random, shape: Shape) -> GeneratedDatabase:
         active: _Active = {}
+        spellings: dict[str, str] = {}
         made: GeneratedDatabase = {}
         empty = rng.choice(self._plans).name if shape.empty and self._plans else ""
         for plan in self._plans:
@@ -100,11 +119,11 @@ class DatabaseMaker:
                 made,
                 rng,
                 shape,
-                lambda column: self._values(column, rng, shape, active),
+                lambda column: self._spelt(column, self._values(column, rng, shape, active), spellings),
                 large_groups=shape.groups and self._mined.group_size > 0,
             )
             made[plan.name] = [] if plan.name == empty else maker.fill(self._count_of_rows(plan.name, rng, shape))
-        return self.references.repaired(made)
+        return self.laws.repaired(self.references.repaired(made))
 
     def _count_of_rows(self, table: str, rng: Random, shape: Shape) -> int:
         """Returns how many rows a table gets."""
@@ -132,12 +151,30 @@ class DatabaseMaker:
             if shape.different and family in _COUNTABLE:
                 known = set(active[key])
                 fillers = (filler(family, step) for step in range(max(self._mined.rows, shape.rows[1]) + 4))
-                active[key] += [value for value in fillers if value not in known]
+                column = self._column(place)
+                active[key] += [value for value in fillers if value not in known and self._fits(value, column)]
                 rng.shuffle(active[key])
         if found.keeps is None:
             return active[key]
         # The list may be that of a column without the CHECK.
         return list(filter(found.keeps, active[key])) or self._drawn(found, 1, rng, shape)
+
+    def _spelt(self, place: ColumnName, values: list[Any], spellings: dict[str, str]) -> list[Any]:
+        """Returns values without texts that are equal to another one of the database by the column's collation.
+
+        Which of them a DISTINCT or GROUP BY shows is nobody's choice. If the queries say how texts are compared, all
+        are kept.
+        """
+        collation = self._column(place).collation
+        if not collation or self._mined.minds_case:
+            return values
+
+        def one(value: Any) -> Any:
+            if not isinstance(value, str):
+                return value
+            return spellings.setdefault(value.rstrip() if collation == "RTRIM" else value.lower(), value)
+
+        return list(dict.fromkeys(map(one, values)))
 
     def _drawn(self, found: CandidateValues, most: int, rng: Random, shape: Shape) -> list[Any]:
         return list(dict.fromkeys(self._draw(found, rng, shape) for _ in range(most)))
@@ -159,25 +196,36 @@ class DatabaseMaker:
             self._choices[place] = self._worked_out(place)
         return self._choices[place]
 
-    def _worked_out(self, place: ColumnName) -> tuple[Family, CandidateValues]:
+    def _column(self, place: ColumnName) -> SqlColumn:
         table = self.schema.table(place[0])
         column = table.column(place[1]) if table is not None else None
-        assert table is not None and column is not None
+        assert column is not None
+        return column
+
+    def _worked_out(self, place: ColumnName) -> tuple[Family, CandidateValues]:
+        table, column = self.schema.table(place[0]), self._column(place)
+        assert table is not None
         family = family_of(column)
         if family == "text" and place in self._mined.date_texts:
             family = "datetext"
-        found = CandidateValues(generic=GENERIC[family], rich=[one for one in RICH[family] if self._fits(one, column)])
+        generic, rich = ([one for one in some[family] if self._fits(one, column)] for some in (GENERIC, RICH))
+        found = CandidateValues(generic=generic, rich=rich)
         for literal in self._mined.literals(place):
             found.add(candidates(literal, family, self._today))
         if family not in self._anywhere:
             self._anywhere[family] = self._unplaced(family)
         found.add(self._anywhere[family])
+        keeps = self.checks.of_column(table, place[1])
+        if family == "text" and (keeps is not None or column.length is not None):
+            lengths = [number for number in self._mined.literals(place) if isinstance(number, int)]
+            lengths += [column.length] if column.length is not None else []
+            found.near += of_lengths([text for text in (*found.exact, *found.near) if isinstance(text, str)], lengths)
         found.exact = [value for value in found.exact if self._fits(value, column)]
         found.near = [value for value in found.near if self._fits(value, column)]
-        if column.type.upper().startswith("ENUM"):
-            members = [part.strip().strip("'") for part in column.type[5:-1].split(",")]
+        if members := members_of(column):
             found = CandidateValues(members, generic=members)
-        keeps = self.checks.of_column(table, place[1])
+        if keeps is not None and self._wide and not any(map(keeps, found.generic)):
+            found.generic = [value for some in ("int", "float", "text") for value in GENERIC[some]]  # SQLite holds any
         return family, found if keeps is None else found.kept_by(keeps)
 
     def _fits(self, value: Any, column: SqlColumn) -> bool:

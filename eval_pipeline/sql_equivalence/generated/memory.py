@@ -1,6 +1,6 @@
 """Holds generated databases in memory, in SQLite or DuckDB, to run model-written queries on them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
@@ -13,9 +13,9 @@ from eval_pipeline.sandbox.sql.errors import of_duckdb, of_sqlite
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
-from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
-from eval_pipeline.sql_equivalence.generated.values import family_of
-from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, quoted
+from eval_pipeline.sql_equivalence.generated.definitions import columns_in, views_in
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, Row, inserted
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 LIMITS = SqlLimits(seconds=1.0, rows=20_000)
@@ -45,23 +45,19 @@ class SqliteMemory:
     dialect = "sqlite"
 
     def __init__(self, schema: SqlSchema, *, case_sensitive_like: bool = False, limits: SqlLimits = LIMITS) -> None:
-        """Takes a connection and creates the tables without constraints, which the rows already satisfy.
+        """Takes a connection and creates the tables without constraints, which the rows already satisfy, and the views.
 
         Raises a SqlError.
 
         Args:
-            schema: the tables.
+            schema: the tables and views.
             case_sensitive_like: whether LIKE is case-sensitive, as in DuckDB.
             limits: limits of every query.
         """
-        creates = []
-        for table in schema.tables:
-            columns = ", ".join(f"{quoted(column.name)} {_sqlite_type(column)}" for column in table.columns)
-            creates.append(f"CREATE TABLE {quoted(table.name)} ({columns})")
+        creates = [f"CREATE TABLE {quoted(table.name)} ({columns_in(table, self.dialect)})" for table in schema.tables]
+        creates += views_in(schema, self.dialect).values()
         self._guard = _sqlite(tuple(creates), case_sensitive_like, limits)
-        self._inserts = [
-            (table.name.lower(), quoted(table.name), ", ".join("?" * len(table.columns))) for table in schema.tables
-        ]
+        self._inserts = [(table, *into(table)) for table in schema.tables]
 
     def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows."""
@@ -70,12 +66,10 @@ class SqliteMemory:
         try:
             with connection:
                 connection.execute("BEGIN")
-                for name, table, places in self._inserts:
-                    connection.execute(f"DELETE FROM {table}")
-                    connection.executemany(
-                        f"INSERT INTO {table} VALUES ({places})",
-                        [tuple(map(for_sqlite, r)) for r in database.get(name, ())],
-                    )
+                for table, delete, insert in self._inserts:
+                    connection.execute(delete)
+                    rows = inserted(table, database.get(table.name.lower(), ()))
+                    connection.executemany(insert, [tuple(map(for_sqlite, row)) for row in rows])
         finally:
             self._guard.trusted = False
 
@@ -100,10 +94,9 @@ class DuckdbMemory:
         """
         self._kept = _duckdb(limits)
         self._alone = alone
-        self._tables = {
-            table.name.lower(): ", ".join(f"{quoted(column.name)} {column.type}" for column in table.columns)
-            for table in schema.tables
-        }
+        self._schema = schema
+        self._tables = {table.name.lower(): columns_in(table, self.dialect) for table in schema.tables}
+        self._views = views_in(schema, self.dialect)
 
     def load(self, database: GeneratedDatabase) -> None:
         """Replaces all rows. Raises a SqlError if DuckDB does not support a type or a value."""
@@ -111,17 +104,21 @@ class DuckdbMemory:
 
         kept = self._kept
         others = sorted(kept.tables.keys() - self._tables.keys())
-        gone = others if self._alone or len(others) > _MOST_KEPT else []
-        statements = ["BEGIN", *(f"DROP TABLE {quoted(name)}" for name in gone)]
-        for name, columns in self._tables.items():
+        clear = self._alone or len(others) > _MOST_KEPT
+        gone = others if clear else [name for name in others if name in self._views]
+        # A view remembers the types of what it reads.
+        anew = kept.views != self._views or any(kept.tables.get(name) != made for name, made in self._tables.items())
+        statements = ["BEGIN", *(f"DROP VIEW {quoted(name)}" for name in kept.views if anew)]
+        statements += (f"DROP TABLE {quoted(name)}" for name in gone)
+        for one, (name, columns) in zip(self._schema.tables, self._tables.items(), strict=True):
             table = quoted(name)
             if kept.tables.get(name) != columns:
                 statements.append(f"CREATE OR REPLACE TABLE {table} ({columns})")
             elif name in kept.filled:
                 statements.append(f"DELETE FROM {table}")
             if rows := database.get(name):
-                values = ", ".join(f"({', '.join(map(_literal, row))})" for row in rows)
-                statements.append(f"INSERT INTO {table} VALUES {values}")
+                statements.append(filled(one, rows))
+        statements += self._views.values() if anew else ()
         try:
             kept.guard.connection.execute("; ".join([*statements, "COMMIT"]))
         except duckdb.Error as error:
@@ -129,6 +126,7 @@ class DuckdbMemory:
                 kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
         kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
+        kept.views = self._views
         kept.filled = kept.filled - set(gone) - self._tables.keys() | {
             name for name in self._tables if database.get(name)
         }
@@ -168,11 +166,13 @@ class _KeptDuckdb:
     Attributes:
         guard: the connection.
         tables: their columns by table name, in lower case.
+        views: the statements that made its views, by name.
         filled: the tables that have rows.
     """
 
     guard: GuardedDuckdb
     tables: dict[str, str] = field(default_factory=dict)
+    views: dict[str, str] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
 
 
@@ -181,19 +181,20 @@ def _duckdb(limits: SqlLimits) -> _KeptDuckdb:
     return _KeptDuckdb(GuardedDuckdb(None, limits, optimizer=False))
 
 
-def _sqlite_type(column: SqlColumn) -> str:
-    """Returns a declared type with the affinity that the column has in a native SQLite database."""
-    return {
-        "int": "INTEGER",
-        "float": "REAL",
-        "text": "TEXT",
-        "datetext": "TEXT",
-        "date": "DATE",
-        "timestamp": "DATETIME",
-        "time": "TEXT",
-        "bool": "BOOLEAN",
-        "blob": "BLOB",
-    }.get(family_of(column), "")
+def into(table: SqlTable) -> tuple[str, str]:
+    """Returns the statements that empty a table of SQLite, and that insert a row into it."""
+    stored = [column for column in table.columns if not column.generated]
+    columns = "" if len(stored) == len(table.columns) else f" ({', '.join(quoted(column.name) for column in stored)})"
+    name = quoted(table.name)
+    return f"DELETE FROM {name}", f"INSERT INTO {name}{columns} VALUES ({', '.join('?' * len(stored))})"
+
+
+def filled(table: SqlTable, rows: Sequence[Row]) -> str:
+    """Returns the statement that inserts rows into a table of DuckDB."""
+    stored = [column for column in table.columns if not column.generated]
+    columns = "" if len(stored) == len(table.columns) else f" ({', '.join(quoted(column.name) for column in stored)})"
+    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in inserted(table, rows))
+    return f"INSERT INTO {quoted(table.name)}{columns} VALUES {values}"
 
 
 def for_sqlite(value: Any) -> Any:

@@ -20,6 +20,7 @@ _COUNTS = (exp.Count, exp.RowNumber, exp.Rank, exp.DenseRank, exp.Ntile)
 _CONDITIONS = (exp.Predicate, exp.Case, exp.DateDiff, exp.Sub, exp.Add)
 _SIZES = (exp.Limit, exp.Offset, exp.Lag, exp.Lead, exp.Ntile, exp.NthValue, exp.WindowSpec)
 _DATE_FUNCTIONS = frozenset("date datetime strftime julianday time unixepoch timediff".split())
+_COMPARES_TEXTS = (exp.Collate, exp.Glob, exp.RegexpLike, exp.CollateProperty)
 _DEEPEST = 12
 
 
@@ -31,6 +32,7 @@ class Mined:
         group_size: group size that conditions on counts require; 0 if there are none.
         rows: number of rows that limits, offsets and windows require; 0 if there are none.
         relative: whether the queries use today's date.
+        minds_case: whether the queries say how texts are compared, so that two may be equal in one way only.
         date_texts: text columns that the queries parse as dates.
         days: distances in days that occur in the queries.
         computed: values of expressions without columns in the query that is being analysed, by the `id` of their nodes.
@@ -53,6 +55,7 @@ class Mined:
         self.used: set[ColumnName] = set()
         self.group_size = self.rows = 0
         self.relative = False
+        self.minds_case = False
         self.date_texts: set[ColumnName] = set()
         self.days: dict[int, None] = {}
         for table in schema.tables:
@@ -99,6 +102,7 @@ class Mined:
             scopes: list[Scope | None] = list(traverse_scope(tree)) if not alone else []
         except (SqlglotError, RecursionError, KeyError):
             scopes = []
+        self.minds_case |= tree.find(*_COMPARES_TEXTS) is not None
         for node in tree.find_all(exp.Literal, exp.CurrentDate, exp.CurrentTimestamp, exp.Interval, *_SIZES):
             self._note(node)
         self.computed = self._compute(tree)

@@ -9,7 +9,7 @@ from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 Row = tuple[Any, ...]
 GeneratedDatabase = dict[str, list[Row]]
-"""Rows by table, in lower case; columns in the schema's order."""
+"""Rows by table, in lower case; columns in the schema's order, with None for those that the engine generates."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,14 @@ def column_places(table: SqlTable, names: Sequence[str]) -> tuple[int, ...]:
     """Returns the positions of columns by their names, ignoring case."""
     lowered = [column.name.lower() for column in table.columns]
     return tuple(lowered.index(name.lower()) for name in names)
+
+
+def inserted(table: SqlTable, rows: Sequence[Row]) -> Sequence[Row]:
+    """Returns rows without the columns that the engine generates."""
+    if not any(column.generated for column in table.columns):
+        return rows
+    places = [place for place, column in enumerate(table.columns) if not column.generated]
+    return [tuple(row[place] for place in places) for row in rows]
 
 
 class References:

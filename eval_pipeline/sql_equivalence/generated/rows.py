@@ -86,11 +86,14 @@ def plan_of(
     there = {column.name.lower() for column in table.columns}
     columns_of_keys = [key for key in (table.primary_key, *table.unique) if key and {c.lower() for c in key} <= there]
     keys = tuple(column_places(table, key) for key in columns_of_keys)
+    keys = tuple(key for key in keys if not any(table.columns[place].generated for place in key))
     in_keys = {place for key in keys for place in key}
     template: list[Any] = [None] * len(table.columns)
     cells = []
     for place, column in enumerate(table.columns):
         where = (name, column.name.lower())
+        if column.generated:
+            continue
         if place in in_keys or where in used:
             alone = keys.index((place,)) if (place,) in keys else None
             cells.append(Cell(place, where, family(where), column.nullable, place in in_keys, alone))

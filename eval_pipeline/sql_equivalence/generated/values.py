@@ -1,5 +1,6 @@
 """Chooses values to try: those that a literal suggests for a column of some type, and values close to them."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
@@ -21,8 +22,16 @@ _FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
     (("BLOB", "BYTEA", "BINARY", "BIT"), "blob"),
 )
 _SOME_DAY = date(2021, 3, 15)
-_RANGES = {"TINYINT": (-128, 127), "SMALLINT": (-32768, 32767), "UTINYINT": (0, 255), "USMALLINT": (0, 65535)}
+_RANGES = {
+    "TINYINT": (-128, 127),
+    "SMALLINT": (-32768, 32767),
+    "UTINYINT": (0, 255),
+    "USMALLINT": (0, 65535),
+    "UINTEGER": (0, 2**32 - 1),
+    "UBIGINT": (0, 2**63 - 1),
+}
 _LONGEST_TEXT, _LARGEST_PART = 60, 100
+_LETTERS = "abcdefghij klmnopqrs" * 4
 _INT_RANGE, _BIG_RANGE = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
 
 _WEEK = tuple(_SOME_DAY + timedelta(days=number) for number in range(7))
@@ -115,6 +124,11 @@ def candidates(literal: Any, family: Family, today: date) -> CandidateValues:
             return CandidateValues()
 
 
+def of_lengths(texts: Sequence[str], lengths: Sequence[int]) -> list[str]:
+    """Returns texts cut or padded to lengths, for conditions on both a text and its length."""
+    return [(text + _LETTERS)[:length] for text in texts for length in lengths if 1 <= length <= _LONGEST_TEXT]
+
+
 def filler(family: Family, number: int) -> Any:
     """Returns the value with this number in a sequence of different values; used for keys."""
     match family:
@@ -140,8 +154,23 @@ def filler(family: Family, number: int) -> Any:
             return None
 
 
+def is_narrow(column: SqlColumn) -> bool:
+    """Returns whether a column's type excludes values of its family that are made in sequence, see `filler`."""
+    return column.length is not None or column.type.upper().startswith(("ENUM", "TINYINT", "UTINYINT"))
+
+
+def members_of(column: SqlColumn) -> list[str]:
+    """Returns the values of an enum; none for other columns."""
+    if not column.type.upper().startswith("ENUM"):
+        return []
+    return [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", column.type)]
+
+
 def fits(value: Any, column: SqlColumn, *, wide: bool = False) -> bool:
     """Whether a column's type can hold a value unchanged; `wide`: all integers have 64 bits, as in SQLite."""
+    if isinstance(value, str):
+        members = members_of(column)
+        return (column.length is None or len(value) <= column.length) and (not members or value in members)
     kind = column.type.upper()
     if isinstance(value, int) and not isinstance(value, bool):
         if wide:
@@ -185,8 +214,7 @@ def _texts_of_length(length: int) -> CandidateValues:
     """Returns texts whose length is the number, since a number compared with a text column often means a length."""
     if not 1 <= length <= _LONGEST_TEXT:
         return _texts(str(length))
-    letters = "abcdefghij klmnopqrs" * 4
-    return CandidateValues([], [str(length), *(letters[: length + step] for step in (-1, 0, 1))])
+    return CandidateValues([], [str(length), *(_LETTERS[: length + step] for step in (-1, 0, 1))])
 
 
 def _days_by_part(number: int, family: Family) -> CandidateValues:

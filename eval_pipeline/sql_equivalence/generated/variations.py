@@ -31,7 +31,7 @@ def variations(
         keyed = {name.lower() for key in (table.primary_key, *table.unique) for name in key}
         for place, column in enumerate(table.columns):
             name = column.name.lower()
-            if column.nullable and name not in keyed and (table.name.lower(), name) in used:
+            if column.nullable and not column.generated and name not in keyed and (table.name.lower(), name) in used:
                 changes.append((table, place, False))
         changes += [(table, None, False), *([] if keyed else [(table, None, True)])]
     for number, (table, where, twice) in enumerate(changes[:_MOST] if databases else ()):

@@ -1,8 +1,12 @@
 """Finds why a query may give different results on the same data: by rules, and by breaking ties in two ways."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from sqlglot import exp
+
+from eval_pipeline.sql_equivalence.schema.parts import SqlView
+from eval_pipeline.sql_equivalence.schema.views import tree_of
 
 _RANDOM_CLASSES = (exp.Rand, exp.Randn, exp.Uuid, exp.TableSample)
 _RANDOM_NAMES = frozenset("random rand setseed uuid uuidv4 uuidv7 gen_random_uuid newid randomblob".split())
@@ -17,6 +21,16 @@ _LIST_NAMES = frozenset(
 def volatile_parts(tree: exp.Expr) -> list[str]:
     """Returns a sentence for each reason why results may vary on the same data; for LIMITs see `tie_breaks`."""
     return list(dict.fromkeys(_volatile(tree)))
+
+
+@lru_cache(maxsize=256)
+def volatile_view(view: SqlView) -> tuple[str, ...]:
+    """Returns the same for the query of a view; a LIMIT counts too, since nothing breaks its ties within a view."""
+    tree = tree_of(view)
+    if tree is None:
+        return (f"nobody can tell what the view {view.name} does",)
+    limited = [f"a LIMIT in the view {view.name} may cut through ties"] if any(_limited(tree)) else []
+    return (*(f"{part} in the view {view.name}" for part in volatile_parts(tree)), *limited)
 
 
 def _volatile(tree: exp.Expr) -> Iterator[str]:

@@ -10,11 +10,13 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.generated.constants import constants_in, no_constants
 from eval_pipeline.sql_equivalence.generated.mining import Mined
-from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
+from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts, volatile_view
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
+from eval_pipeline.sql_equivalence.queries.inlining import inlined
 from eval_pipeline.sql_equivalence.queries.ready import ReadyPair, ready
 from eval_pipeline.sql_equivalence.queries.rewriting import canonical, qualified, typed
 from eval_pipeline.sql_equivalence.results import Overlooked
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
@@ -33,8 +35,9 @@ class QueryPair:
         dialect: the dialect of both.
         native: the engine that decides, `duckdb` or `sqlite`.
         named: the tables that they use; only these must exist when they run.
-        schema: these tables and those that their foreign keys reference.
+        schema: these tables, what views among them read, and the tables that foreign keys of all these reference.
         names_unknown: whether they name a table that is not in the schema.
+        computed: whether the engine has to compute views or generated columns.
         generated_text: the generated query as it was given.
         expected_text: the expected query as it was given.
         whole_schema: the schema as it was given.
@@ -60,15 +63,18 @@ class QueryPair:
         self._trees = tuple(
             _parsed(*one, dialect, schema) for one in zip(self._texts, ("generated", "expected"), strict=True)
         )
-        names = {table.name for tree in self._trees for table in base_tables(tree)}
+        names = schema.read_by({table.name for tree in self._trees for table in base_tables(tree)})
         self.schema = schema.with_ancestors(names)
         self.named = schema.only(names)
-        self.names_unknown = any(schema.table(name) is None for name in names)
+        self.names_unknown = any(schema.relation(name) is None for name in names)
+        self.computed = bool(self.named.views) or any(c.generated for t in self.named.tables for c in t.columns)
         self._same = self._trees[0] == self._trees[1]  # then what is worked out for one holds for the other
         self._looked_at = self._trees[:1] if self._same else self._trees
         found = [qualified(tree, self.schema, dialect) for tree in self._looked_at]
         self._qualified = [tree for tree in found if tree is not None]
-        self.volatile = list(dict.fromkeys(part for tree in self._looked_at for part in volatile_parts(tree)))
+        reasons = [part for tree in self._looked_at for part in volatile_parts(tree)]
+        reasons += [why for view in self.named.views for why in volatile_view(view)]
+        self.volatile = list(dict.fromkeys(reasons))
         self._ready: dict[str, ReadyPair] = {}
 
     def ready(self, engine: str) -> ReadyPair:
@@ -97,19 +103,26 @@ class QueryPair:
         """Returns whether both have the same canonical form."""
         if self._same:
             return True
-        if not self._all_fit:
+        if not self._all_fit or not self._rules_hold:
             return False
         ordered = self._trees[1].args.get("order") is not None
         one, other = (canonical(tree, self.schema, self.dialect, ordered=ordered) for tree in self._qualified)
         return one is not None and one == other
 
     @cached_property
+    def _rules_hold(self) -> bool:
+        """Whether the rules of canonical forms, which know nothing but stored columns compared byte by byte, apply."""
+        return not self.computed and not any(map(_is_special, self.named.tables))
+
+    @cached_property
     def fixed(self) -> bool:
         """Whether neither result can depend on the rows of any table, so that one comparison decides."""
         if self.volatile:
             return False
+        whole = _WHOLE if not self.computed else ()
         kinds = {(column.name.lower(), column.type) for table in self.schema.tables for column in table.columns}
-        unsure = {name for name, kind in kinds if kind not in _WHOLE}
+        unsure = {name for name, kind in kinds if kind not in whole}
+        unsure |= {column.name.lower() for view in self.schema.views for column in view.columns}
         return all(is_fixed(tree, unsure) for tree in self._read())
 
     @cached_property
@@ -133,7 +146,7 @@ class QueryPair:
     def proves(self, tree: exp.Expr) -> bool:
         """Returns whether a query has the same canonical form as the expected one."""
         found = qualified(tree, self.schema, self.dialect)
-        if found is None or not self._all_fit:
+        if found is None or not self._all_fit or not self._rules_hold:
             return False
         ordered = self._trees[1].args.get("order") is not None
         one, other = (
@@ -155,11 +168,28 @@ class QueryPair:
         """
         # A random value would make other databases in every process.
         found = Mined(self.schema, no_constants if self.volatile else constants_in(self.native))
-        for tree in self._read():
+        trees = self._written_out()
+        for tree in self._read() if trees is None else trees:
             found.look_at(tree)
-        if not self._all_fit:  # a star may stand for any column
+        if trees is None:  # a star may stand for any column
             found.used |= {(table.name.lower(), c.name.lower()) for table in self.schema.tables for c in table.columns}
         return found
+
+    def _written_out(self) -> Sequence[exp.Expr] | None:
+        """Returns both, qualified, with definitions in place of views and generated columns; None if one does not fit.
+
+        Definitions are only looked at: databases have the views and generated columns themselves.
+        """
+        if not self._all_fit or not self.computed:
+            return self._qualified if self._all_fit else None
+        found = [qualified(inlined(tree, self.schema), self.schema, self.dialect) for tree in self._qualified]
+        return None if None in found else [tree for tree in found if tree is not None]
+
+
+def _is_special(table: SqlTable) -> bool:
+    """Returns whether a table has columns without a type, or such whose texts are compared in a way of their own."""
+    typeless = table.dialect == "sqlite" and not all(column.declared for column in table.columns)
+    return table.is_virtual or typeless or any(column.collation for column in table.columns)
 
 
 def _parsed(sql: str, which: str, dialect: str, schema: SqlSchema) -> exp.Expr:

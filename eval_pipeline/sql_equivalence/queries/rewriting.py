@@ -83,7 +83,7 @@ def _write_out_negations(tree: exp.Expr) -> None:
 def _names_clash(tree: exp.Expr, schema: SqlSchema) -> bool:
     """Returns whether a CTE has the name of another CTE or of a table, which `_rename` could not tell apart."""
     names = [common.alias.lower() for common in tree.find_all(exp.CTE)]
-    return len(set(names)) < len(names) or any(schema.table(name) is not None for name in names)
+    return len(set(names)) < len(names) or any(schema.relation(name) is not None for name in names)
 
 
 def _merging_is_sound(tree: exp.Expr) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
+from eval_pipeline.sql_equivalence.generated.legal import Laws
 from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS, Mutant, mutants
@@ -115,7 +116,7 @@ class _Campaign:
             database = maker.aimed(number // 2) if number % 2 == 0 else maker.small(number // 2)
             number += 1
             try:
-                self._try(memory, gold, database)
+                self._try(memory, gold, database, maker.laws)
             except SqlError:
                 continue
         return MutationEvidence(
@@ -127,12 +128,12 @@ class _Campaign:
         kinds = {mutant.kind for mutant in self.living.values()}
         return LONGER if kinds - BY_CONSTRAINTS else _LONGER_BY_CONSTRAINTS
 
-    def _try(self, memory: Memory, gold: ReadyQuery, database: GeneratedDatabase) -> None:
+    def _try(self, memory: Memory, gold: ReadyQuery, database: GeneratedDatabase, laws: Laws) -> None:
         """Tries a database on all surviving mutants. Raises a SqlError if the query itself does not run."""
         memory.load(database)
         expected = gold.result(memory.query)
         dead = [text for text in list(self.living) if self._differs(memory, text, expected)]
-        if not dead or gold.cuts_ties(memory.query):
+        if not dead or not laws.allow(database) or gold.cuts_ties(memory.query):
             return
         memory.load({name: rows[::-1] for name, rows in database.items()})
         if not same_rows(gold.result(memory.query).rows, expected.rows):

@@ -68,7 +68,7 @@ class Fitting:
         """
         checks = {table.name: table.checks for table in schema.tables}
         tables = tuple(replace(table, checks=checks[table.name]) for table in self.schema.tables)
-        return Fitting(SqlSchema(tables), self.filled, finds=False)
+        return Fitting(replace(self.schema, tables=tables), self.filled, finds=False)
 
 
 def finds_nothing(result: Result) -> bool:
@@ -106,7 +106,8 @@ def fitting(
             if _refers(referring, column, parent, key, run, quote):
                 keys = (*referring.foreign_keys, ForeignKey((column,), theirs, (key,)))
                 found[mine] = replace(referring, foreign_keys=keys)
-    return Fitting(SqlSchema(tuple(found.get(table.name, table) for table in schema.tables)), frozenset(filled))
+    tables_shown = tuple(found.get(table.name, table) for table in schema.tables)
+    return Fitting(replace(schema, tables=tables_shown), frozenset(filled))
 
 
 def _refers(table: SqlTable, column: str, parent: SqlTable, key: str, run: Run, quote: str) -> bool:

@@ -197,11 +197,8 @@ class _Search:
             return self._tell("undecided", "undecided", "cannot run")
         if self.proved:
             return self._tell("equivalent", "proved", "the queries have one canonical form")
-        if self.witness is not None and tally.unconfirmed:
-            told = (
-                f"{self.pair.native}, to which both were translated, tells them apart, {self.witness.server} does not"
-            )
-            return self._tell("undecided", "undecided", told)
+        if tally.unconfirmed:
+            return self._tell("undecided", "undecided", self._unconfirmed())
         if tally.unstable or self.pair.volatile:
             why = "; ".join(self.pair.volatile) or "results change with the order of rows, or a LIMIT cuts through ties"
             return self._tell("undecided", "undecided", f"not deterministic: {why}")
@@ -215,6 +212,11 @@ class _Search:
         if weakness := self._weakness():
             return self._tell("weakly_agreed", "weakly_agreed", f"{self._agreement()}, but {weakness}")
         return self._tell("agreed", "agreed", f"{self._agreement()}, which is no proof")
+
+    def _unconfirmed(self) -> str:
+        if self.witness is None:
+            return "results differ on generated databases of which nobody can tell whether the schema allows them"
+        return f"{self.pair.native}, to which both were translated, tells them apart, {self.witness.server} does not"
 
     def _agreement(self) -> str:
         found = self.tally.mutation

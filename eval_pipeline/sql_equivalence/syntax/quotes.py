@@ -78,7 +78,7 @@ def _of_source(source: exp.Expr, schema: SqlSchema) -> Iterator[str | None]:
     if isinstance(source, exp.Table) and not source.db and (common := _common(source)) is not None:
         named = common.args["alias"].columns
         yield from (column.name.lower() for column in named) if named else _selected(common.this, schema)
-    elif isinstance(source, exp.Table) and (table := schema.table(source.name)) is not None:
+    elif isinstance(source, exp.Table) and (table := schema.relation(source.name)) is not None:
         yield from (column.name.lower() for column in table.columns)
     elif isinstance(source, exp.Subquery):
         yield from _selected(source.this, schema)

@@ -69,8 +69,12 @@ def build_prompt(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], versi
 
 
 def schema_text(schema: "SqlSchema") -> str:
-    """Returns the schema as `CREATE TABLE` statements, with descriptions of columns as comments."""
-    return "\n\n".join("\n".join(_table_lines(table)) for table in schema.tables)
+    """Returns the schema as `CREATE` statements of tables and views, with descriptions of columns as comments."""
+    tables = ("\n".join(_table_lines(table)) for table in schema.tables)
+    views = (
+        f"CREATE VIEW {one.name} ({', '.join(c.name for c in one.columns)}) AS {one.query};" for one in schema.views
+    )
+    return "\n\n".join((*tables, *views))
 
 
 def _table_lines(table: "SqlTable") -> Iterator[str]:

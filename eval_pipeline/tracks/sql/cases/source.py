@@ -18,7 +18,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sandbox.sql.sqlite_files import beside
-from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
@@ -246,12 +246,12 @@ def _described(schema: SqlSchema, path: Path) -> SqlSchema:
 
     def described(table: SqlTable) -> SqlTable:
         columns = tuple(
-            SqlColumn(c.name, c.type, c.nullable, by_name.get((table.name.lower(), c.name.lower()), c.description))
+            replace(c, description=by_name.get((table.name.lower(), c.name.lower()), c.description))
             for c in table.columns
         )
-        return SqlTable(table.name, columns, table.primary_key, table.foreign_keys, table.unique, table.checks)
+        return replace(table, columns=columns)
 
-    return SqlSchema(tuple(map(described, schema.tables)))
+    return replace(schema, tables=tuple(map(described, schema.tables)))
 
 
 def _told(error: Exception) -> str:

@@ -107,7 +107,7 @@ def _qualified_function(dot: exp.Dot, function: exp.Func, dialect: str) -> Itera
 
 
 def _is_of_schema(name: str, schema: SqlSchema | None) -> bool:
-    return schema is not None and any(table.column(name) is not None for table in schema.tables)
+    return schema is not None and any(one.column(name) is not None for one in schema.relations)
 
 
 def _session_variables(sql: str, dialect: str) -> Iterator[str]:
@@ -170,7 +170,7 @@ def _table(table: exp.Table, about: _About) -> Iterator[str]:
 
 def _harmless_in(schema: SqlSchema, name: str) -> bool:
     """Returns whether the name is a table of the schema that may be read; tables with credentials may not."""
-    return schema.table(name) is not None and table_problem((), name) != "holds credentials"
+    return schema.relation(name) is not None and table_problem((), name) != "holds credentials"
 
 
 def _table_function(function: exp.Func) -> Iterator[str]:

@@ -7,7 +7,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.qualify import qualify
 
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import SqlTable, SqlView
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import first_line
 from eval_pipeline.sql_equivalence.syntax.quotes import with_texts
@@ -26,9 +26,9 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
         yield f"the query names tables more than {_MOST_TABLES} times"
         return
     names = sorted(base_tables(statement), key=str)
-    tables = [table for name in names if (table := schema.table(name.name)) is not None]
+    tables = [table for name in names if (table := schema.relation(name.name)) is not None]
     if len(tables) < len(names):
-        yield from (f"there is no table {name}" for name in names if schema.table(name.name) is None)
+        yield from (f"there is no table {name}" for name in names if schema.relation(name.name) is None)
         return
     if statement.find(exp.Pivot) is not None:
         return  # which columns a pivot makes depends on the data
@@ -49,12 +49,13 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
         yield "the query is nested too deeply to be checked"
 
 
-def _types(table: SqlTable, dialect: str) -> dict[str, str]:
+def _types(table: SqlTable | SqlView, dialect: str) -> dict[str, str]:
     """Returns the types by column, in the form of sqlglot's schemas."""
-    return dict.fromkeys(_ROW_IDS.get(dialect, ()), "BIGINT") | {c.name: c.type for c in table.columns}
+    ids = _ROW_IDS.get(dialect, ()) if isinstance(table, SqlTable) else ()
+    return dict.fromkeys(ids, "BIGINT") | {c.name: c.type or "UNKNOWN" for c in table.columns}
 
 
-def _sentence(message: str, tables: Sequence[SqlTable]) -> str:
+def _sentence(message: str, tables: Sequence[SqlTable | SqlView]) -> str:
     """Returns the problem in words; sqlglot does not say whether a column is missing or ambiguous."""
     found = _UNRESOLVED.match(message)
     if found is None:
