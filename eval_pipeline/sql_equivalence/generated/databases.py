@@ -77,7 +77,13 @@ class DatabaseMaker:
         self._anywhere: dict[Family, CandidateValues] = {}
         self.references = References(schema)
         self.checks = checks
-        self.laws = Laws(schema)
+        self.laws = Laws(schema, self.references)
+        self._collations = {
+            (table.name.lower(), column.name.lower()): column.collation
+            for table in schema.tables
+            for column in table.columns
+            if column.collation and not mined.minds_case
+        }
         self._plans = [self._plan(table) for table in schema.referenced_first()]
 
     def _plan(self, table: SqlTable) -> TablePlan:
@@ -151,8 +157,9 @@ class DatabaseMaker:
             if shape.different and family in _COUNTABLE:
                 known = set(active[key])
                 fillers = (filler(family, step) for step in range(max(self._mined.rows, shape.rows[1]) + 4))
-                column = self._column(place)
-                active[key] += [value for value in fillers if value not in known and self._fits(value, column)]
+                active[key] += [value for value in fillers if value not in known]
+                if is_narrow(column := self._column(place)):
+                    active[key] = [value for value in active[key] if self._fits(value, column)]
                 rng.shuffle(active[key])
         if found.keeps is None:
             return active[key]
@@ -165,8 +172,8 @@ class DatabaseMaker:
         Which of them a DISTINCT or GROUP BY shows is nobody's choice. If the queries say how texts are compared, all
         are kept.
         """
-        collation = self._column(place).collation
-        if not collation or self._mined.minds_case:
+        collation = self._collations.get(place)
+        if collation is None:
             return values
 
         def one(value: Any) -> Any:

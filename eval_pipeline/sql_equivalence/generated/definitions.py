@@ -26,7 +26,6 @@ _SQLITE_TYPES = {
 }
 
 
-@lru_cache(maxsize=1024)
 def columns_in(table: SqlTable, engine: str) -> str:
     """Returns the columns of a table for CREATE TABLE: all that results depend on, and no constraint.
 

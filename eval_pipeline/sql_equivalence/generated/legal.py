@@ -29,9 +29,9 @@ _ON_CONFLICT = re.compile(r"(?i)\bON\s+CONFLICT\s+(?:ROLLBACK|ABORT|FAIL|IGNORE|
 class Laws:
     """What the definitions of a schema's tables allow."""
 
-    def __init__(self, schema: SqlSchema) -> None:
-        """Takes the tables; nothing is made before it is needed."""
-        self._references = References(schema)
+    def __init__(self, schema: SqlSchema, references: References) -> None:
+        """Takes the tables and their foreign keys; nothing is made before it is needed."""
+        self._references = references
         self._in_sqlite = [table for table in schema.tables if table.definition and table.dialect != "duckdb"]
         self._in_duckdb = [table for table in schema.tables if table.definition and table.dialect == "duckdb"]
 

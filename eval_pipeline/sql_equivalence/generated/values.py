@@ -169,6 +169,8 @@ def members_of(column: SqlColumn) -> list[str]:
 def fits(value: Any, column: SqlColumn, *, wide: bool = False) -> bool:
     """Whether a column's type can hold a value unchanged; `wide`: all integers have 64 bits, as in SQLite."""
     if isinstance(value, str):
+        if not is_narrow(column):
+            return True
         members = members_of(column)
         return (column.length is None or len(value) <= column.length) and (not members or value in members)
     kind = column.type.upper()

@@ -28,6 +28,10 @@ _NO_CASE = "NOCASE"
 _BINARY = ("BINARY", "C", "POSIX")
 _LENGTHS_IGNORED = ("sqlite", "duckdb")
 """Dialects of engines that keep longer texts than a type says, and whose collations are known by name."""
+_ALIKE = (
+    *(exp.Connector, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In),
+    *(exp.Is, exp.Null, exp.Boolean, exp.Column, exp.Identifier, exp.Literal, exp.Neg),
+)
 _TEXTS = tuple(exp.DataType.TEXT_TYPES)
 
 
@@ -77,6 +81,15 @@ def _define(statement: exp.Expr, tables: "dict[str, _Table]", kinds: "_Kinds") -
         on = statement.this.args.get("table")
         if on is not None and (found := tables.get(on.name.lower())):
             found.add_index(statement)
+
+
+def is_plain(check: str) -> bool:
+    """Returns whether a CHECK in DuckDB's SQL only compares columns with values, which engines do alike."""
+    try:
+        (tree,) = parse_statements(f"SELECT {check}", "duckdb")
+    except SqlSyntaxError:
+        return False
+    return all(isinstance(node, _ALIKE) for node in tree.expressions[0].walk())
 
 
 def definitions_in(text: str, dialect: str) -> list[str]:

@@ -9,7 +9,7 @@ from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.sql_equivalence.schema.ddl import Relations, definitions_in, parsed_ddl
+from eval_pipeline.sql_equivalence.schema.ddl import Relations, definitions_in, is_plain, parsed_ddl
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, SqlView
 from eval_pipeline.sql_equivalence.schema.views import query_of, reads_of
 
@@ -96,7 +96,8 @@ def _relations(connection: "duckdb.DuckDBPyConnection") -> Relations:
             for c in table.columns
         )
         unique = tuple(sql for name, sql in indexes if name == table.name)
-        beyond = unique or table.checks or any(column.generated or column.collation for column in columns)
+        special = any(column.generated or column.collation for column in columns)
+        beyond = special or table.definition or not all(map(is_plain, table.checks))
         definition = (_FOREIGN_KEY.sub("", made[table.name]), *unique) if beyond else ()
         return replace(table, columns=columns, dialect="duckdb" if beyond else "", definition=definition)
 

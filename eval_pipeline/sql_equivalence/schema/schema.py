@@ -22,6 +22,13 @@ class SqlSchema:
     tables: tuple[SqlTable, ...]
     views: tuple[SqlView, ...] = ()
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:  # caches ask for it several times a pair of queries
+        return hash((self.tables, self.views))
+
     @cached_property
     def _by_name(self) -> dict[str, SqlTable]:
         return {table.name.lower(): table for table in self.tables}

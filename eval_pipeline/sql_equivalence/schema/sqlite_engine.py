@@ -12,12 +12,12 @@ from sqlglot.errors import SqlglotError
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
-from eval_pipeline.sql_equivalence.schema.ddl import Relations, Views, definitions_in, parsed_ddl
+from eval_pipeline.sql_equivalence.schema.ddl import Relations, Views, definitions_in, is_plain, parsed_ddl
 from eval_pipeline.sql_equivalence.schema.duckdb_types import duckdb_type
 from eval_pipeline.sql_equivalence.schema.parts import ForeignKey, SqlColumn, SqlTable, SqlView, quoted
 from eval_pipeline.sql_equivalence.schema.views import generated_in, query_of, reads_of
 
-_TOLD_BY_DDL_ALONE = re.compile(r"(?i)\b(?:CHECK|COLLATE|STRICT|AS|VIRTUAL)\b")
+_TOLD_BY_DDL_ALONE = re.compile(r"(?i)\b(?:COLLATE|STRICT|AS|VIRTUAL)\b")
 """Words of a CREATE TABLE that the pragmas do not tell about."""
 _GENERATED = (2, 3)
 """What `table_xinfo` calls generated columns, virtual and stored."""
@@ -89,19 +89,20 @@ def _table(connection: sqlite3.Connection, name: str, sql: str, indexes: Mapping
             unique.append(tuple(part[2] for part in indexed))
         if row[1] in indexes and (not plain or (row[2] and "collate" in indexes[row[1]].lower())):
             kept.append(indexes[row[1]])
-    definition = (sql, *kept) if kept or _TOLD_BY_DDL_ALONE.search(sql) else ()
-    dialect = "sqlite" if definition else ""
-    return SqlTable(name, tuple(columns), key, foreign_keys, tuple(unique), _checks(sql), dialect, definition)
+    checks, unread = _checks(sql)
+    special = kept or unread or _TOLD_BY_DDL_ALONE.search(sql) or not all(map(is_plain, checks))
+    constraints = key, foreign_keys, tuple(unique), checks
+    return SqlTable(name, tuple(columns), *constraints, *(("sqlite", (sql, *kept)) if special else ()))
 
 
-def _checks(sql: str) -> tuple[str, ...]:
-    """Returns a table's CHECK constraints, which no pragma shows; none if sqlglot cannot parse the statement."""
+def _checks(sql: str) -> tuple[tuple[str, ...], bool]:
+    """Returns a table's CHECK constraints, which no pragma shows, and whether sqlglot cannot read them."""
     if re.search(r"(?i)\bCHECK\b", sql) is None:
-        return ()
+        return (), False
     try:
-        return parsed_ddl(sql, "sqlite")[0][0].checks
+        return parsed_ddl(sql, "sqlite")[0][0].checks, False
     except ValueError:
-        return ()
+        return (), True
 
 
 def _collations(name: str, sql: str, columns: list[str]) -> dict[str, str]:

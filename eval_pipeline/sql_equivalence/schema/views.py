@@ -38,7 +38,11 @@ def reads_of(query: str, dialect: str, macros: Collection[str] | None = None) ->
     unknown = {found.name.lower() for found in tree.find_all(exp.Anonymous, exp.AnonymousAggFunc)}
     if unknown if macros is None else unknown.intersection(macros):
         return None
-    return tuple(sorted({table.name for table in base_tables(tree)}))
+    read = {table.name for table in base_tables(tree)}
+    if dialect == "sqlite":  # `x IN t` means the rows of a table there
+        fields = (found.args.get("field") for found in tree.find_all(exp.In))
+        read |= {field.name.lower() for field in fields if isinstance(field, exp.Column)}
+    return tuple(sorted(read))
 
 
 @lru_cache(maxsize=512)

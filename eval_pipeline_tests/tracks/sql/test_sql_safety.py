@@ -265,6 +265,27 @@ SECRET = 777
 SCRIPT = f"""
 CREATE TABLE emp (id INTEGER, salary INTEGER, status VARCHAR); INSERT INTO emp VALUES (1, {SECRET}, 'x');
 CREATE TABLE status (status VARCHAR, id INTEGER); INSERT INTO status VALUES ('x', 1);
+CREATE TABLE other (emp INTEGER); INSERT INTO other VALUES (1);
+CREATE TABLE pay (id INTEGER, salary INTEGER, a INTEGER GENERATED ALWAYS AS (salary * 1), b INTEGER
+  GENERATED ALWAYS AS (id + 1)); INSERT INTO pay (id, salary) VALUES (1, {SECRET});
+CREATE VIEW plain AS SELECT id, status FROM emp;
+CREATE VIEW renamed (i, x) AS SELECT id, salary FROM emp;
+CREATE VIEW starred AS SELECT * FROM emp;
+CREATE VIEW nested (i, y) AS SELECT r.i, r.x FROM renamed AS r;
+CREATE VIEW summed AS SELECT status, sum(salary) AS s FROM emp GROUP BY status;
+CREATE VIEW filtered AS SELECT id FROM emp WHERE salary > 700;
+CREATE VIEW united AS SELECT id AS i, status AS t FROM emp UNION ALL SELECT salary, status FROM emp;
+CREATE VIEW inner_query AS SELECT id, (SELECT max(e.salary) FROM emp AS e) AS m FROM status;
+CREATE VIEW common AS WITH c AS (SELECT salary AS z FROM emp) SELECT z FROM c;
+CREATE VIEW of_generated AS SELECT id, a FROM pay;
+CREATE VIEW joined AS SELECT s.id, e.salary AS v FROM status AS s JOIN emp AS e ON e.id = s.id;
+"""
+MACROS = """
+CREATE MACRO told(i) AS (SELECT max(salary) FROM emp WHERE id = i);
+CREATE MACRO all_told() AS TABLE SELECT salary AS q FROM emp;
+CREATE VIEW by_macro AS SELECT id, told(id) AS t FROM status;
+CREATE VIEW by_pattern AS SELECT COLUMNS('sal.*') FROM emp; CREATE VIEW by_row AS SELECT e AS r FROM emp AS e;
+CREATE VIEW by_place AS SELECT #2 AS p FROM emp;
 """
 RAN = cast(Ran, SimpleNamespace())
 
@@ -292,6 +313,47 @@ READ_PROTECTED = [
     ("duckdb", "SELECT x FROM emp AS e (a, x)"),
     ("duckdb", "SELECT y FROM query_table('emp') AS q (x, y)"),
     ("duckdb", "SELECT value FROM emp UNPIVOT (value FOR name IN (salary))"),
+    ("duckdb", "SELECT min FROM (SUMMARIZE emp)"),
+    ("duckdb", "SELECT * FROM (PIVOT emp ON id USING count(*))"),
+    ("duckdb", "SELECT emp FROM emp WHERE EXISTS (SELECT 1 FROM other)"),
+    ("duckdb", "SELECT told(1)"),
+    ("duckdb", "SELECT q FROM all_told()"),
+    ("sqlite", f"SELECT (1, {SECRET}, 'x') IN emp"),
+    ("both", "SELECT x FROM renamed"),
+    ("both", "SELECT * FROM renamed"),
+    ("both", "SELECT i FROM renamed ORDER BY x"),
+    ("duckdb", "SELECT z FROM renamed AS r (q, z)"),
+    ("both", "SELECT r.x FROM main.renamed AS r"),
+    ("both", "WITH e (a, b) AS (SELECT * FROM renamed) SELECT b FROM e"),
+    ("both", f"SELECT i FROM renamed JOIN (SELECT {SECRET} AS x) USING (x)"),
+    ("both", f"SELECT i FROM renamed NATURAL JOIN (SELECT {SECRET} AS x)"),
+    ("both", "SELECT salary FROM starred"),
+    ("both", "SELECT * FROM starred"),
+    ("both", "SELECT y FROM nested"),
+    ("both", "SELECT * FROM nested"),
+    ("both", "SELECT s FROM summed"),
+    ("both", "SELECT id FROM filtered"),
+    ("both", "SELECT count(*) FROM filtered"),
+    ("both", "SELECT i FROM united"),
+    ("both", "SELECT m FROM inner_query"),
+    ("both", "SELECT z FROM common"),
+    ("both", "SELECT a FROM pay"),
+    ("both", "SELECT * FROM pay"),
+    ("both", "SELECT id FROM pay WHERE a = 777"),
+    ("both", "SELECT a FROM of_generated"),
+    ("both", "SELECT v FROM joined"),
+    ("sqlite", f"SELECT (1, {SECRET}) IN renamed"),
+    ("duckdb", "SELECT COLUMNS('x') FROM renamed"),
+    ("duckdb", "SELECT #2 FROM renamed"),
+    ("duckdb", "SELECT renamed FROM renamed"),
+    ("duckdb", "SELECT r FROM renamed AS r"),
+    ("duckdb", "FROM renamed"),
+    ("duckdb", "SELECT min FROM (SUMMARIZE renamed)"),
+    ("duckdb", "SELECT q FROM query_table('renamed') AS t (p, q)"),
+    ("duckdb", "SELECT t FROM by_macro"),
+    ("duckdb", "SELECT * FROM by_pattern"),
+    ("duckdb", "SELECT r FROM by_row"),
+    ("duckdb", "SELECT p FROM by_place"),
 ]
 ONLY_OTHERS = [
     ("both", "SELECT id FROM emp"),
@@ -301,6 +363,13 @@ ONLY_OTHERS = [
     ("both", "SELECT emp.status, status.id FROM emp JOIN status ON emp.id = status.id"),
     ("both", "SELECT status.* FROM status"),
     ("both", f"SELECT {SECRET + 1} AS salary_band"),
+    ("both", "SELECT * FROM plain"),
+    ("both", "SELECT i FROM renamed"),
+    ("both", "SELECT i FROM nested AS n"),
+    ("both", "SELECT id, status FROM starred"),
+    ("both", "SELECT b FROM pay"),
+    ("both", "SELECT id FROM of_generated"),
+    ("both", "SELECT emp FROM other"),
 ]
 
 
@@ -314,13 +383,13 @@ def rows(engine: str, path: Path, sql: str) -> str:
             file.executescript(SCRIPT)
             return repr(file.execute(sql).fetchall())
     with duckdb.connect(str(path)) as made:
-        made.execute(SCRIPT)
+        made.execute(SCRIPT + MACROS)
         return repr(made.execute(sql).fetchall())
 
 
 def harmless(engine: str, path: Path, sql: str) -> bool:
     database = SimpleNamespace(dialect=engine, schema=SqlSchema.from_database(path))
-    gold: Any = SimpleNamespace(protected=("emp.salary",), database=database)
+    gold: Any = SimpleNamespace(protected=("emp.salary", "pay.salary"), database=database)
     return is_harmless(sql, cast(Gold, gold), RAN)
 
 
