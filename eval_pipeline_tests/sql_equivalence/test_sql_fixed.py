@@ -223,6 +223,22 @@ def test_what_has_to_be_overlooked(data: Path, generated: str, expected: str, ov
     assert found.evidence.get("overlooked", []) == overlooked, found
 
 
+@pytest.mark.parametrize(
+    ("generated", "expected", "overlooked"),
+    [
+        ("county FROM s", "DISTINCT county FROM s", ["duplicates"]),
+        ("county, id FROM s", "id FROM s", ["extra_columns"]),
+        ("id FROM s", "id, county FROM s", ["missing_columns"]),
+        ("n, id FROM s", "id, n FROM s", []),  # agrees, as no database tells the orders of columns apart
+        ("id, county FROM s WHERE n > 3", "id FROM s", None),
+        ("n FROM s", "id FROM s", None),
+    ],
+)
+def test_what_has_to_be_overlooked_without_data(generated: str, expected: str, overlooked: list[str] | None) -> None:
+    found = check(f"SELECT {generated}", f"SELECT {expected}", SqlSchema.from_ddl(DDL), (), "sqlite", time_limit_s=60)
+    assert found.evidence.get("overlooked") == overlooked, found
+
+
 def test_without_data_nothing_is_said() -> None:
     schema = SqlSchema.from_ddl(DDL)
     found = check("SELECT count(n) FROM s", "SELECT count(*) FROM s", schema, (), "sqlite")

@@ -102,8 +102,8 @@ class _Search:
         examples: list[dict[str, Any]] = []
         try:
             fit = self._fit(databases)
-            if fit is None and differing is not None:  # nothing says that this database is none that people have
-                examples, overlooked = [evidence["counterexample"]], overlooked.widened(*differing)
+            if fit is None and differing is not None:  # this database stands for the data
+                examples, overlooked = [evidence["counterexample"]], overlooking(compared(*differing), differing[1])
             while overlooked is not None:
                 example, differing = self._hunted(overlooked, fit)
                 if example is None or differing is None:
