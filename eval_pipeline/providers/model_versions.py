@@ -71,9 +71,6 @@ def _read(path: Path, check: Check, problems: list[Problem]) -> Iterator[_Entry]
     if composed is None:
         return
     root, value = composed
-    for mapping, key in _repeated_keys(root):
-        told = f"appears twice in the mapping that begins in line {_line(mapping)}"
-        problems.append(Problem(str(path), _line(key), str(key.value), told))
     if not isinstance(value, dict) or not isinstance(value.get(TOP), list) or len(value) > 1:
         problems.append(Problem(str(path), _line(root), "", f"expected nothing but a list under the key '{TOP}'"))
         return
@@ -148,27 +145,6 @@ def _unknown_provider(provider: Any) -> tuple[Complaint, ...]:
     except UsageError as error:
         return (Complaint(("provider",), str(error)),)
     return ()
-
-
-def _repeated_keys(node: yaml.Node) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yields keys that occur twice in a mapping; YAML would silently use the last one."""
-    seen_nodes: set[int] = set()
-    waiting = [node]
-    while waiting:
-        node = waiting.pop()
-        if id(node) in seen_nodes:  # reached through an alias
-            continue
-        seen_nodes.add(id(node))
-        if isinstance(node, yaml.SequenceNode):
-            waiting.extend(node.value)
-        elif isinstance(node, yaml.MappingNode):
-            seen: set[str] = set()
-            for key, value in node.value:
-                if isinstance(key, yaml.ScalarNode):
-                    if key.value in seen:
-                        yield node, key
-                    seen.add(key.value)
-                waiting.append(value)
 
 
 def _keep_texts(root: yaml.Node) -> None:

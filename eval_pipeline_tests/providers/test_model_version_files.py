@@ -163,7 +163,11 @@ def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
         ("model_versions: {}\n", 1, "expected nothing but a list"),
         ("model_versions: []\nother: 1\n", 1, "expected nothing but a list"),
         ("model_versions:\n  - !!python/object/apply:os.system ['true']\n", 2, "not valid YAML"),
-        ("model_versions:\n  - name: a\n    provider: oracle\n    name: b\n", 4, "appears twice in the mapping"),
+        (
+            "model_versions:\n  - name: a\n    provider: oracle\n    name: b\n",
+            4,
+            "the key 'name' is given twice, first in line 2",
+        ),
         ("model_versions:\n  - {name: a, provider: local, price: {since: 2026-13-01}}", None, "not valid YAML"),
         ("model_versions:\n  - {name: , provider: oracle}", 2, "expected a text, found None"),
     ],
