@@ -32,6 +32,7 @@ from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.effects.comparing import differences
 from eval_pipeline.tracks.sql.effects.judging import judge
+from eval_pipeline.tracks.sql.effects.running import effects_of
 from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
@@ -128,6 +129,36 @@ def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared],
     assert path.read_bytes() == before
 
 
+HIDING = {
+    "sqlite": [
+        "CREATE TABLE pragma_table_xinfo (x INTEGER); DELETE FROM sales",
+        "CREATE TABLE pragma_index_list (x INTEGER); DELETE FROM sales",
+        "CREATE TEMP TABLE sales AS SELECT * FROM main.sales; DELETE FROM main.sales",
+        "CREATE TEMP VIEW sales AS SELECT * FROM main.sales; DELETE FROM main.sales",
+    ],
+    "duckdb": [
+        "CREATE MACRO duckdb_tables() AS TABLE SELECT 'main' AS schema_name, 'x' AS table_name, 'memory' AS "
+        "database_name WHERE false; DELETE FROM sales",
+        "CREATE MACRO duckdb_columns() AS TABLE SELECT 1 AS x; DELETE FROM sales",
+        "CREATE TEMP TABLE sales AS FROM memory.main.sales; DELETE FROM memory.main.sales",
+        "CREATE SCHEMA system; CREATE TABLE system.sales AS FROM sales; DELETE FROM sales",
+    ],
+}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_script_cannot_hide_what_it_changes(stores: dict[str, Shared], engine: str) -> None:
+    """Even what the validator rejects."""
+    for sql in HIDING[engine]:
+        assert changed(sql, stores[engine]) >= {"sales"}, sql
+
+
+def changed(sql: str, shared: Shared) -> set[str]:
+    found = effects_of(sql, "", "", shared.databases["store"])
+    assert isinstance(found, Effects), found
+    return set(found.changes)
+
+
 SPLIT = [
     ("duckdb", "SELECT ';' AS \";\"; -- a;b\nDELETE FROM t /* ; */ ;;\n", 2),
     ("sqlite", "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END; SELECT 1;", 2),
@@ -190,6 +221,7 @@ def test_a_fingerprint_does_not_depend_on_the_order_of_rows(rows: list[Any], ran
     other = random.sample(rows, len(rows))
     assert fingerprint(rows) == fingerprint(other)
     assert fingerprint(rows) != fingerprint([*rows, (None, "c")])
+    assert fingerprint([(-1,)]) != fingerprint([(-2,)])
     assert fingerprint([([1], {"a": 2})]) == fingerprint([([1], {"a": 2})]), "lists and structs have no hash"
 
 
@@ -390,6 +422,13 @@ def test_triggers_and_macros_are_judged_by_what_they_do(stores: dict[str, Shared
     check_code(case, *MACROS, "check 1: ")
 
 
+POSTGRES_HIDING = [
+    "CREATE TEMP TABLE sales AS SELECT * FROM sales; DELETE FROM sales; DROP TABLE pg_temp.sales; DELETE FROM sales",
+    "CREATE TEMP TABLE pg_class AS SELECT * FROM pg_catalog.pg_class WHERE false; DELETE FROM sales",
+    "DELETE FROM sales; DO $$ BEGIN PERFORM set_config('search_path', 'pg_temp', false); END $$",
+    "CREATE SCHEMA other; CREATE TABLE other.sales AS SELECT * FROM sales; "
+    "DO $$ BEGIN DELETE FROM sales; PERFORM set_config('search_path', 'other', false); END $$",
+]
 DOUBLED = "UPDATE products SET price = price * 2 WHERE category = 'drinks'"
 POSTGRES = [
     (f"START TRANSACTION; {DOUBLED}; SAVEPOINT a; DELETE FROM products; ROLLBACK TO a; RELEASE a; END", ""),
@@ -403,6 +442,7 @@ POSTGRES = [
     ("DO $$ BEGIN PERFORM pg_read_file('/etc/passwd'); END $$", "permission denied"),
     ("DO $$ BEGIN EXECUTE 'COPY products TO ''/tmp/eval_products'''; END $$", "pg_write_server_files"),
     (f"{DOUBLED}; SELECT 1; SELECT * FROM nowhere", "does not exist"),
+    ("DO $$ BEGIN PERFORM pg_terminate_backend(pg_backend_pid()); END $$", "ended its session on the server, twice"),
 ]
 
 
@@ -428,6 +468,8 @@ def test_postgres_runs_scripts_in_a_transaction_that_is_rolled_back(
         for sql, verdict in POSTGRES:
             found = judge(case.turns[0].gold, sql)
             assert (found.verdict, verdict in found.message) == (("match" if verdict == "" else "error"), True), sql
+        for sql in POSTGRES_HIDING:
+            assert changed(sql, shared) >= {"sales"}, sql
         with psycopg.connect(roles["WRITER"]) as session:
             left = "SELECT count(*) FROM pg_namespace WHERE nspname ~ '^eval_'"
             assert session.execute(left).fetchone() == (0,)

@@ -26,6 +26,8 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 
 _KINDS = frozenset("SELECT INSERT UPDATE DELETE MERGE_INTO CREATE CREATE_FUNC ALTER DROP TRANSACTION".split())
 _RULE = "only statements that read, change or define data may run"
+_CATALOGUE = "system.main."
+"""A script may make functions with the names of the catalogue's."""
 _MINE = "database_name = 'memory'"
 _MACROS = re.compile(r"(?i)MACRO|FUNCTION|SCHEMA")
 _OTHERS = (
@@ -73,15 +75,20 @@ class PrivateDuckdb(GuardedDuckdb):
         )
         indexes = self._by_table("duckdb_indexes", "is_unique, expressions")
         found = {}
-        for place in self._asked(f"SELECT schema_name, table_name FROM duckdb_tables() WHERE {_MINE}"):
+        for place in self._asked(f"SELECT schema_name, table_name FROM {_CATALOGUE}duckdb_tables() WHERE {_MINE}"):
             found[self._named(*place)] = _table(*(rows.get(place, []) for rows in (columns, constraints, indexes)))
-        for schema, name, text in self._asked(f"SELECT schema_name, view_name, sql FROM duckdb_views() WHERE {_MINE}"):
+        for schema, name, text in self._asked(
+            f"SELECT schema_name, view_name, sql FROM {_CATALOGUE}duckdb_views() WHERE {_MINE}"
+        ):
             found[self._named(schema, name)] = Thing(VIEW, definition=text)
         for kind, what, which in _OTHERS[not self._lists_macros :]:
-            for schema, name, text in self._asked(f"SELECT schema_name, {what} FROM duckdb_{which}() WHERE {_MINE}"):
+            for schema, name, text in self._asked(
+                f"SELECT schema_name, {what} FROM {_CATALOGUE}duckdb_{which}() WHERE {_MINE}"
+            ):
                 found[f"{kind} {self._named(schema, name)}"] = Thing(kind, definition=text or "")
         for (name,) in self._asked(
-            f"SELECT schema_name FROM duckdb_schemas() WHERE {_MINE} AND NOT internal AND schema_name <> 'main'"
+            f"SELECT schema_name FROM {_CATALOGUE}duckdb_schemas() "
+            f"WHERE {_MINE} AND NOT internal AND schema_name <> 'main'"
         ):
             found[f"{SCHEMA} {name.lower()}"] = Thing(SCHEMA)
         return found
@@ -104,7 +111,7 @@ class PrivateDuckdb(GuardedDuckdb):
     def _by_table(self, catalogue: str, what: str) -> dict[tuple[str, str], list[tuple[Any, ...]]]:
         found: dict[tuple[str, str], list[tuple[Any, ...]]] = {}
         for schema, table, *row in self._asked(
-            f"SELECT schema_name, table_name, {what} FROM {catalogue}() WHERE {_MINE}"
+            f"SELECT schema_name, table_name, {what} FROM {_CATALOGUE}{catalogue}() WHERE {_MINE}"
         ):
             found.setdefault((schema, table), []).append(tuple(row))
         return found
@@ -116,7 +123,12 @@ class PrivateDuckdb(GuardedDuckdb):
         return found
 
     def _asked(self, sql: str) -> list[tuple[Any, ...]]:
-        return self.connection.execute(sql).fetchall()
+        import duckdb
+
+        try:
+            return self.connection.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise of_duckdb(error) from error
 
 
 def _table(

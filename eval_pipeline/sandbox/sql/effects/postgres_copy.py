@@ -23,7 +23,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
     names,
     normal,
 )
-from eval_pipeline.sandbox.sql.errors import SqlError, UnreachableError, of_postgres
+from eval_pipeline.sandbox.sql.errors import SqlError, of_postgres
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.sessions import one_line, open_postgres
 from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
@@ -66,7 +66,13 @@ class PrivatePostgres:
     """Runs scripts in one transaction, in which savepoints stand for the transactions of the script."""
 
     def __init__(self, copy: ServerCopy, limits: SqlLimits) -> None:
-        """Makes the tables. Raises a SqlError, or an UnreachableError if the server does not answer."""
+        """Makes the tables.
+
+        Raises:
+            SqlError: that fails.
+            ConnectionError: the session breaks; the methods raise it, too.
+            UnreachableError: the server does not answer.
+        """
         import psycopg
 
         self.limits, self._in_block = limits, False
@@ -85,8 +91,9 @@ class PrivatePostgres:
                 raise SqlError(ErrorClass.OTHER, "a script of the database ends the transaction that it is made in")
             self._session.execute("SET CONSTRAINTS ALL IMMEDIATE")
         except psycopg.Error as error:
+            told = self._told(error)
             self.close()
-            raise self._told(error) from error
+            raise told from error
 
     def _open(self) -> bool:
         from psycopg.pq import TransactionStatus
@@ -179,13 +186,24 @@ class PrivatePostgres:
             return columns, fetch_within(cursor.fetchmany, self.limits)
 
     def settle(self) -> None:
-        """Rolls back what failed or was not committed, as the engine does at the end of a session."""
+        """Rolls back what failed or was not committed, as the engine does at the end of a session.
+
+        From then on, a temporary table hides no table, and none of the server's catalogues.
+        """
         if self._in_block:
-            self._session.execute(f"ROLLBACK TO SAVEPOINT {self._block}; RELEASE SAVEPOINT {self._block}")
+            self._do(f"ROLLBACK TO SAVEPOINT {self._block}; RELEASE SAVEPOINT {self._block}")
             self._in_block = False
         elif not self._open():
-            self._session.execute(f"ROLLBACK TO SAVEPOINT {self._step}; RELEASE SAVEPOINT {self._step}")
-        self._session.execute(f"SET LOCAL search_path = {self._schema}; SET LOCAL statement_timeout = 0")
+            self._do(f"ROLLBACK TO SAVEPOINT {self._step}; RELEASE SAVEPOINT {self._step}")
+        self._do(f"SET LOCAL search_path = {self._schema}, pg_temp; SET LOCAL statement_timeout = 0")
+
+    def _do(self, text: str) -> None:
+        import psycopg
+
+        try:
+            self._session.execute(text)
+        except psycopg.Error as error:
+            raise self._told(error) from error
 
     def things(self) -> dict[str, Thing]:
         """Returns everything that scripts can define, without rows."""
@@ -257,14 +275,19 @@ class PrivatePostgres:
         return found
 
     def _asked(self, query: str, *arguments: Any) -> list[tuple[Any, ...]]:
-        return self._session.execute(query, arguments or None).fetchall()
+        import psycopg
+
+        try:
+            return self._session.execute(query, arguments or None).fetchall()
+        except psycopg.Error as error:
+            raise self._told(error) from error
 
     def _told(self, error: Any) -> Exception:
         state, message = error.sqlstate, (error.diag.message_primary or one_line(error))
         if state is None or state.startswith(_ENDS):
             if not self._session.closed:
                 return SqlError(ErrorClass.VALUE, one_line(error))
-            return UnreachableError(f"PostgreSQL ended a session that ran a script: {message}")
+            return ConnectionError(message)
         return of_postgres(state, message)
 
 

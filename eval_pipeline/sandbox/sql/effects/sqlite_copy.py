@@ -88,7 +88,7 @@ class PrivateSqlite(GuardedSqlite):
     def chunks(self, name: str) -> Iterator[tuple[Any, ...]]:
         """Yields the rows of a table."""
         try:
-            yield from self._asked(f"SELECT * FROM main.{_quoted(name)}")
+            yield from self.connection.execute(f"SELECT * FROM main.{_quoted(name)}")
         except (sqlite3.Error, MemoryError, OverflowError, ValueError) as error:
             raise of_sqlite(error) from error
 
@@ -97,64 +97,61 @@ class PrivateSqlite(GuardedSqlite):
         return self.run(f"SELECT * FROM main.{_quoted(name)}", self.limits.seconds)
 
     def _table(self, name: str, text: str) -> Thing:
-        columns = list(
-            self._asked("SELECT name, type, [notnull], dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')", name)
-        )
-        key = tuple(column.lower() for column, *_, place, _ in sorted(columns, key=lambda c: c[4]) if place)
+        columns = [
+            (column.lower(), declared, filled, default, place, hidden)
+            for _, column, declared, filled, default, place, hidden in self._pragma("table_xinfo", name)
+        ]
+        key = tuple(column for column, *_, place, _ in sorted(columns, key=lambda c: c[4]) if place)
         rules = {f"primary key {names(sorted(key))}"} if key else set[str]()
         for column, declared, filled, default, place, hidden in columns:
-            rules |= {f"type ({column.lower()}) {_kind(declared)}"} if declared else set()
+            rules |= {f"type {names([column])} {_kind(declared)}"} if declared else set()
             rules |= {f"not null {names([column])}"} if filled and not place else set()
             rules |= {f"{DEFAULT}{names([column])} {normal(default)}"} if default is not None else set()
             rules |= {f"generated {names([column])}"} if hidden in (2, 3) else set()
         rules |= {*self._indexes(name), *self._references(name)}
         rules |= {f"{CHECK}{normal(check)}" for check in _checks(text)}
-        if next(
-            self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name), 0
-        ):
+        if self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name):
             rules.add(A_TRIGGER)
-        return Thing(TABLE, tuple(column.lower() for column, *_ in columns), key=key, rules=frozenset(rules))
+        return Thing(TABLE, tuple(column for column, *_ in columns), key=key, rules=frozenset(rules))
 
     def _indexes(self, table: str) -> Iterator[str]:
-        for index, unique, origin, partial in self._asked(
-            "SELECT name, [unique], origin, partial FROM pragma_index_list(?, 'main')", table
-        ):
+        for _, index, unique, origin, partial in self._pragma("index_list", table):
             if origin == "pk":
                 continue
-            columns = [
-                name for (name,) in self._asked("SELECT name FROM pragma_index_info(?, 'main') ORDER BY seqno", index)
-            ]
-            text = next(self._asked("SELECT sql FROM sqlite_master WHERE name = ?", index), (None,))[0]
+            columns = [name for _, _, name in sorted(self._pragma("index_info", index))]
+            found = self._asked("SELECT sql FROM sqlite_master WHERE name = ? AND sql IS NOT NULL", index)
             what = "unique" if unique else "index"
-            if text is not None and (partial or None in columns):
-                yield f"{what} {normal(text[text.index('(') :])}"
+            if found and (partial or None in columns):
+                yield f"{what} {normal(found[0][0][found[0][0].index('(') :])}"
             else:
                 yield f"{what} {names(sorted(columns) if unique else columns)}"
 
     def _references(self, table: str) -> Iterator[str]:
         keys: dict[int, list[tuple[Any, ...]]] = {}
-        for number, *found in self._asked(
-            "SELECT id, [from], [table], [to], on_update, on_delete FROM pragma_foreign_key_list(?, 'main') "
-            "ORDER BY id, seq",
-            table,
-        ):
+        for number, _, *found in sorted(self._pragma("foreign_key_list", table), key=lambda row: row[:2]):
             keys.setdefault(number, []).append(tuple(found))
         for parts in keys.values():
-            _, other, to, updating, deleting = parts[0]
+            other, _, to, updating, deleting, _ = parts[0]
             targets = [part[2] for part in parts] if to else self._key_of(other)
             actions = f" on update {updating} on delete {deleting}".replace(" on update NO ACTION", "")
             actions = actions.replace(" on delete NO ACTION", "").lower()
-            yield f"foreign key {names(part[0] for part in parts)} references {other.lower()} {names(targets)}{actions}"
+            yield f"foreign key {names(part[1] for part in parts)} references {other.lower()} {names(targets)}{actions}"
 
     def _key_of(self, table: str) -> list[str]:
-        found = self._asked("SELECT name FROM pragma_table_info(?, 'main') WHERE pk ORDER BY pk", table)
-        return [name for (name,) in found]
+        found = [(place, name) for _, name, _, _, _, place in self._pragma("table_info", table) if place]
+        return [name for _, name in sorted(found)]
 
-    def _asked(self, sql: str, *arguments: Any) -> Iterator[tuple[Any, ...]]:
+    def _pragma(self, pragma: str, name: str) -> list[tuple[Any, ...]]:
+        """Returns what a pragma tells of an object; as a statement, since a script may make a table of its name."""
+        return self._asked(f"PRAGMA main.{pragma}({_quoted(name)})")
+
+    def _asked(self, sql: str, *arguments: Any) -> list[tuple[Any, ...]]:
         """Returns the rows of a query of ours; nothing of a script is prepared by it but the names of objects."""
         self.trusted = True
         try:
-            return iter(self.connection.execute(sql, arguments))
+            return self.connection.execute(sql, arguments).fetchall()
+        except (sqlite3.Error, MemoryError, OverflowError, ValueError) as error:
+            raise of_sqlite(error) from error
         finally:
             self.trusted = False
 

@@ -1,5 +1,6 @@
 """What a database holds: its objects, and what is different after a script."""
 
+import marshal
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,6 +18,8 @@ CHECK, DEFAULT = "check ", "default "
 NOW, TODAY = "(now)", "(today)"
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d{1,6})?(Z|[+-]\d\d(:?\d\d)?)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_WITHOUT_REFERENCES = 2
+"""The last version of marshal's format in which equal values have equal bytes."""
 _SECOND = timedelta(seconds=1)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\s+|::[\w\" ]+(?:\([\d, ]*\))?|[^'\"`\s:]+|.", re.DOTALL)
 _KINDS = (
@@ -99,9 +102,10 @@ def fingerprint(rows: Iterable[tuple[Any, ...]]) -> tuple[int, int]:
     total = count = 0
     for row in rows:
         try:
-            total += hash(row)
-        except TypeError:  # lists and structs
-            total += hash(repr(row))
+            told: bytes | str = marshal.dumps(row, _WITHOUT_REFERENCES)
+        except ValueError:  # other values than numbers and texts
+            told = repr(row)
+        total += hash(told)  # not of the row itself: -1 and -2 have the same
         count += 1
     return total, count
 

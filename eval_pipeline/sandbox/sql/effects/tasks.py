@@ -23,6 +23,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
 )
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.live.sessions import open_postgres, twice
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import connection_to, engine_of
 
@@ -47,8 +48,22 @@ def run_script(
 
     Raises:
         SqlError: the copy cannot be made, the setup does not run, or time or memory do not suffice.
+        UnreachableError: the server does not answer.
     """
     told = SqlLimits.from_json(limits)
+    if isinstance(copied, str):
+        return _once(copied, setup, statements, checks, told)
+    dsn = ServerCopy.from_json(copied).dsn
+
+    def ping() -> None:
+        open_postgres(dsn).close()
+
+    return twice(lambda: _once(copied, setup, statements, checks, told), lambda: None, ping)
+
+
+def _once(
+    copied: Copied, setup: Sequence[str], statements: Sequence[str], checks: Sequence[str], told: SqlLimits
+) -> dict[str, Any]:
     with closing(_private(copied, told, setup, (*statements, *checks))) as private:
         things = private.things()
         prints = _fingerprints(private, things)
