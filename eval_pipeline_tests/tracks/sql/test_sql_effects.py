@@ -141,7 +141,7 @@ HIDING = {
         "database_name WHERE false; DELETE FROM sales",
         "CREATE MACRO duckdb_columns() AS TABLE SELECT 1 AS x; DELETE FROM sales",
         "CREATE TEMP TABLE sales AS FROM memory.main.sales; DELETE FROM memory.main.sales",
-        "CREATE SCHEMA system; CREATE TABLE system.sales AS FROM sales; DELETE FROM sales",
+        "CREATE SCHEMA system; CREATE SCHEMA other; CREATE TABLE other.sales AS FROM sales; DELETE FROM sales",
     ],
 }
 
