@@ -27,6 +27,8 @@ from eval_pipeline.sandbox.sql.effects.state import (
     normal,
     without_clock,
 )
+from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
+from eval_pipeline.sandbox.sql.live.rights import writer_problems
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
@@ -454,14 +456,17 @@ def test_postgres_runs_scripts_in_a_transaction_that_is_rolled_back(
         monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
         for role in ("LOADER", "READER"):
             monkeypatch.setenv(f"EVAL_POSTGRES_{role}_DSN", roles[role])
-        shared = written(tmp_path, engine="postgres")
+        shared = written(tmp_path, engine="postgres", query_time_limit_s=2)
         case = read(raw(TASKS["update"]), shared)
         with pytest.raises(UsageError, match="EVAL_POSTGRES_WRITER_DSN is not set"):
             judge(case.turns[0].gold, "SELECT 1")
         monkeypatch.setenv("EVAL_POSTGRES_WRITER_DSN", roles["SUPERUSER"])
         with pytest.raises(UsageError, match="is a superuser"):
             judge(case.turns[0].gold, "SELECT 1")
+        assert "the role that runs scripts is a superuser" in [found.text for found in diagnose_servers()]
+        assert writer_problems(roles["READER"]) == ["may not CREATE schemas in its database"]
         monkeypatch.setenv("EVAL_POSTGRES_WRITER_DSN", roles["WRITER"])
+        assert [found.fine for found in diagnose_servers()] == [True]
         for task in GOLDEN["tasks"]:
             check(read(raw(task), shared), task)
         check_code(read(triggered("postgres"), shared), *TRIGGERS["postgres"], "notes: ")

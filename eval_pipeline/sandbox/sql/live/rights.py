@@ -34,7 +34,7 @@ _POSTGRES_SAID = (
     "may CREATE in a schema",
     "may use the server's files or programs",
 )
-_OF_WRITERS = (_POSTGRES_SAID[2], _POSTGRES_SAID[3], _POSTGRES_SAID[4])
+_OF_WRITERS = frozenset(_POSTGRES_SAID[2:5])
 """What a role that runs scripts may do: everything of it is rolled back."""
 _GRANT = re.compile(r"GRANT (?P<rights>.+?) ON (?P<what>.+?) TO ")
 _HARMLESS = {"USAGE", "SELECT", "SHOW VIEW"}
@@ -101,15 +101,27 @@ def checked_reader(server: Server) -> str:
     return dsn
 
 
-@lru_cache(maxsize=4)
-def _checked_writer(dsn: str) -> None:
+def writer_problems(dsn: str) -> list[str]:
+    """Returns, as verb phrases, what keeps the role of an address on PostgreSQL from running scripts that change data.
+
+    It may do what it likes in a database of its own, since everything is rolled back, but nothing elsewhere.
+
+    Raises:
+        EvalError: the server cannot be queried.
+    """
     with closing(open_postgres(dsn)) as session:
         found = session.execute(_POSTGRES).fetchone()
     assert found is not None
-    problems = [said for may, said in zip(found, _POSTGRES_SAID, strict=True) if may and said not in _OF_WRITERS]
-    if problems:
-        told = f"the role in {variable('postgres', 'WRITER')} {problems[0]}, but model-written scripts may only"
-        raise UsageError(f"{told} make tables in a database of their own (docs/sql.md)")
+    may = {said for has, said in zip(found, _POSTGRES_SAID, strict=True) if has}
+    problems = [said for said in _POSTGRES_SAID if said in may - _OF_WRITERS]
+    return problems if _POSTGRES_SAID[2] in may else [*problems, "may not CREATE schemas in its database"]
+
+
+@lru_cache(maxsize=4)
+def _checked_writer(dsn: str) -> None:
+    if problems := writer_problems(dsn):
+        told = f"the role in {variable('postgres', 'WRITER')} {problems[0]}"
+        raise UsageError(f"{told}, but scripts run in schemas of a database of their own (docs/sql.md)")
 
 
 def checked_writer() -> str:
