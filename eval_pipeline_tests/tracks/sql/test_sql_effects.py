@@ -224,6 +224,7 @@ def test_a_fingerprint_does_not_depend_on_the_order_of_rows(rows: list[Any], ran
     assert fingerprint(rows) == fingerprint(other)
     assert fingerprint(rows) != fingerprint([*rows, (None, "c")])
     assert fingerprint([(-1,)]) != fingerprint([(-2,)])
+    assert fingerprint([(1,), (1,)]) != fingerprint([(2,), (2,)])
     assert fingerprint([([1], {"a": 2})]) == fingerprint([([1], {"a": 2})]), "lists and structs have no hash"
 
 
