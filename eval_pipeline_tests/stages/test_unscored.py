@@ -10,9 +10,16 @@ from eval_pipeline.operations.headline import headline
 from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.gold import gold_problems
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
-from eval_pipeline.store.tables import COVERAGE, METRICS, STATISTICS, TURN_RESULTS
+from eval_pipeline.store.tables import (
+    ACCURACY_BY_COMPLEXITY,
+    COST_PER_CORRECT_ANSWER,
+    COVERAGE,
+    METRICS,
+    STATISTICS,
+    TURN_RESULTS,
+)
 from eval_pipeline_tests.gold_home import override
-from eval_pipeline_tests.support import Lab, case
+from eval_pipeline_tests.support import Lab, Puppet, case, number, response
 
 CASES = [
     case("whole", ("50", 50.0), ("add(50, 7)", 57.0)),
@@ -67,3 +74,24 @@ def test_people_decide_what_is_scored(lab: Lab, action: str, gold: Any, unscored
     override(lab, {"turn": "half#1", "action": action} | ({"gold": gold} if gold else {}))
     lab.evaluate(version="null", upto="cases")
     assert sorted(gold_problems(lab.inputs(version="null"))) == unscored
+
+
+def test_what_broken_gold_cost_is_in_totals_but_in_no_ratio(lab: Lab, puppet: type[Puppet]) -> None:
+    """Each turn takes 100 + 10 tokens, in each of two samples; answers are right, but gold of `half` and `none` is not.
+
+    Of the conversations only `whole` can be decided: 4 turns of 110 tokens for 2 successes. Of the turns, 3 of 5 are
+    scored, so that 6 answers of 110 tokens are 6 right turns.
+    """
+    lab.suite(cases=CASES)
+    lab.versions({"name": "puppet", "provider": "puppet", "samples_per_turn": 2})
+    puppet.answer = staticmethod(lambda call: response(number(57 if call.turn_index else 50), 100, 10))
+    lab.evaluate()
+    (row,) = rows(lab, COST_PER_CORRECT_ANSWER, "puppet")
+    assert (row["tokens_total"], row["conversations"], row["successful_conversations"]) == (1100, 6, 2)
+    assert (row["turns"], row["correct_turns"]) == (10, 6)
+    assert (row["tokens_per_success"], row["tokens_per_correct_turn"]) == (220, 110)
+    means = {row["metric"]: row for row in rows(lab, STATISTICS, "puppet") if row["split"] == "all"}
+    for name, n in (("correct", 6), ("conversation_success", 2), ("pass@2", 3)):
+        assert (means[name]["n"], means[name]["mean"]) == (n, 1.0), name
+    levels = rows(lab, ACCURACY_BY_COMPLEXITY, "puppet")
+    assert {row["n"] for row in levels if row["axis"] == "turn_number"} == {4, 2}
