@@ -14,6 +14,7 @@ from eval_pipeline.store.tables import (
     ACCURACY_BY_COMPLEXITY,
     COST_PER_CORRECT_ANSWER,
     COVERAGE,
+    ERRORS,
     METRICS,
     STATISTICS,
     TURN_RESULTS,
@@ -40,6 +41,7 @@ def test_gold_that_does_not_hold_is_in_no_figure_and_told_everywhere(lab: Lab) -
     correct = {row["turn_id"]: (row["correct"], row["score"], row["error_class"]) for row in rows(lab, TURN_RESULTS)}
     assert [name for name, (right, *_) in correct.items() if right is None] == ["small/half#1", "small/none#0"]
     assert correct["small/half#1"] == (None, None, None)
+    assert {row["turn_id"] for row in rows(lab, ERRORS)}.isdisjoint({"small/half#1", "small/none#0"})
     reasons = {
         (row["turn_id"], row["reason"]) for row in rows(lab, METRICS) if row["reason"] and UNSCORED in row["reason"]
     }
@@ -61,19 +63,20 @@ def test_gold_that_does_not_hold_is_in_no_figure_and_told_everywhere(lab: Lab) -
 
 
 @pytest.mark.parametrize(
-    ("action", "gold", "unscored"),
+    ("turn", "action", "gold", "unscored"),
     [
-        ("corrected", {"answer": 57.0}, ["small/none#0"]),
-        ("both", {"answer": 57.0}, ["small/half#1", "small/none#0"]),  # the published one is still said to be right
-        ("excluded", None, ["small/none#0"]),
+        ("half#1", "corrected", {"answer": 57.0}, []),
+        ("half#1", "both", {"answer": 57.0}, ["small/half#1"]),  # the published one is still said to be right
+        ("half#1", "excluded", None, []),
+        ("whole#1", "both", {"answer": 99.0}, ["small/half#1", "small/whole#1"]),
     ],
 )
-def test_people_decide_what_is_scored(lab: Lab, action: str, gold: Any, unscored: list[str]) -> None:
+def test_people_decide_what_is_scored(lab: Lab, turn: str, action: str, gold: Any, unscored: list[str]) -> None:
     lab.suite(cases=CASES)
     lab.versions({"name": "null", "provider": "null"})
-    override(lab, {"turn": "half#1", "action": action} | ({"gold": gold} if gold else {}))
+    override(lab, {"turn": turn, "action": action} | ({"gold": gold} if gold else {}))
     lab.evaluate(version="null", upto="cases")
-    assert sorted(gold_problems(lab.inputs(version="null"))) == unscored
+    assert sorted(gold_problems(lab.inputs(version="null"))) == sorted([*unscored, "small/none#0"])
 
 
 def test_what_broken_gold_cost_is_in_totals_but_in_no_ratio(lab: Lab, puppet: type[Puppet]) -> None:

@@ -334,3 +334,4 @@ def test_no_key_is_taken_for_another_one(tree: Any) -> None:
     for text in (json.dumps(tree), json.dumps(tree, ensure_ascii=False)):
         refuse_repeated_keys(text)
     check_yaml(yaml.safe_dump(tree))
+    check_yaml("x: &a {k: 1}\ny: &b {j: 2}\nz: {<<: *a, <<: *b, k: 3}\n")  # merging twice loses nothing

@@ -51,7 +51,7 @@ def successful_turns(turns: Turns) -> Floats:
     wrong = np.bincount(places, weights=1 - np.nan_to_num(turns.floats("correct"))) if len(turns) else np.zeros(0)
     marks = np.zeros(len(turns))
     marks[first[wrong == 0]] = 1
-    return marks * (turns.whole & turns.decidable)
+    return marks * turns.whole
 
 
 def _interval(name: str, found: RatioEstimate) -> Row:

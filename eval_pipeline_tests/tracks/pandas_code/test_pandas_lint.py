@@ -41,11 +41,12 @@ def test_code_that_reads_the_clock(code: str, found: list[str]) -> None:
         ("result = df.drop_duplicates('fruit')[['fruit']]", None),  # which of them remains, nobody sees
         ("result = df.drop_duplicates('fruit')[['fruit', 'amount']]", "cut_tie"),
         ("result = df.sort_values('fruit', kind='stable')['amount'].head(1)", None),  # the order of the table is meant
+        ("result = df.sort_values('city', ascending=False)[['city', 'fruit']]", None),  # though order counts
         ("result = len(df) + 0 * pd.Timestamp.now().year", "clock"),
     ],
 )
 def test_ties_that_the_code_cuts(stall: PandasShared, code: str, kind: str | None) -> None:
-    raw: dict[str, Any] = {"id": "a", "tables": "sold", "turns": [{"question": "?", "code": code}]}
+    raw: dict[str, Any] = {"id": "a", "tables": "sold", "turns": [{"question": "?", "code": code, "ordered": True}]}
     doubts = TRACK.contradictions(read(raw, stall))
     assert [doubt.evidence.partition(":")[0] for doubt in doubts] == ([kind] if kind else [])
     assert all(doubt.linted for doubt in doubts)

@@ -21,7 +21,7 @@ from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
 from eval_pipeline.tracks.sql.evidence import EXECUTION, gather
 from eval_pipeline.tracks.sql.execute import result_fingerprint
-from eval_pipeline.tracks.sql.track import TRACK
+from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import OSLO, answer, attempt, ran, read, shared, shop_lab
@@ -121,11 +121,16 @@ def test_the_fingerprint_of_a_result_knows_rows_but_not_their_order() -> None:
         assert result_fingerprint(SqlRows(("a",), rows, 0.0, 0.0)) != result_fingerprint(one)
 
 
-def test_a_clock_that_nobody_pinned_is_told_with_its_case(lab: Lab) -> None:
-    """The suite is read, and later answered: what is drawn at random stands for what the clock changes."""
+def test_gold_that_changes_after_the_suite_was_read_is_told_with_its_case(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is drawn at random stands for what the clock changes; what fails later held when the suite was read."""
+    monkeypatch.setattr(SqlTrack, "check_gold", lambda *_: [])
+    fails = OSLO | {"id": "fails", "expected_sql": [RIGHT, NUMBERS]}
     shop_lab(
         lab,
         OSLO | {"expected_sql": "SELECT random() FROM customers WHERE city = 'Oslo'"},
+        fails,
         judge="never",
         as_of=date(2024, 5, 1),
     )
@@ -133,7 +138,8 @@ def test_a_clock_that_nobody_pinned_is_told_with_its_case(lab: Lab) -> None:
     lab.evaluate("shop", "oracle", upto="coverage")
     inputs = lab.inputs("shop", "oracle")
     told = check_gold_usable(inputs)
-    assert (told.passed, told.facts["drifted"], told.facts["unscored"]) == (False, 1, 0)
-    (sentence,) = recorded_cases(inputs.record, inputs.place).gold_texts()
-    assert "oslo" in sentence
+    assert (told.passed, told.facts["drifted"], told.facts["unscored"]) == (False, 1, 1)
+    unscored, moved = recorded_cases(inputs.record, inputs.place).gold_texts()
+    assert "fails: the expected query does not run" in unscored
+    assert "oslo" in moved and "fails" not in moved
     assert list(drifted_since(inputs.workspace, "shop", inputs.track, inputs.cases)) == ["shop/oslo#0"]
