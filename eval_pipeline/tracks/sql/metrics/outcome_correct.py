@@ -58,7 +58,13 @@ def outcome_correct(
     right = is_right(headline, may_overlook, needed_on_data, needed, equivalence)
     if needed_on_data is None:
         return MetricResult(float(right), reason=NO_DATA)
+    if not right and needed_on_data and (not needed or headline == "strict"):
+        difference = f"{_REFUTED}: {difference}" if difference else _REFUTED
+        return MetricResult(0.0, reason=difference)
     return MetricResult(float(right), reason=_reason(right, may_overlook, needed, difference))
+
+
+_REFUTED = "the same on the data, but not on generated databases that the headline counts"
 
 
 def _reason(right: bool, may_overlook: Sequence[str], needed: Sequence[Sequence[str]], difference: str) -> str:
@@ -68,8 +74,6 @@ def _reason(right: bool, may_overlook: Sequence[str], needed: Sequence[Sequence[
     if not needed:
         return difference or "another result"
     missing = excess(needed, may_overlook)
-    if not missing:
-        return difference or "results differ on databases that the headline counts"
     return f"{difference or 'the same in another form'}; right with `{contract_line(missing)}`"
 
 
