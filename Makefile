@@ -73,6 +73,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks
 	$(BIN)/python -m benchmarks.variants
 	$(BIN)/python -m benchmarks.sql_validator
 	$(BIN)/python -m benchmarks.equivalence
+	$(BIN)/python -m benchmarks.table_comparison
 	$(BIN)/python -m benchmarks.load
 	$(BIN)/python -m benchmarks.view
 	$(BIN)/python -m benchmarks.peers

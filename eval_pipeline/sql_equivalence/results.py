@@ -1,19 +1,25 @@
-"""Compares the results of two queries: rows as multisets, columns in any order, cells as in `cells`."""
+"""Compares the results of two queries: rows as multisets, columns in any order that fits every database."""
 
-from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
+from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.sql_equivalence.cells import NUMBERS, key_of, rough_key, same_number
-from eval_pipeline.sql_equivalence.column_orders import orders, sides
-from eval_pipeline.table_comparison import Comparison, Relaxation, Table, compare
+from eval_pipeline.table_comparison import (
+    Comparison,
+    Relaxation,
+    Table,
+    TooManyOrdersError,
+    column_orders,
+    compare,
+    equal,
+    same_rows,
+)
 from eval_pipeline.table_comparison.relaxations import Set
 
 _MOST_ORDERS = 24
-_MOST_ASSIGNED = 400
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
@@ -59,7 +65,7 @@ class Overlooked:
 
     def agree(self, generated: Result, expected: Result) -> bool:
         """Returns whether two results are equal but for what is overlooked."""
-        return compared(*self._cut(generated, expected)).accepted(self.relaxations | EQUAL)
+        return equal(*_tables(*self._cut(generated, expected)), self.relaxations | EQUAL)
 
     def widened(self, generated: Result, expected: Result) -> "Overlooked | None":
         """Returns what also makes these two results equal; None if only what says something about meaning does."""
@@ -78,10 +84,13 @@ class Overlooked:
 
 def compared(generated: Result, expected: Result) -> Comparison:
     """Returns what has to be overlooked for two results to be equal, whatever their columns are called."""
-    mine, theirs = Table(generated.columns, generated.rows), Table(expected.columns, expected.rows, expected.ties)
-    found = compare(mine, theirs)
+    found = compare(*_tables(generated, expected))
     needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs)
     return replace(found, needs=tuple(needs))
+
+
+def _tables(generated: Result, expected: Result) -> tuple[Table, Table]:
+    return Table(generated.columns, generated.rows), Table(expected.columns, expected.rows, expected.ties)
 
 
 def overlooking(found: Comparison, expected: Result) -> Overlooked | None:
@@ -94,21 +103,6 @@ def overlooking(found: Comparison, expected: Result) -> Overlooked | None:
 def _chosen(result: Result, places: Sequence[int]) -> Result:
     rows = [tuple(row[place] for place in places) for row in result.rows]
     return Result(tuple(result.columns[place] for place in places), rows, result.ties)
-
-
-def same_rows(generated: Rows, expected: Rows, ties: Sequence[int] | None = None) -> bool:
-    """Returns whether two results are equal, with columns in the given order.
-
-    Args:
-        generated: rows.
-        expected: rows.
-        ties: groups of tied expected rows, see `Result`; None compares multisets.
-    """
-    if len(generated) != len(expected):
-        return False
-    if ties is None:
-        return _same_multiset(generated, expected)
-    return all(_same_multiset(generated[start:end], expected[start:end]) for start, end in _groups(ties))
 
 
 class ColumnMatch:
@@ -144,7 +138,7 @@ class ColumnMatch:
             return False
         order = self._order if self._order is not None else tuple(range(width))
         if not same_rows(reordered(generated.rows, order), expected.rows, expected.ties):
-            found = next(_fitting([*self._seen, (generated.rows, expected)], width, every=False), None)
+            found = next(_fitting([*self._seen, (generated.rows, expected)], every=False), None)
             if found is None:
                 return False
             order = found
@@ -160,7 +154,7 @@ class ColumnMatch:
         """
         if not self._seen:
             return None
-        fitting = _fitting(self._seen, len(self._seen[0][1].columns), every=True)
+        fitting = _fitting(self._seen, every=True)
         try:
             found = tuple(islice(fitting, _MOST_ORDERS + 1))
         except SqlError:
@@ -168,12 +162,13 @@ class ColumnMatch:
         return found if 0 < len(found) <= _MOST_ORDERS else None
 
 
-def _fitting(results: Sequence[tuple[Rows, Result]], width: int, *, every: bool) -> Iterator[tuple[int, ...]]:
+def _fitting(results: Sequence[tuple[Rows, Result]], *, every: bool) -> Iterator[tuple[int, ...]]:
     """Yields orders of columns that fit all results. Raises a SqlError if there are too many to try."""
-    keys = [sides(rows, expected.rows, expected.ties, width) for rows, expected in reversed(results)]
-    for order in orders(keys, width, every=every):
-        if all(same_rows(reordered(rows, order), expected.rows, expected.ties) for rows, expected in results):
-            yield order
+    tables = [(Table(one.columns, rows), Table(one.columns, one.rows, one.ties)) for rows, one in reversed(results)]
+    try:
+        yield from column_orders(tables, every=every)
+    except TooManyOrdersError as error:
+        raise SqlError(ErrorClass.TIMEOUT, str(error)) from error
 
 
 def reordered(rows: Rows, order: Sequence[int]) -> list[Row]:
@@ -181,119 +176,3 @@ def reordered(rows: Rows, order: Sequence[int]) -> list[Row]:
     if tuple(order) == tuple(range(len(order))):
         return list(rows)
     return [tuple(row[place] for place in order) for row in rows]
-
-
-def soft_f1(generated: Rows, expected: Rows) -> float:
-    """Returns F1 over cells, with rows matched to have the most cells in common, whatever their position.
-
-    Cells of two matched rows are compared as multisets, so the order of columns does not matter. Two results without
-    cells are equal: 1.0.
-    """
-    total = sum(map(len, generated)) + sum(map(len, expected))
-    if not total:
-        return 1.0
-    mine, theirs = [_bag(row) for row in generated], [_bag(row) for row in expected]
-    common = Counter(mine) & Counter(theirs)
-    right = sum(count * sum(number for _, number in bag) for bag, count in common.items())
-    right += _assigned(_without(mine, common), _without(theirs, common))
-    return float(2 * right / total)
-
-
-def only_in_one(generated: Rows, expected: Rows) -> tuple[list[int], list[int]]:
-    """Returns the positions of generated rows that are not expected, and of expected rows that are missing.
-
-    Rows are compared as multisets, and numbers to six digits.
-    """
-    mine, theirs = [tuple(map(rough_key, row)) for row in generated], [tuple(map(rough_key, row)) for row in expected]
-    return _unmatched(mine, theirs), _unmatched(theirs, mine)
-
-
-def _unmatched(rows: list[Row], others: list[Row]) -> list[int]:
-    left = Counter(others)
-    found = []
-    for place, row in enumerate(rows):
-        if left[row] > 0:
-            left[row] -= 1
-        else:
-            found.append(place)
-    return found
-
-
-def _assigned(mine: list[frozenset[Any]], theirs: list[frozenset[Any]]) -> int:
-    """Returns the most cells in common under any matching of rows; only the first rows count if there are too many."""
-    import numpy as np
-    from scipy.optimize import linear_sum_assignment
-
-    mine, theirs = mine[:_MOST_ASSIGNED], theirs[:_MOST_ASSIGNED]
-    if not mine or not theirs:
-        return 0
-    counts = [Counter(dict(bag)) for bag in theirs]
-    overlap = np.array([[(Counter(dict(bag)) & other).total() for other in counts] for bag in mine])
-    rows, columns = linear_sum_assignment(overlap, maximize=True)
-    return int(overlap[rows, columns].sum())
-
-
-def _without(bags: list[frozenset[Any]], common: Counter[frozenset[Any]]) -> list[frozenset[Any]]:
-    left = common.copy()
-    kept = []
-    for bag in bags:
-        if left[bag] > 0:
-            left[bag] -= 1
-        else:
-            kept.append(bag)
-    return kept
-
-
-def _bag(row: Row) -> frozenset[Any]:
-    return frozenset(Counter(rough_key(cell) for cell in row).items())
-
-
-def _same_multiset(generated: Rows, expected: Rows) -> bool:
-    mine, theirs = Counter(map(_row_key, generated)), Counter(map(_row_key, expected))
-    if mine == theirs:
-        return True
-    more, less = list((mine - theirs).elements()), list((theirs - mine).elements())
-    if len(more) != len(less):
-        return False
-    # The rest may differ in the last digits of floats; rows are compared whose other cells are equal.
-    by_rest: defaultdict[Row, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((more, less)):
-        for row in rows:
-            by_rest[tuple("number" if isinstance(cell, NUMBERS) else ("value", cell) for cell in row)][side].append(row)
-    return all(_close_pairs(ours, others) for ours, others in by_rest.values())
-
-
-def _close_pairs(mine: list[Row], theirs: list[Row]) -> bool:
-    """Returns whether rows can be paired so that all their numbers are close."""
-    if len(mine) != len(theirs):
-        return False
-    left = sorted(theirs, key=_numbers)
-    for row in sorted(mine, key=_numbers):
-        found = next((place for place, other in enumerate(left) if _close(row, other)), None)
-        if found is None:
-            return False
-        left.pop(found)
-    return True
-
-
-def _numbers(row: Row) -> tuple[float, ...]:
-    return tuple(float(cell) for cell in row if isinstance(cell, NUMBERS))
-
-
-def _close(row: Row, other: Row) -> bool:
-    return all(
-        mine == theirs or (isinstance(mine, NUMBERS) and isinstance(theirs, NUMBERS) and same_number(mine, theirs))
-        for mine, theirs in zip(row, other, strict=True)
-    )
-
-
-def _row_key(row: Row) -> Row:
-    return tuple(map(key_of, row))
-
-
-def _groups(ties: Sequence[int]) -> Iterator[tuple[int, int]]:
-    start = 0
-    for place in range(1, len(ties) + 1):
-        if place == len(ties) or ties[place] != ties[start]:
-            yield start, place
-            start = place

@@ -4,7 +4,24 @@ Knows no track, no engine and no file format; rows may be plain or Arrow's.
 """
 
 from eval_pipeline.table_comparison.comparison import ColumnDifference, Comparison, Difference, compare
+from eval_pipeline.table_comparison.graded import common_cells, only_in_one, soft_f1
 from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_orders, equal, same_rows
 from eval_pipeline.table_comparison.table import Shape, Table
 
-__all__ = ["ColumnDifference", "Comparison", "Difference", "Relaxation", "Shape", "Table", "compare"]
+__all__ = [
+    "ColumnDifference",
+    "Comparison",
+    "Difference",
+    "Relaxation",
+    "Shape",
+    "Table",
+    "TooManyOrdersError",
+    "column_orders",
+    "common_cells",
+    "compare",
+    "equal",
+    "only_in_one",
+    "same_rows",
+    "soft_f1",
+]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.table_comparison.cells import key_of
+from eval_pipeline.table_comparison.graded import unmatched
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.needs import smallest_sets
 from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set
@@ -13,6 +14,7 @@ from eval_pipeline.table_comparison.table import Row, Table
 
 _EXAMPLES = 3
 _SHOWN = 40
+_SHOWN_CELLS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +159,7 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     added = {place: trial.hashes(here, place) for place, here in pairs}
     mine: Any = sum(one for _, one, _ in added.values())
     theirs: Any = sum(other for _, _, other in added.values())
-    extra, missing = _unmatched(mine.tolist(), theirs.tolist()), _unmatched(theirs.tolist(), mine.tolist())
+    extra, missing = unmatched(mine.tolist(), theirs.tolist()), unmatched(theirs.tolist(), mine.tolist())
 
     def shown(table: Table, places: Sequence[int], rows: Sequence[int]) -> tuple[Row, ...]:
         return tuple(tuple(table.rows[row][place] for place in places) for row in rows[:_EXAMPLES])
@@ -176,18 +178,6 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
         words.append(f"{_count(len(extra), 'row is', 'rows are')} not expected, e.g. {_cells(extra_rows[0])}")
     sentence = "; ".join(words) or "the rows are the same, but not their order"
     return columns, Difference(sentence, len(missing), len(extra), missing_rows, extra_rows, differing)
-
-
-def _unmatched(rows: Sequence[Any], others: Sequence[Any]) -> list[int]:
-    """Returns the places of rows that `others` does not have, as multisets."""
-    left = Counter(others)
-    found = []
-    for place, row in enumerate(rows):
-        if left[row] > 0:
-            left[row] -= 1
-        else:
-            found.append(place)
-    return found
 
 
 def _closest_columns(trial: Trial) -> tuple[int | None, ...]:
@@ -258,7 +248,7 @@ def _listed(names: Sequence[Hashable]) -> str:
 
 
 def _cells(row: Row) -> str:
-    return "(" + ", ".join(map(_cell, row)) + ")"
+    return "(" + ", ".join([*map(_cell, row[:_SHOWN_CELLS]), *["…"][: len(row) - _SHOWN_CELLS]]) + ")"
 
 
 def _cell(cell: Any) -> str:

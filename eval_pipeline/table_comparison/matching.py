@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.columns import Column, Keys, concatenated, distinct, mixed
-from eval_pipeline.table_comparison.numbers import matches, may_match
+from eval_pipeline.table_comparison.numbers import grouped, matches, may_match
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
 
@@ -27,6 +27,10 @@ _MOST_STEPS_OF_BOTH = 100
 _MOST_CELLS = 5_000_000
 _WITH_NUMBERS: Set = frozenset({Relaxation.TEXT_NUMBERS, Relaxation.PERCENT})
 _FORM: Set = OF_TEXTS | OF_NUMBERS
+
+
+class TooManyOrdersError(Exception):
+    """The columns of tables fit in too many orders to try them all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +74,7 @@ class Trial:
         self._fits: dict[Set, Fit | None] = {}
         self._pairs: dict[tuple[int, int, Set, bool], list[_Candidate]] = {}
         self._same: dict[tuple[int, int], _Candidate] = {}
+        self._bags: dict[bool, dict[int, list[int]]] = {}
         cells = max(len(generated.rows) * len(generated.columns), len(expected.rows) * len(expected.columns))
         self._small = cells <= _SMALL
 
@@ -168,31 +173,76 @@ class Trial:
             candidates.append(found)
         return next(_Search(self, candidates, overlooked).run(), None)
 
+    def orders(self, overlooked: Set, *, every: bool) -> Iterator[tuple[int, ...]]:
+        """Yields the orders of columns in which the tables are equal, see `rows.column_orders`.
+
+        Raises:
+            TooManyOrdersError: not all could be tried.
+        """
+        candidates = [self._candidates(there, overlooked, every=True) for there in range(len(self._theirs))]
+        if not all(candidates):
+            return
+        search = _Search(self, candidates, overlooked, alike=every)
+        seen = set()
+        for fit in search.run_through():
+            order = tuple(place for place in fit.columns if place is not None)
+            if order not in seen:
+                seen.add(order)
+                yield order
+        if search.exhausted:
+            raise TooManyOrdersError("the columns of the results fit in too many orders to try them all")
+
     def _candidates(self, there: int, overlooked: Set, *, every: bool) -> list[_Candidate]:
         """Returns the generated columns with the same cells as an expected one: of its name first, then its place.
 
-        Unless `every`, an expected column that has some with the same cells as they stand has no others, apart from
-        those of its name and place.
+        Unless `every`, columns that have counterparts with the same cells as they stand have no others, except that an
+        expected one may have one without of its name or place.
         """
-        name = self.expected.columns[there]
-        if overlooked & {Relaxation.COLUMN_ORDER, Relaxation.EXTRA_COLUMNS, Relaxation.MISSING_COLUMNS}:
-            names = self.generated.columns
-            places = sorted(range(len(names)), key=lambda here: (names[here] != name, here != there))
-        else:
-            places = [there]
-        places = [here for here in places if self._named(here, name, overlooked)]
-        if not every:
-            once = Relaxation.DUPLICATES in overlooked
-            bag = self._theirs[there].bag(once=once)
-            same = [here for here in places if self._mine[here].bag(once=once) == bag]
-            others = set(same) if same else self._odd(once=once)
-            places = [h for h in places if h in others or h == there or self.generated.columns[h] == name]
+        name, names = self.expected.columns[there], self.generated.columns
+        pool = self._pool(there, overlooked, every=every)
+        if not overlooked & {Relaxation.COLUMN_ORDER, Relaxation.EXTRA_COLUMNS, Relaxation.MISSING_COLUMNS}:
+            pool &= {there}
+        places = [here for here in pool if self._named(here, name, overlooked)]
+        places.sort(key=lambda here: (names[here] != name, here != there, here))
         return [one for here in places for one in self._pair(here, there, overlooked, every=every)]
 
-    def _odd(self, *, once: bool) -> set[int]:
+    def _pool(self, there: int, overlooked: Set, *, every: bool) -> set[int]:
+        """Returns the places of generated columns that may have the cells of an expected one."""
+        once = Relaxation.DUPLICATES in overlooked
+        column = self._theirs[there]
+        same = self._by_bag(once=once).get(column.bag(once=once), [])
+        if every and overlooked & _FORM:
+            return set(range(len(self._mine)))
+        if every:  # cells that are not the same may only be close
+            return {*same, *(self._floats if column.exact else self._numeric)}
+        odd = self._odd(once=once)
+        if not same:
+            return set(odd)
+        return {
+            *same,
+            *(here for here in odd if here == there or self.generated.columns[here] == self.expected.columns[there]),
+        }
+
+    def _by_bag(self, *, once: bool) -> dict[int, list[int]]:
+        """Returns the places of generated columns by their cells."""
+        if once not in self._bags:
+            found = self._bags[once] = {}
+            for here, column in enumerate(self._mine):
+                found.setdefault(column.bag(once=once), []).append(here)
+        return self._bags[once]
+
+    @cached_property
+    def _numeric(self) -> list[int]:
+        return [here for here, column in enumerate(self._mine) if len(column.numbers[0])]
+
+    @cached_property
+    def _floats(self) -> list[int]:
+        return [here for here in self._numeric if not self._mine[here].exact]
+
+    def _odd(self, *, once: bool) -> list[int]:
         """Returns the generated columns that have no counterpart as they stand."""
         wanted = {column.bag(once=once) for column in self._theirs}
-        return {here for here, column in enumerate(self._mine) if column.bag(once=once) not in wanted}
+        return [here for bag, places in self._by_bag(once=once).items() if bag not in wanted for here in places]
 
     def _named(self, here: int, name: Hashable, overlooked: Set) -> bool:
         if Relaxation.COLUMN_NAMES in overlooked or self.generated.columns[here] == name:
@@ -225,6 +275,10 @@ class Trial:
         if mine.bag(once=once) == theirs.bag(once=once):
             yield self._same[here, there]
             if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
+                if not mine.exact and not theirs.exact:
+                    for match in grouped(mine.numbers[1], theirs.numbers[1]):
+                        generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
+                        yield _Candidate(here, generated[mine.places], wanted[theirs.places])
                 return
         mine, theirs = mine.relaxed(overlooked), theirs.relaxed(overlooked)
         if mine.bag(once=once) == theirs.bag(once=once):
@@ -243,9 +297,7 @@ class Trial:
                 yield _Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals)
 
     def related(self, here: int, there: int, overlooked: Set) -> bool:
-        """Returns whether two columns have one name, or the same cells if whatever can be is overlooked in these."""
-        if self.generated.columns[here] == self.expected.columns[there]:
-            return True
+        """Returns whether two columns have the same cells if whatever can be is overlooked in these."""
         return bool(self._pair(here, there, _FORM | (overlooked & {Relaxation.DUPLICATES})))
 
     def shared(self, here: int, there: int) -> float:
@@ -272,7 +324,12 @@ class Trial:
 class _Search:
     """Assigns one column after the other, and goes back where the rows no longer agree."""
 
-    def __init__(self, trial: Trial, candidates: list[list[_Candidate]], overlooked: Set) -> None:
+    def __init__(
+        self, trial: Trial, candidates: list[list[_Candidate]], overlooked: Set, *, alike: bool = False
+    ) -> None:
+        """Begins; several columns with the same cells are all tried only if `alike`."""
+        self.exhausted = False
+        self._alike = alike
         self._trial, self._overlooked, self._candidates = trial, overlooked, candidates
         self._optional = Relaxation.MISSING_COLUMNS in overlooked
         self._ordered = Relaxation.COLUMN_ORDER not in overlooked
@@ -287,15 +344,11 @@ class _Search:
 
     def run(self) -> Iterator[Fit]:
         """Yields assignments under which the rows agree."""
-        import numpy as np
-
         if sum(map(bool, self._candidates)) < self._least:
             return
         first = self._first()
-        mine = np.zeros(len(self._trial.generated.rows), np.uint64)
-        theirs = np.zeros(len(self._trial.expected.rows), np.uint64)
         if first is not None:
-            one, other = mine.copy(), theirs.copy()
+            one, other = self._no_columns()
             for place, candidate in first.items():
                 _, more, others = candidate.hashes(place)
                 one += more
@@ -303,7 +356,14 @@ class _Search:
             if self._agree(one, other) and self._complete(first):
                 yield self._fit(first)
                 return
-        yield from self._assigned(mine, theirs)
+        yield from self.run_through()
+
+    def _no_columns(self) -> "tuple[Hashes, Hashes]":
+        import numpy as np
+
+        sides = (self._trial.generated, self._trial.expected)
+        mine, theirs = (np.zeros(len(side.rows), np.uint64) for side in sides)
+        return mine, theirs
 
     def _first(self) -> dict[int, _Candidate] | None:
         """Returns the first candidate that is left for each column."""
@@ -319,10 +379,10 @@ class _Search:
                     break
         return chosen if len(chosen) >= self._least else None
 
-    def _assigned(self, mine: "Hashes", theirs: "Hashes") -> Iterator[Fit]:
+    def run_through(self) -> Iterator[Fit]:
         """Yields assignments found by trying candidates one after the other, within the limits of work."""
         chosen: list[_Candidate | None] = []
-        rows = [(mine, theirs)]
+        rows = [self._no_columns()]
         untried = [self._untried(chosen)]
         while untried:
             if not (found := next(untried[-1], ())):
@@ -334,8 +394,9 @@ class _Search:
             candidate, after = found[0], rows[-1]
             if candidate is not None:
                 self._steps -= 1
-                self._cells -= len(mine) + len(theirs)
+                self._cells -= sum(map(len, after))
                 if self._steps < 0 or self._cells < 0:
+                    self.exhausted = True
                     return
                 _, one, other = candidate.hashes(self._order[len(chosen)])
                 after = after[0] + one, after[1] + other
@@ -359,7 +420,7 @@ class _Search:
             if candidate.place in used or (self._ordered and used and candidate.place < max(used)):
                 continue
             alike = (self._trial.content(candidate.place), id(candidate.expected))
-            if self._ordered or alike not in tried:
+            if self._ordered or self._alike or alike not in tried:
                 tried.add(alike)
                 yield (candidate,)
         if self._optional and len(used) + len(self._order) - len(chosen) > self._least:
@@ -378,9 +439,12 @@ class _Search:
             return False
         if not self._both:
             return True
+        mine, theirs = self._trial.generated.columns, self._trial.expected.columns
         used = {candidate.place for candidate in chosen.values()}
-        left = [place for place in range(len(self._trial.generated.columns)) if place not in used]
-        absent = [place for place in range(len(self._candidates)) if place not in chosen]
+        left = [place for place in range(len(mine)) if place not in used]
+        absent = [place for place in range(len(theirs)) if place not in chosen]
+        if any(mine[here] in theirs for here in left) or any(theirs[there] in mine for there in absent):
+            return False
         return not any(self._trial.related(here, there, self._overlooked) for here in left for there in absent)
 
     def _fit(self, chosen: dict[int, _Candidate]) -> Fit:

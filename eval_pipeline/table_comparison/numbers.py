@@ -55,6 +55,8 @@ def matches(
     if not len(generated) or not len(expected):
         return
     yield _snapped(generated, expected, _last_digits if exact else _noise)
+    if not exact:
+        yield from grouped(generated, expected)
     yield from _relaxed(generated, expected, overlooked)
     if Relaxation.PERCENT in overlooked:
         for factor in _FACTORS:
@@ -104,6 +106,34 @@ def _relaxed(
             yield Match(found.expected, found.generated, found.decimals)
     if Relaxation.TOLERANCE in overlooked:
         yield _snapped(generated * factor, expected, _within_tolerance)
+        yield from _grouped(generated * factor, expected, _within_tolerance, 0)
+
+
+def grouped(generated: "Floats", expected: "Floats") -> Iterator[Match]:
+    """Yields matches in which floats of one rank, or all that are close to each other, have one code.
+
+    Where expected numbers are as close to each other as to generated ones, the nearest may belong to another row.
+    """
+    yield from _grouped(generated, expected, _noise, 2)
+
+
+def _grouped(generated: "Floats", expected: "Floats", close: Any, decimals: int) -> Iterator[Match]:
+    """Yields the match by rank, and that of groups of which each has one number at most with so few decimals."""
+    import numpy as np
+
+    if len(generated) == len(expected) and close(generated, expected).all():
+        ranks = np.arange(len(expected))
+        yield Match(ranks, ranks)
+    both = np.unique(np.concatenate((generated, expected)))
+    starts = np.flatnonzero(np.concatenate(([True], ~close(both[:-1], both[1:]))))
+    ends = np.concatenate((starts[1:], [len(both)])) - 1
+    exact = np.add.reduceat((np.round(both, decimals) == both).astype(np.int64), starts)
+    whole = (ends > starts) & (exact <= 1) & close(both[starts], both[ends])
+    if not whole.any():
+        return
+    group = np.repeat(np.arange(len(starts)), ends - starts + 1)
+    codes = np.where(whole[group], starts[group], np.arange(len(both)))
+    yield Match(codes[np.searchsorted(both, generated)], codes[np.searchsorted(both, expected)])
 
 
 def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
@@ -112,6 +142,7 @@ def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
 
     # Expected numbers between which there is nothing but noise are one.
     apart = np.abs(np.diff(expected)) > LAST_DIGITS * np.abs(expected[1:])
+    apart &= (np.abs(expected[1:]) > ABSOLUTE) | (np.abs(expected[:-1]) > ABSOLUTE)
     codes = np.concatenate(([0], np.cumsum(apart)))
     after = np.searchsorted(expected, generated).clip(0, len(expected) - 1)
     before = (after - 1).clip(0)
@@ -171,30 +202,31 @@ def _noise(one: "Floats", other: "Floats") -> Any:
     """Returns which pairs of floats are the same: those with at most two decimals exactly, others within `NOISE`."""
     import numpy as np
 
-    with np.errstate(invalid="ignore"):
-        size = np.maximum(np.abs(one), np.abs(other))
-        apart = np.abs(one - other)
-        short = (np.round(one, 2) == one) & (np.round(other, 2) == other)
-        within = np.where(size >= _LARGEST_EXACT, LAST_DIGITS, NOISE)
-        return (one == other) | (~(short & (size < _LARGEST_EXACT)) & ((apart <= within * size) | (apart <= ABSOLUTE)))
+    small = np.maximum(np.abs(one), np.abs(other)) < _LARGEST_EXACT
+    within = _within(one, other, np.where(small, NOISE, LAST_DIGITS))
+    return (one == other) | (within & ~(_short(one, other, 2) & small))
 
 
 def _last_digits(one: "Floats", other: "Floats") -> Any:
     """Returns which pairs are the same if one of both is exact: a whole float is, too."""
-    import numpy as np
-
-    with np.errstate(invalid="ignore"):
-        apart = np.abs(one - other)
-        whole = (np.round(one) == one) & (np.round(other) == other)
-        close = (apart <= LAST_DIGITS * np.maximum(np.abs(one), np.abs(other))) | (apart <= ABSOLUTE)
-        return (one == other) | (~whole & close)
+    return (one == other) | (_within(one, other, LAST_DIGITS) & ~_short(one, other, 0))
 
 
 def _within_tolerance(one: "Floats", other: "Floats") -> Any:
     """Returns which pairs are within `TOLERANCE`; whole numbers are counts, years or identifiers and have none."""
+    return (one == other) | (_within(one, other, TOLERANCE) & ~_short(one, other, 0))
+
+
+def _within(one: "Floats", other: "Floats", relative: Any) -> Any:
     import numpy as np
 
     with np.errstate(invalid="ignore"):
-        whole = (np.round(one) == one) & (np.round(other) == other)
         apart, size = np.abs(one - other), np.maximum(np.abs(one), np.abs(other))
-        return (one == other) | (~whole & ((apart <= TOLERANCE * size) | (apart <= ABSOLUTE)))
+        return np.isfinite(size) & ((apart <= relative * size) | (apart <= ABSOLUTE))
+
+
+def _short(one: "Floats", other: "Floats", decimals: int) -> Any:
+    """Returns which pairs have no more decimals than that."""
+    import numpy as np
+
+    return (np.round(one, decimals) == one) & (np.round(other, decimals) == other)

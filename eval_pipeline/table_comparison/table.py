@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 Shape = Literal["table", "list", "row", "scalar"]
 Row = tuple[Any, ...]
+Rows = Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)

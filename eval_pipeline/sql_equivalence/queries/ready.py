@@ -14,7 +14,8 @@ from eval_pipeline.sql_equivalence.generated.memory import Memory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks
 from eval_pipeline.sql_equivalence.queries.ordering import OrderKeys, order_keys
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Overlooked, Result, reordered, same_rows
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Overlooked, Result, reordered
+from eval_pipeline.table_comparison import same_rows
 
 Run = Callable[[str], SqlRows]
 Orders = Sequence[Sequence[int]] | None

@@ -18,8 +18,9 @@ from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS, Mutant, mutants
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import ReadyQuery
-from eval_pipeline.sql_equivalence.results import Result, same_rows
+from eval_pipeline.sql_equivalence.results import Result
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
+from eval_pipeline.table_comparison import same_rows
 
 LONGER = 10
 """How many times as many databases a mutant has to survive until it does not count."""

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, same_rows
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Result
 from eval_pipeline.sql_equivalence.search.evidence import MutationEvidence
+from eval_pipeline.table_comparison import same_rows
 
 _ENOUGH_RESULTS = 2
 _MOST_LATE = 3

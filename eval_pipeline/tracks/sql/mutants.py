@@ -10,8 +10,9 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.mutants import mutants
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
-from eval_pipeline.sql_equivalence.results import Result, same_rows
+from eval_pipeline.sql_equivalence.results import Result
 from eval_pipeline.sql_equivalence.search.evidence import evidence_engine, mutation_evidence
+from eval_pipeline.table_comparison import same_rows
 from eval_pipeline.tracks.sql.cases.case_file import SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.evidence import runner

@@ -1,23 +1,15 @@
 """Compares a result with the expected one: whether they are equal, and if not, how much is right."""
 
-import math
-import sys
-from bisect import bisect_left
-from collections import Counter
 from collections.abc import Hashable, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 
 from eval_pipeline.core.values import value
+from eval_pipeline.table_comparison import common_cells, same_rows
 from eval_pipeline.tracks.pandas_code.results.figures import FIGURE, comparable_figures
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 
-RELATIVE = 1e-6
-ABSOLUTE = 1e-12
-"""An absolute tolerance for noise around zero, where the relative one is useless."""
-_SAME = 1e-12
 ANOTHER_ORDER = "another order of rows"
 """What `why` says of rows that only stand in another order."""
-_LARGEST = sys.float_info.max
 NOT_EQUAL_AT_MOST = 0.99
 
 Cells = Sequence[Hashable]
@@ -88,11 +80,11 @@ def compare(
     """Compares two results in the sandbox's tagged JSON (`Ran.result`).
 
     Results are equal if they have the same rows; the order of columns does not matter, nor does that of rows unless
-    `ordered`. Floats are equal within 1e-6 of the larger one; whole numbers must be exactly equal if one of the two
-    columns has only integers. All kinds of missing values are equal, and so are values that differ only in dtype, if
-    pandas' own comparison with `check_dtype=False` accepts them. The index counts if the expected index carries keys,
-    i.e. has a name or labels; the keys may also be given as columns. A list, an array, a Series and a frame of one
-    column with the same values are equal; a single value and a list of one are not.
+    `ordered`. Cells are compared as in any tables (docs/table-comparison.md). All kinds of missing values are equal,
+    and so are values that differ only in dtype, if pandas' own comparison with `check_dtype=False` accepts them. The
+    index counts if the expected index carries keys, i.e. has a name or labels; the keys may also be given as columns. A
+    list, an array, a Series and a frame of one column with the same values are equal; a single value and a list of one
+    are not.
 
     Args:
         generated: the value that the snippet gave `result`.
@@ -108,7 +100,7 @@ def compare(
     why, (pairs, missing, extra) = _compared(generated, expected, order_keys if ordered else None)
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
-    matched = sum(_matches(pair) for pair in pairs)
+    matched = sum(common_cells(pair.generated, pair.expected) for pair in pairs)
     return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
 
 
@@ -223,97 +215,15 @@ def _row_difference(pairs: Sequence[Pair], order_keys: Sequence[str] | None) -> 
         keys = [pair for pair in pairs if pair.name in order_keys]
         if len(keys) < len(order_keys) or not keys:
             keys = list(pairs)
-        if not all(_all_close(pair, range(len(pair.expected)), range(len(pair.expected))) for pair in keys):
+        if not _same_rows(keys, in_order=True):
             return ANOTHER_ORDER
     return ""
 
 
-def _same_rows(pairs: Sequence[Pair]) -> bool:
-    """Returns whether the rows are the same as multisets."""
-    if all(pair.generated == pair.expected for pair in pairs):
-        return True
-    snapped = [_snapped(pair) for pair in pairs]
-    generated, expected = (list(zip(*columns, strict=True)) for columns in zip(*snapped, strict=True))
-    if Counter(generated) == Counter(expected):
-        return True
-    # Distinct expected values may be closer together than the tolerance; then the nearest match may be the wrong one.
-    in_order = [sorted(range(len(rows)), key=lambda row: _sort_key(rows[row])) for rows in (generated, expected)]
-    return all(_all_close(pair, *in_order) for pair in pairs)
-
-
-def _sort_key(row: tuple[Hashable, ...]) -> tuple[list[str], list[float]]:
-    """Sorts by non-numeric cells first, as these are either equal or not, while numbers may be close."""
-    numbers = [float(cell) for cell in row if _is_number(cell)]
-    return [repr(cell) for cell in row if not _is_number(cell)], numbers
-
-
-def _all_close(pair: Pair, generated: Sequence[int], expected: Sequence[int]) -> bool:
-    """Returns whether a column has the same cells, row by row in the given orders of rows."""
-    exact = _exact(pair)
-    return all(
-        _close(pair.generated[g], pair.expected[e], exact=exact) for g, e in zip(generated, expected, strict=True)
-    )
-
-
-def _close(one: Hashable, other: Hashable, *, exact: bool) -> bool:
-    if one == other:
-        return True
-    if exact or not _is_number(one) or not _is_number(other):
-        return False
-    return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=ABSOLUTE)
-
-
-def _is_number(cell: Hashable) -> TypeGuard[float]:
-    """Returns whether it is a number that can be close to another: finite, and within the range of floats."""
-    return isinstance(cell, int | float) and -_LARGEST <= cell <= _LARGEST
-
-
-def _exact(pair: Pair) -> bool:
-    """Returns whether numbers must be exactly equal: one side has only integers, the other only whole numbers.
-
-    Identifiers and years that became floats because of a missing value are then still distinguished.
-    """
-    sides = [[cell for cell in side if _is_number(cell)] for side in (pair.generated, pair.expected)]
-    if not any(all(isinstance(number, int) for number in side) for side in sides):
-        return False
-    return all(isinstance(number, int) or number.is_integer() for side in sides for number in side)
-
-
-def _snapped(pair: Pair) -> tuple[list[Hashable], list[Hashable]]:
-    """Returns generated and expected cells, with numbers that are close made equal."""
-    if _exact(pair):
-        return list(pair.generated), list(pair.expected)
-    numbers = sorted({float(cell) for cell in pair.expected if _is_number(cell)})
-    first: dict[float, float] = {}  # for each expected number, the smallest of those that differ only by noise
-    for number in numbers:
-        before = next(reversed(first.values()), None)
-        first[number] = before if before is not None and math.isclose(number, before, rel_tol=_SAME) else number
-
-    def snap(cell: Hashable) -> Hashable:
-        if cell in first:
-            return first[cell]
-        if not _is_number(cell) or not numbers:
-            return cell
-        place = bisect_left(numbers, cell)
-        nearest = min(numbers[max(0, place - 1) : place + 1], key=lambda number: abs(number - cell))
-        return first[nearest] if _close(cell, nearest, exact=False) else cell
-
-    return [snap(cell) for cell in pair.generated], [snap(cell) for cell in pair.expected]
-
-
-def _matches(pair: Pair) -> int:
-    """Counts the cells in both columns, as multisets: each expected cell is matched once."""
-    if Counter(pair.generated) == Counter(pair.expected):
-        return len(pair.expected)
-    others = [Counter(cell for cell in side if not _is_number(cell)) for side in (pair.generated, pair.expected)]
+def _same_rows(pairs: Sequence[Pair], *, in_order: bool = False) -> bool:
+    """Returns whether the rows under some columns are the same, as multisets unless `in_order`."""
     generated, expected = (
-        sorted(cell for cell in side if _is_number(cell)) for side in (pair.generated, pair.expected)
+        list(zip(*columns, strict=True))
+        for columns in ([pair.generated for pair in pairs], [pair.expected for pair in pairs])
     )
-    exact, at, found = _exact(pair), 0, 0
-    for number in generated:
-        # A number too small to match this one is also too small for the following ones.
-        while at < len(expected) and expected[at] < number and not _close(number, expected[at], exact=exact):
-            at += 1
-        if at < len(expected) and _close(number, expected[at], exact=exact):
-            found, at = found + 1, at + 1
-    return found + (others[0] & others[1]).total()
+    return same_rows(generated, expected, range(len(expected)) if in_order else None)

@@ -7,7 +7,7 @@ from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql.effects.state import FUNCTION, SEQUENCE, TYPE, Effects
 from eval_pipeline.sandbox.sql.effects.state import SCHEMA as SCHEMA_OBJECT
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.sql_equivalence.results import soft_f1
+from eval_pipeline.table_comparison import soft_f1
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
+from eval_pipeline.table_comparison import Table, TooManyOrdersError, column_orders
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.published import WHERE_NULL, Rows, published_result
 
@@ -23,15 +24,18 @@ def same_bags(generated: Rows, expected: Rows, ordered: bool) -> float:
     mine, theirs = [_sorted_row(row) for row in generated], [_sorted_row(row) for row in expected]
     if (mine != theirs) if ordered else (set(mine) != set(theirs)):
         return 0.0
-    # The metrics of all tracks are loaded by every run; these need the parser of SQL.
-    from eval_pipeline.sandbox.sql.errors import SqlError
-    from eval_pipeline.sql_equivalence.column_orders import Sides, orders
-
-    columns, others = ([list(column) for column in zip(*rows, strict=True)] for rows in (generated, expected))
-    start = list(range(len(expected))) if ordered else [0] * len(expected)
+    # Cells are equal as Python says, without tolerance: each gets a whole number.
+    numbers: dict[Any, int] = {}
+    ours, others = (
+        [tuple(numbers.setdefault(cell, len(numbers)) for cell in row) for row in rows]
+        for rows in (generated, expected)
+    )
+    names = (None,) * len(generated[0])
+    ties = tuple(range(len(expected))) if ordered else None
     try:
-        return float(next(orders([Sides(columns, others, start)], len(others), every=False), None) is not None)
-    except SqlError:  # too many orders to try them all
+        orders = column_orders([(Table(names, ours), Table(names, others, ties))], every=False)
+        return float(next(orders, None) is not None)
+    except TooManyOrdersError:
         return 0.0
 
 
