@@ -194,8 +194,8 @@ class SqlRunner:
         self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None
     ) -> Effects | Failed:
         """Returns what a script does to a private copy, or why that cannot be said; see `run`."""
-        run = self.run_script_now
-        return await asyncio.get_running_loop().run_in_executor(self._threads, run, copied, script, limits)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._threads, self.run_script_now, copied, script, limits)
 
     def run_script_now(
         self, copied: Path | ServerCopy, script: Script, limits: SqlLimits | None = None

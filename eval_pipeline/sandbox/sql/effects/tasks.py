@@ -148,7 +148,10 @@ def _checked(private: Private, checks: Sequence[str], limits: SqlLimits) -> "lis
 def _with_rows(private: Private, name: str, thing: Thing | None, limits: SqlLimits) -> Thing | None:
     if thing is None or thing.kind not in (TABLE, VIEW):
         return thing
-    return thing.with_rows(private.content(name))
+    try:
+        return thing.with_rows(private.content(name))
+    except SqlError as error:
+        raise SqlError(error.error_class, f"{thing.kind} {name}, as it is afterwards: {error.message}") from error
 
 
 def _former(
