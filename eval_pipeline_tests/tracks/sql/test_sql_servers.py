@@ -17,11 +17,14 @@ from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
 from eval_pipeline.sandbox.sql.live.mysql_guard import is_query
 from eval_pipeline.sandbox.sql.live.places import LivePlace, variable
 from eval_pipeline.sandbox.sql.live.rights import grant_problems, reader_problems
+from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import _guarded
 from eval_pipeline.sql_equivalence import Equivalence
 from eval_pipeline.sql_equivalence.search.witness import with_ctes
 from eval_pipeline.tracks.sql.cases.source import Database, Shared, read_databases
 from eval_pipeline.tracks.sql.evidence import compare, runner
+from eval_pipeline.tracks.sql.execute import runnable
+from eval_pipeline.tracks.sql.lint import findings
 from eval_pipeline.tracks.sql.servers.databases import loaded
 from eval_pipeline_tests import servers
 from eval_pipeline_tests.goldens import golden
@@ -334,3 +337,37 @@ def test_an_engine_has_its_own_dialect(tmp_path: Path) -> None:
         read_databases(write_suite(tmp_path), {"engine": "postgres", "dialect": "duckdb"})
     with pytest.raises(InputError, match="engine"):
         read_databases(write_suite(tmp_path), {"engine": "oracle"})
+
+
+CLOCKS = {
+    "postgres": "SELECT CAST(now() AS date), current_date, date 'today', CAST(localtimestamp AS date), "
+    "CAST(age(DATE '2024-04-30') AS text)",
+    "mariadb": "SELECT DATE(NOW()), CURRENT_DATE, CURDATE(), DATE(LOCALTIMESTAMP), UNIX_TIMESTAMP() < 1800000000",
+}
+DOUBTED = {
+    "SELECT customer_id FROM orders ORDER BY total NULLS FIRST LIMIT 1": {"postgres": []},  # it says so
+    "SELECT customer_id FROM orders ORDER BY total DESC LIMIT 1": {"postgres": ["nulls_first"], "mariadb": []},
+    "SELECT name FROM customers ORDER BY joined LIMIT 1": {"postgres": [], "mariadb": ["nulls_first"]},
+    "SELECT COUNT(*) FROM orders WHERE placed_on < current_date": {"postgres": ["clock"], "mariadb": ["clock"]},
+    "SELECT name FROM customers LIMIT 1": {"postgres": ["unordered_limit"], "mariadb": ["unordered_limit"]},
+    "SELECT COUNT(city) / COUNT(*) FROM customers": {"postgres": ["integer_division"], "mariadb": []},
+    "SELECT AVG(c.id) FROM customers c JOIN orders o ON o.customer_id = c.id": {"postgres": ["repeated_rows"]},
+}
+
+
+@pytest.mark.services("postgres", "mariadb")
+def test_clock_and_lint_on_servers(live: Addresses, tmp_path: Path) -> None:
+    for engine, sql in CLOCKS.items():
+        write_suite(tmp_path / "suite")
+        options = {"engine": engine, "as_of": "2024-05-01"}
+        pinned = read_databases(tmp_path / "suite", options).databases["shop"]
+        where = pinned.path()
+        assert isinstance(where, LivePlace)
+        rows = runner().run_now(where, runnable(sql, pinned), pinned.limits)
+        assert isinstance(rows, SqlRows), rows
+        assert rows.rows[0][:4] == (date(2024, 5, 1),) * 4
+        assert rows.rows[0][4] == ("1 day" if engine == "postgres" else 1)
+        free = database(tmp_path / "suite", engine)
+        for text, kinds in DOUBTED.items():
+            if engine in kinds:
+                assert [one.kind for one in findings(text, free)] == kinds[engine], (engine, text)
