@@ -410,6 +410,18 @@ def triggered(engine: str, **more: Any) -> dict[str, Any]:
     return {"id": "t", "question": "?", "check_sql": "UPDATE products SET price = 1 WHERE id < 3", **told, **more}
 
 
+def test_triggers_that_were_there_stay_as_they_were(stores: dict[str, Shared]) -> None:
+    trigger, _, other = TRIGGERS["sqlite"]
+    case = read(raw(TASKS["update"], setup_sql=trigger, may_change=["products", "notes"]), stores["sqlite"])
+    gold, right = case.turns[0].gold, TASKS["update"]["right"][0]
+    assert judge(gold, right).message == ""
+    assert judge(gold, f"DROP TRIGGER logged; {trigger}; {right}").message == ""
+    assert judge(gold, f"{right}; DROP TRIGGER logged; {other}").message == "products: its triggers are changed"
+    assert "products: without a trigger" in judge(gold, f"{right}; DROP TRIGGER logged").message
+    new = f"{right}; {other.replace('logged', 'more')}"
+    assert judge(gold, new).message == "products: its triggers are changed"
+
+
 def check_code(case: Any, expected: str, right: str, wrong: str, words: str) -> None:
     gold = case.turns[0].gold
     assert TRACK.check_gold(case) == []
@@ -471,6 +483,12 @@ def test_postgres_runs_scripts_in_a_transaction_that_is_rolled_back(
         for task in GOLDEN["tasks"]:
             check(read(raw(task), shared), task)
         check_code(read(triggered("postgres"), shared), *TRIGGERS["postgres"], "notes: ")
+        kept = "CREATE MATERIALIZED VIEW kept AS SELECT SUM(pieces) AS n FROM sales; UPDATE sales SET pieces = 1"
+        told = {"expected_sql": "REFRESH MATERIALIZED VIEW kept", "setup_sql": kept, "may_change": ["kept"]}
+        stale = read(raw(TASKS["update"], **told), shared)
+        assert TRACK.check_gold(stale) == []
+        assert judge(stale.turns[0].gold, "REFRESH MATERIALIZED VIEW kept;").verdict == "match"
+        assert judge(stale.turns[0].gold, "SELECT 1").message.startswith("kept: 1 row is missing")
         for sql, verdict in POSTGRES:
             found = judge(case.turns[0].gold, sql)
             assert (found.verdict, verdict in found.message) == (("match" if verdict == "" else "error"), True), sql

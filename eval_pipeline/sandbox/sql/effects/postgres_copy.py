@@ -13,6 +13,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
     CHECK,
     DEFAULT,
     FUNCTION,
+    MATERIALIZED,
     SCHEMA,
     SEQUENCE,
     TABLE,
@@ -210,8 +211,8 @@ class PrivatePostgres:
         found = {}
         for schema, name, oid in self._asked(_TABLES):
             found[self._named(schema, name)] = self._table(oid)
-        for schema, name, definition in self._asked(_VIEWS):
-            found[self._named(schema, name)] = Thing(VIEW, definition=definition)
+        for kind, schema, name, definition in self._asked(_VIEWS):
+            found[self._named(schema, name)] = Thing(kind, definition=definition)
         for kind, schema, name, definition in self._asked(_OTHERS):
             found[f"{kind} {self._named(schema, name)}"] = Thing(kind, definition=definition)
         for (schema,) in self._asked(f"SELECT n.nspname FROM pg_namespace n WHERE {_FOREIGN}"):
@@ -263,9 +264,12 @@ class PrivatePostgres:
             plain = using.startswith("(") and all(re.fullmatch(r"\w+", part) for part in parts)
             inner = names(sorted(parts) if unique else parts) if plain else normal(using)
             rules.add(f"{'unique' if unique else 'index'} {inner}")
-        if self._asked("SELECT 1 FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal LIMIT 1", oid):
-            rules.add(A_TRIGGER)
-        return Thing(TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules))
+        triggers = self._asked(_TRIGGERS, oid)
+        rules |= {A_TRIGGER} if triggers else set()
+        definition = "\n".join(trigger for (trigger,) in triggers)
+        return Thing(
+            TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules), definition=definition
+        )
 
     def _named(self, schema: str, name: str) -> str:
         from psycopg import sql
@@ -296,8 +300,11 @@ SELECT n.nspname, c.relname, c.oid FROM pg_class c JOIN pg_namespace n ON n.oid 
 WHERE c.relkind IN ('r', 'p') AND {_FOREIGN}
 """
 _VIEWS = f"""
-SELECT n.nspname, c.relname, pg_get_viewdef(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-WHERE c.relkind IN ('v', 'm') AND {_FOREIGN}
+SELECT CASE c.relkind WHEN 'v' THEN '{VIEW}' ELSE '{MATERIALIZED}' END, n.nspname, c.relname, pg_get_viewdef(c.oid)
+FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('v', 'm') AND {_FOREIGN}
+"""
+_TRIGGERS = """
+SELECT pg_get_triggerdef(oid, true) FROM pg_trigger WHERE tgrelid = %s AND NOT tgisinternal ORDER BY 1
 """
 _OTHERS = f"""
 SELECT '{FUNCTION}', n.nspname, p.proname, p.prosrc || p.proargtypes::text FROM pg_proc p

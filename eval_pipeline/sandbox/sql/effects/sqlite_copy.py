@@ -110,9 +110,14 @@ class PrivateSqlite(GuardedSqlite):
             rules |= {f"generated {names([column])}"} if hidden in (2, 3) else set()
         rules |= {*self._indexes(name), *self._references(name)}
         rules |= {f"{CHECK}{normal(check)}" for check in _checks(text)}
-        if self._asked("SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?)", name):
-            rules.add(A_TRIGGER)
-        return Thing(TABLE, tuple(column for column, *_ in columns), key=key, rules=frozenset(rules))
+        triggers = self._asked(
+            "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND lower(tbl_name) = lower(?) ORDER BY sql", name
+        )
+        rules |= {A_TRIGGER} if triggers else set()
+        definition = "\n".join(trigger for (trigger,) in triggers)
+        return Thing(
+            TABLE, tuple(column for column, *_ in columns), key=key, rules=frozenset(rules), definition=definition
+        )
 
     def _indexes(self, table: str) -> Iterator[str]:
         for _, index, unique, origin, partial in self._pragma("index_list", table):

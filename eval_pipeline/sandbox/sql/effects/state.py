@@ -12,6 +12,9 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.wire import row_to_wire
 
 TABLE, VIEW, FUNCTION, SEQUENCE, TYPE, SCHEMA = "table", "view", "function", "sequence", "type", "schema"
+MATERIALIZED = "materialized view"
+STORED = (TABLE, MATERIALIZED)
+"""Kinds of objects that have rows of their own."""
 A_TRIGGER = "a trigger"
 CHECK, DEFAULT = "check ", "default "
 """Beginnings of rules that are expressions."""
@@ -38,12 +41,12 @@ class Thing:
     """An object of a database.
 
     Attributes:
-        kind: `table`, `view`, `function`, `sequence`, `type` or `schema`.
+        kind: `table`, `view`, `materialized view`, `function`, `sequence`, `type` or `schema`.
         columns: of a table or view, in lower case.
         rows: only of tables that are different afterwards, and of views that a script made or changed.
         key: columns of the primary key.
         rules: what a table demands, as texts that do not depend on how it was written, such as `not null (id)`.
-        definition: the text of a view or function, which only says whether it was changed.
+        definition: the text of a view or function, or of a table's triggers; it only says whether that was changed.
     """
 
     kind: str

@@ -11,7 +11,7 @@ from eval_pipeline.sandbox.sql.effects.duckdb_copy import PrivateDuckdb
 from eval_pipeline.sandbox.sql.effects.postgres_copy import PrivatePostgres, ServerCopy
 from eval_pipeline.sandbox.sql.effects.sqlite_copy import PrivateSqlite
 from eval_pipeline.sandbox.sql.effects.state import (
-    TABLE,
+    STORED,
     VIEW,
     Change,
     Effects,
@@ -108,7 +108,7 @@ def _private(copied: Copied, limits: SqlLimits, setup: Sequence[str], statements
 
 
 def _fingerprints(private: Private, things: dict[str, Thing]) -> dict[str, tuple[int, int]]:
-    return {name: fingerprint(private.chunks(name)) for name, thing in things.items() if thing.kind == TABLE}
+    return {name: fingerprint(private.chunks(name)) for name, thing in things.items() if thing.kind in STORED}
 
 
 def _failure(private: Private, statements: Sequence[str], limits: SqlLimits) -> Failed | None:
@@ -146,7 +146,7 @@ def _checked(private: Private, checks: Sequence[str], limits: SqlLimits) -> "lis
 
 
 def _with_rows(private: Private, name: str, thing: Thing | None, limits: SqlLimits) -> Thing | None:
-    if thing is None or thing.kind not in (TABLE, VIEW):
+    if thing is None or thing.kind not in (*STORED, VIEW):
         return thing
     try:
         return thing.with_rows(private.content(name))
@@ -159,7 +159,7 @@ def _former(
 ) -> dict[str, Thing]:
     """Returns what was there before, with the rows of tables: read again, as most tables do not change."""
     found = {name: things[name] for name in names if name in things}
-    tables = [name for name, thing in found.items() if thing.kind == TABLE]
+    tables = [name for name, thing in found.items() if thing.kind in STORED]
     if not tables:
         return found
     if isinstance(copied, str) and not setup:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from eval_pipeline.sandbox.sql.effects.state import CHECK, DEFAULT, TABLE, VIEW, Change, Effects, Thing
+from eval_pipeline.sandbox.sql.effects.state import (
+    A_TRIGGER,
+    CHECK,
+    DEFAULT,
+    STORED,
+    TABLE,
+    VIEW,
+    Change,
+    Effects,
+    Thing,
+)
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.table_comparison import Relaxation, Table, compare
 from eval_pipeline.table_comparison.cells import key_of
@@ -55,11 +65,11 @@ def _difference(mine: Change | None, theirs: Change | None, checked: bool) -> st
     """Returns in what an object differs that at least one of two scripts changed; empty if it is the same."""
     if theirs is None:
         assert mine is not None
-        if mine.before is None or mine.after is None or mine.after.kind != TABLE:
+        if mine.before is None or mine.after is None or mine.after.kind not in STORED:
             return f"{_done(mine)}, which is not expected"
         return _differing(mine.after, mine.before, mine.before, checked=checked)
     if mine is None:
-        if theirs.before is None or theirs.after is None or theirs.after.kind != TABLE:
+        if theirs.before is None or theirs.after is None or theirs.after.kind not in STORED:
             return f"not {_done(theirs)}"
         return _differing(theirs.before, theirs.after, theirs.before, checked=checked)
     if mine.after is None or theirs.after is None:
@@ -76,14 +86,14 @@ def _done(change: Change) -> str:
 def _differing(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> str:
     if mine.kind != theirs.kind:
         return f"a {mine.kind} instead of a {theirs.kind}"
-    if theirs.kind not in (TABLE, VIEW):
+    if theirs.kind not in (*STORED, VIEW):
         return ""
     return "; ".join(chain(_rows(mine, theirs), _rules(mine, theirs, before, checked=checked)))
 
 
 def _rows(mine: Thing, theirs: Thing) -> Iterator[str]:
     found = compare(Table(mine.columns, mine.rows), Table(theirs.columns, theirs.rows))
-    if found.accepted(_OF_VIEWS if theirs.kind == VIEW else _OF_TABLES):
+    if found.accepted(_OF_TABLES if theirs.kind == TABLE else _OF_VIEWS):
         return
     by_key = mine.key and mine.key == theirs.key and set(mine.columns) == set(theirs.columns)
     yield (_by_key(mine, theirs) if by_key else "") or found.sentence()
@@ -128,10 +138,13 @@ def _rules(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> Itera
         return [rule for rule in rules if not rule.startswith(_TYPE) or _columns_of(rule) <= typed]
 
     extra = [rule for rule in only(mine, theirs) if rule.startswith(_TYPE) or not _is_new(rule, before)]
+    extra = [rule for rule in extra if rule != A_TRIGGER]  # told below
     if missing := only(theirs, mine):
         yield f"without {', '.join(missing)}"
     if extra:
         yield f"with {', '.join(extra)}"
+    if mine.definition != before.definition == theirs.definition:
+        yield "its triggers are changed" if mine.kind == TABLE else "its definition is changed"
 
 
 def _typed(thing: Thing) -> set[str]:
@@ -176,7 +189,7 @@ def change_cells(effects: Effects) -> list[tuple[Any, ...]]:
 def _changed(effects: Effects) -> Iterator[tuple[str, str, list[tuple[str, Any]]]]:
     for name, change in sorted(effects.changes.items()):
         before, after = change.before or _ABSENT, change.after or _ABSENT
-        if change.before is None or change.after is None or before.kind not in (TABLE, VIEW):
+        if change.before is None or change.after is None or before.kind not in (*STORED, VIEW):
             yield name, f"{_done(change)}", [("", (change.after or before).kind)]
         elif before.columns != after.columns:
             yield name, "columns", [("", ", ".join(sorted(after.columns)))]
