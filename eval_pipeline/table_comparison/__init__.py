@@ -5,6 +5,7 @@ Knows no track, no engine and no file format; rows may be plain or Arrow's.
 
 from eval_pipeline.table_comparison.comparison import ColumnDifference, Comparison, Difference, compare
 from eval_pipeline.table_comparison.graded import common_cells, only_in_one, soft_f1
+from eval_pipeline.table_comparison.pairing import Pairing, pair
 from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_orders, equal, same_rows
 from eval_pipeline.table_comparison.table import Shape, Table
@@ -13,6 +14,7 @@ __all__ = [
     "ColumnDifference",
     "Comparison",
     "Difference",
+    "Pairing",
     "Relaxation",
     "Shape",
     "Table",
@@ -22,6 +24,7 @@ __all__ = [
     "compare",
     "equal",
     "only_in_one",
+    "pair",
     "same_rows",
     "soft_f1",
 ]

@@ -9,6 +9,7 @@ from eval_pipeline.table_comparison.cells import key_of
 from eval_pipeline.table_comparison.graded import unmatched
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.needs import smallest_sets
+from eval_pipeline.table_comparison.pairing import closest_columns
 from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set
 from eval_pipeline.table_comparison.table import Row, Table
 
@@ -150,7 +151,7 @@ def compare(generated: Table, expected: Table) -> Comparison:
 def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     """Returns the closest match of two tables: columns by their names, then by how many cells they share."""
     generated, expected = trial.generated, trial.expected
-    columns = _closest_columns(trial)
+    columns = closest_columns(trial)
     pairs = [(place, here) for place, here in enumerate(columns) if here is not None]
     absent = [expected.columns[place] for place, here in enumerate(columns) if here is None]
     more = [name for here, name in enumerate(generated.columns) if here not in columns]
@@ -178,26 +179,6 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
         words.append(f"{_count(len(extra), 'row is', 'rows are')} not expected, e.g. {_cells(extra_rows[0])}")
     sentence = "; ".join(words) or "the rows are the same, but not their order"
     return columns, Difference(sentence, len(missing), len(extra), missing_rows, extra_rows, differing)
-
-
-def _closest_columns(trial: Trial) -> tuple[int | None, ...]:
-    names, wanted = trial.generated.columns, trial.expected.columns
-    found: list[int | None] = [None] * len(wanted)
-    left = list(range(len(names)))
-    for place, name in enumerate(wanted):
-        here = next((here for here in left if name is not None and names[here] == name), None)
-        if here is not None:
-            found[place] = here
-            left.remove(here)
-    absent = [place for place, here in enumerate(found) if here is None]
-    shares = [(-trial.shared(here, place), abs(here - place), place, here) for place in absent for here in left]
-    for share, _, place, here in sorted(shares):
-        if share < 0 and found[place] is None and here in left:
-            found[place] = here
-            left.remove(here)
-    if len(left) == 1 and found.count(None) == 1:
-        found[found.index(None)] = left[0]
-    return tuple(found)
 
 
 def _differing_columns(

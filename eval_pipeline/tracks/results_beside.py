@@ -1,18 +1,14 @@
 """Shows two results side by side: rows that only one has, and differing cells in otherwise equal rows."""
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from math import isclose, isfinite
+from collections.abc import Callable, Hashable, Sequence
 
 from eval_pipeline.core.values import value
+from eval_pipeline.table_comparison import Pairing, Table, pair
 from eval_pipeline.tracks.cards import BesideCard, Cell, Mark, TableCard, Text
 
 MOST_ROWS = 20
 MOST_COLUMNS = 20
-_MOST_PAIRED = 80
-"""Number of rows of each side that are compared with each other; further differing rows count as missing or extra."""
 _MOST_NOTED = 60
-_RELATIVE = 1e-6
 
 Row = tuple[Hashable, ...]
 
@@ -40,23 +36,6 @@ class ShownResult:
         return self.places is not None or self.count == len(self.rows)
 
 
-@value
-class Pairing:
-    """Which rows of two results correspond, as indices.
-
-    Attributes:
-        same: pairs of equal rows.
-        changed: pairs of rows with some cells in common.
-        missing: expected rows without a counterpart.
-        extra: returned rows without a counterpart.
-    """
-
-    same: tuple[tuple[int, int], ...]
-    changed: tuple[tuple[int, int], ...]
-    missing: tuple[int, ...]
-    extra: tuple[int, ...]
-
-
 def beside(
     title: str,
     expected: ShownResult,
@@ -64,7 +43,7 @@ def beside(
     text_of: Callable[[Hashable], str],
     names: tuple[str, str] = ("Expected", "Returned"),
     remark: str = "",
-    same: Callable[[Hashable, Hashable], bool] | None = None,
+    as_compared: Callable[[Hashable], Hashable] | None = None,
 ) -> BesideCard:
     """Returns a card with both results, with differences first and marked.
 
@@ -77,103 +56,26 @@ def beside(
         text_of: formats a cell for display.
         names: names of the two results.
         remark: how they differ, if the results do not show it themselves.
-        same: whether two cells are equal; default `same_cell`.
+        as_compared: what a cell stands for, where it is another value than that which is shown.
     """
-    same = same or same_cell
-    columns = columns_aligned(expected, returned)
+    found = pair(_table(returned, as_compared), _table(expected, as_compared))
     pairing = None
     if expected.comparable and returned.comparable:
-        pairing = rows_paired(_chosen(expected.rows, columns, 0), _chosen(returned.rows, columns, 1), same)
+        pairing = found
         remark = remark or _told(pairing, expected, returned)
     else:
         remark = remark or "Rows are not marked: not all of them were kept."
     sides = [
-        _side(names[side], result, side, columns, pairing, (expected, returned)[1 - side], text_of, same)
+        _side(names[side], result, side, found.columns, pairing, (expected, returned)[1 - side], text_of)
         for side, result in enumerate((expected, returned))
     ]
     return BesideCard(title, sides, remark)
 
 
-def columns_aligned(expected: ShownResult, returned: ShownResult) -> tuple[tuple[int, int], ...]:
-    """Returns pairs of corresponding columns: matched by name, then by contents, then by order."""
-    mine, theirs = list(range(len(expected.columns))), list(range(len(returned.columns)))
-    found: list[tuple[int, int]] = []
-
-    def take(is_same: Callable[[int, int], bool]) -> None:
-        for one in tuple(mine):
-            other = next((place for place in theirs if is_same(one, place)), None)
-            if other is not None:
-                found.append((one, other))
-                mine.remove(one)
-                theirs.remove(other)
-
-    names = [[name.casefold() for name in result.columns] for result in (expected, returned)]
-    values = [[_values(result, place) for place in range(len(result.columns))] for result in (expected, returned)]
-    take(lambda one, other: names[0][one] == names[1][other] and names[0][one] != "")
-    take(lambda one, other: bool(values[0][one]) and values[0][one] == values[1][other])
-    if len(mine) == len(theirs):
-        found += zip(mine, theirs, strict=True)
-    return tuple(sorted(found))
-
-
-def _values(result: ShownResult, place: int) -> list[str]:
-    return sorted(repr(_key(row[place])) for row in result.rows)
-
-
-def rows_paired(
-    expected: Sequence[Row], returned: Sequence[Row], same_cells: Callable[[Hashable, Hashable], bool]
-) -> Pairing:
-    """Pairs equal rows, then rows with the most cells in common; rows without a common cell stay alone."""
-    places: defaultdict[Row, list[int]] = defaultdict(list)
-    for place in reversed(range(len(returned))):
-        places[tuple(map(_key, returned[place]))].append(place)
-    same: list[tuple[int, int]] = []
-    missing: list[int] = []
-    for place, row in enumerate(expected):
-        others = places.get(tuple(map(_key, row)))
-        if others:
-            same.append((place, others.pop()))
-        else:
-            missing.append(place)
-    extra = sorted(place for others in places.values() for place in others)
-    changed: list[tuple[int, int]] = []
-    for common, one, other in sorted(_candidates(expected, returned, missing, extra, same_cells)):
-        if one in missing and other in extra:
-            missing.remove(one)
-            extra.remove(other)
-            (same if -common == len(expected[one]) else changed).append((one, other))
-    return Pairing(tuple(sorted(same)), tuple(sorted(changed)), tuple(missing), tuple(extra))
-
-
-def _candidates(
-    expected: Sequence[Row],
-    returned: Sequence[Row],
-    missing: Sequence[int],
-    extra: Sequence[int],
-    same_cells: Callable[[Hashable, Hashable], bool],
-) -> Iterator[tuple[int, int, int]]:
-    """Yields rows that may correspond: minus the number of common cells, and both indices."""
-    only_one = len(expected) == len(returned) == 1
-    for one in missing[:_MOST_PAIRED]:
-        for other in extra[:_MOST_PAIRED]:
-            common = sum(map(same_cells, expected[one], returned[other]))
-            if only_one or (common and 2 * common >= len(expected[one])):
-                yield -common, one, other
-
-
-def same_cell(one: Hashable, other: Hashable) -> bool:
-    """Whether two cells are equal; numbers are compared to six digits."""
-    if isinstance(one, int | float) and isinstance(other, int | float) and isfinite(one) and isfinite(other):
-        return isclose(one, other, rel_tol=_RELATIVE, abs_tol=1e-12)
-    return one == other
-
-
-def _key(cell: Hashable) -> Hashable:
-    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell
-
-
-def _chosen(rows: Sequence[Row], columns: Sequence[tuple[int, int]], side: int) -> list[Row]:
-    return [tuple([row[pair[side]] for pair in columns]) for row in rows]
+def _table(result: ShownResult, as_compared: Callable[[Hashable], Hashable] | None) -> Table:
+    if as_compared is None:
+        return Table(tuple(result.columns), result.rows)
+    return Table(tuple(result.columns), [tuple(map(as_compared, row)) for row in result.rows])
 
 
 def _told(pairing: Pairing, expected: ShownResult, returned: ShownResult) -> str:
@@ -200,7 +102,6 @@ def _side(
     pairing: Pairing | None,
     other: ShownResult,
     text_of: Callable[[Hashable], str],
-    same: Callable[[Hashable, Hashable], bool],
 ) -> TableCard:
     paired = {pair[side]: pair[1 - side] for pair in columns}
     alone = Mark.MISSING if side == 0 else Mark.EXTRA
@@ -216,7 +117,8 @@ def _side(
             return Cell(text, alone)
         if row in partner:
             there = other.rows[partner[row]][paired[place]]
-            if not same(result.rows[row][place], there):
+            places = (row, partner[row], place) if side == 0 else (partner[row], row, paired[place])
+            if pairing is not None and not pairing.alike(*places):
                 return Cell(text, Mark.WRONG, _noted(text, there, text_of)) if side else Cell(text, Mark.MISSING)
         return text
 

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.table_comparison import Table, pair
 from eval_pipeline.tracks.cards import BesideCard, Cell, Mark, TableCard
-from eval_pipeline.tracks.results_beside import MOST_COLUMNS, MOST_ROWS, ShownResult, beside, rows_paired, same_cell
+from eval_pipeline.tracks.results_beside import MOST_COLUMNS, MOST_ROWS, ShownResult, beside
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
 
@@ -70,11 +71,11 @@ def test_a_result_is_the_same_as_itself_in_any_order(rows: list[tuple[Any, ...]]
 def test_every_row_has_one_place(expected: list[tuple[Any, ...]], data: st.DataObject) -> None:
     width = len(expected[0]) if expected else 1
     returned = data.draw(st.lists(st.tuples(*[_CELLS] * width), max_size=7))
-    found = rows_paired(expected, returned, same_cell)
+    names = tuple(f"c{n}" for n in range(width))
+    found = pair(Table(names, returned), Table(names, expected))
     pairs = [*found.same, *found.changed]
     assert sorted([*(one for one, _ in pairs), *found.missing]) == list(range(len(expected)))
     assert sorted([*(other for _, other in pairs), *found.extra]) == list(range(len(returned)))
-    for one, other in found.same:
-        assert all(map(same_cell, expected[one], returned[other]))
-    for one, other in found.changed:
-        assert not all(map(same_cell, expected[one], returned[other]))
+    for pairs, all_alike in ((found.same, True), (found.changed, False)):
+        for one, other in pairs:
+            assert all(found.alike(one, other, column) for column in range(width)) is all_alike

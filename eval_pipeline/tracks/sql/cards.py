@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any
 
 from eval_pipeline.core.ids import json_text
@@ -20,7 +21,7 @@ from eval_pipeline.tracks.cards import (
     TableCard,
     Text,
 )
-from eval_pipeline.tracks.results_beside import ShownResult, beside, same_cell
+from eval_pipeline.tracks.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
@@ -186,7 +187,7 @@ def _results(seen: SqlSeen, final: Attempt[SqlAnswer] | None, counterexample: Js
     elif verdict == "match":
         yield _rows("Rows returned, the same as expected", told)
     elif expected is not None:
-        yield beside("Rows on the suite's database", _result(expected), _result(told), cell_text, same=same_value)
+        yield beside("Rows on the suite's database", _result(expected), _result(told), cell_text, as_compared=as_number)
     else:
         yield _rows("Rows returned", told)
 
@@ -211,7 +212,7 @@ def _on_shipped(counterexample: Json, details: Mapping[str, Any]) -> BesideCard:
             )
         else:
             remark = "The same rows in another order."
-    return beside(title, expected, returned, cell_text, remark=remark, same=same_value)
+    return beside(title, expected, returned, cell_text, remark=remark, as_compared=as_number)
 
 
 def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
@@ -222,7 +223,7 @@ def _only(result: ShownResult, kept: Mapping[str, Any]) -> ShownResult:
 def _generated(counterexample: Json) -> Iterator[Card]:
     """Yields the generated database that tells the queries apart, and the results of both on it."""
     both = _result(counterexample["expected"]), _result(counterexample["generated"])
-    yield beside("Rows on the counterexample below", *both, cell_text, same=same_value)
+    yield beside("Rows on the counterexample below", *both, cell_text, as_compared=as_number)
     tables = counterexample["tables"]
     filled = {name: table for name, table in tables.items() if table["rows"]}
     cards = [_table(name, table) for name, table in [*filled.items()][:_MOST_TABLES]]
@@ -251,13 +252,9 @@ def _hashable(cell: Json) -> Hashable:
     return json_text(cell) if isinstance(cell, list | dict) else cell
 
 
-def same_value(one: Hashable, other: Hashable) -> bool:
-    """Returns whether two cells are equal; decimals are stored as text, in which `30.50` equals 30.5."""
-    return one == other or same_cell(_as_number(one), _as_number(other))
-
-
-def _as_number(cell: Hashable) -> Hashable:
-    return float(cell) if isinstance(cell, str) and _DECIMAL.fullmatch(cell) else cell
+def as_number(cell: Hashable) -> Hashable:
+    """Returns a decimal, which is stored as text, as the number that it is."""
+    return Decimal(cell) if isinstance(cell, str) and _DECIMAL.fullmatch(cell) else cell
 
 
 def cell_text(cell: Any) -> str:

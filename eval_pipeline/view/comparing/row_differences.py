@@ -1,11 +1,10 @@
 """Compares the rows that two queries returned: which rows both have, and which only one has."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.table_comparison import only_in_one
 
 _MOST_SHOWN = 12
 
@@ -41,18 +40,16 @@ def row_differences(first: Any, second: Any) -> RowDifferences | None:
     """Compares two results of the form `{"columns": […], "rows": [[…]]}`; None if one of them is not a table."""
     if not (_is_table(first) and _is_table(second)):
         return None
-    before, after = ([(canonical_json(row), row) for row in result["rows"]] for result in (first, second))
-    counts = [Counter(key for key, _ in rows) for rows in (before, after)]
-    removed = _beyond(before, counts[1])
-    added = _beyond(after, counts[0])
+    before, after = first["rows"], second["rows"]
+    removed, added = only_in_one(before, after)
     return RowDifferences(
         (first["columns"], second["columns"]),
-        removed[:_MOST_SHOWN],
-        added[:_MOST_SHOWN],
+        [before[place] for place in removed[:_MOST_SHOWN]],
+        [after[place] for place in added[:_MOST_SHOWN]],
         len(removed),
         len(added),
         len(before) - len(removed),
-        not removed and not added and [key for key, _ in before] != [key for key, _ in after],
+        not removed and not added and any(only_in_one([row], [after[n]])[0] for n, row in enumerate(before)),
     )
 
 
@@ -62,14 +59,3 @@ def _is_table(result: Any) -> bool:
         and all(isinstance(result.get(name), list) for name in ("columns", "rows"))
         and all(isinstance(row, list) for row in result["rows"])
     )
-
-
-def _beyond(rows: Sequence[tuple[str, Any]], other: Counter[str]) -> list[Any]:
-    """Returns the rows that the other result has less often, in their order."""
-    left, found = Counter(other), []
-    for key, row in rows:
-        if left[key]:
-            left[key] -= 1
-        else:
-            found.append(row)
-    return found

@@ -15,8 +15,9 @@ from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
+from eval_pipeline.tracks.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
-from eval_pipeline.tracks.sql.cards import cell_text, same_value
+from eval_pipeline.tracks.sql.cards import as_number, cell_text
 from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.damage import damaged_response
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, gather
@@ -340,7 +341,8 @@ def test_many_tables_rows_and_columns_are_cut(shop: Shared) -> None:
     ],
 )
 def test_decimals_are_compared_as_numbers(one: Any, other: Any, same: bool) -> None:
-    assert same_value(one, other) is same
+    shown = [ShownResult(["c"], [(cell,)], 1) for cell in (one, other)]
+    assert (beside("Rows", *shown, cell_text, as_compared=as_number).remark == "The same rows.") is same
 
 
 @pytest.mark.parametrize(
