@@ -162,7 +162,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         yield Stage(
             "judgements",
             "What an LLM judge says of the last attempt, compared with the gold.",
-            reads=(tables.CASES, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE),
+            reads=(tables.CASES, tables.TURNS, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE),
             writes=judged,
             run=judging.judge_answers,
             code=code.judging_code,

@@ -27,6 +27,7 @@ from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
+from eval_pipeline.stages.gold import gold_failure, gold_problems
 from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.abilities import measured_kinds_of
@@ -113,7 +114,7 @@ def load_judgements(inputs: Inputs) -> Mapping[tuple[str, int], Sequence[Evidenc
 
 
 def pairs_of(inputs: Inputs) -> list[tuple[Place, ToJudge]]:
-    """Returns what a judge would be shown for each turn and sample, including settled pairs."""
+    """Returns what a judge would be shown for each scored turn and sample, including settled pairs."""
     return list(_pairs(inputs))
 
 
@@ -152,12 +153,13 @@ def _as_refused(said: Judgement) -> Judgement:
 def _pairs(inputs: Inputs) -> Iterator[tuple[Place, ToJudge]]:
     track = inputs.track
     assert isinstance(track, Judged)
-    measured = measured_kinds_of(track)
+    measured, problems = measured_kinds_of(track), gold_problems(inputs)
     for part in inputs.parts():
         evidence = load_evidence(part)
         for case, turn, sample, made in attempted_turns(part):
             found = [one for one in evidence.get((turn.id, sample), ()) if one.kind not in measured]
-            pair = track.to_judge(case, turn, made[-1][1], found)
+            unscored = turn.id in problems or gold_failure(found) is not None
+            pair = None if unscored else track.to_judge(case, turn, made[-1][1], found)
             if pair is not None:
                 yield (turn.id, case.id, turn.index, sample), pair
 

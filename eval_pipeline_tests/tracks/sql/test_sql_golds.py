@@ -16,6 +16,7 @@ from eval_pipeline.core.model import Evidence
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
+from eval_pipeline.stages.judging import pairs_of
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Shared
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
@@ -139,6 +140,7 @@ def test_gold_that_changes_after_the_suite_was_read_is_told_with_its_case(
     inputs = lab.inputs("shop", "oracle")
     told = check_gold_usable(inputs)
     assert (told.passed, told.facts["drifted"], told.facts["unscored"]) == (False, 1, 1)
+    assert {place[0] for place, _ in pairs_of(inputs)} == {"shop/oslo#0"}  # nobody pays a judge for the other
     unscored, moved = recorded_cases(inputs.record, inputs.place).gold_texts()
     assert "fails: the expected query does not run" in unscored
     assert "oslo" in moved and "fails" not in moved
