@@ -154,7 +154,7 @@ def failed_cases(record: Record, partition: Partition) -> set[str] | None:
     newest = max(full, key=lambda key: str(key.eval_date))
     table = record.read(TURN_RESULTS, newest, ["case_id", "correct"])
     pairs = zip(table["case_id"].to_pylist(), table["correct"].to_pylist(), strict=True)
-    return {case for case, correct in pairs if not correct}
+    return {case for case, correct in pairs if correct is False}
 
 
 def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -> list[str]:

@@ -19,6 +19,7 @@ from eval_pipeline.store.tables import (
     STATISTICS,
     TURN_RESULTS,
 )
+from eval_pipeline.workspace.scope import failed_cases
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import Lab, Puppet, case, number, response
 
@@ -41,6 +42,7 @@ def test_gold_that_does_not_hold_is_in_no_figure_and_told_everywhere(lab: Lab) -
     correct = {row["turn_id"]: (row["correct"], row["score"], row["error_class"]) for row in rows(lab, TURN_RESULTS)}
     assert [name for name, (right, *_) in correct.items() if right is None] == ["small/half#1", "small/none#0"]
     assert correct["small/half#1"] == (None, None, None)
+    assert failed_cases(lab.inputs().record, lab.inputs(version="null").place) == {"whole", "half"}
     assert {row["turn_id"] for row in rows(lab, ERRORS)}.isdisjoint({"small/half#1", "small/none#0"})
     reasons = {
         (row["turn_id"], row["reason"]) for row in rows(lab, METRICS) if row["reason"] and UNSCORED in row["reason"]
