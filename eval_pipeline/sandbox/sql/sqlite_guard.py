@@ -3,6 +3,7 @@
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,9 @@ FUNCTIONS = frozenset(
     "json jsonb json_array jsonb_array json_array_length json_error_position json_extract jsonb_extract "
     "json_group_array jsonb_group_array json_group_object jsonb_group_object json_insert jsonb_insert "
     "json_object jsonb_object json_patch jsonb_patch json_pretty json_quote json_remove jsonb_remove "
-    "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> ".split()
+    "json_replace jsonb_replace json_set jsonb_set json_type json_valid -> ->> "
+    # full-text search
+    "bm25 highlight snippet offsets matchinfo ".split()
 )
 """The functions that a query may call.
 
@@ -40,6 +43,9 @@ Not among them are `load_extension`, `readfile`, `edit` and any that a build add
 """
 
 _ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE})
+_READ_BY_FTS5 = ("data_version", None)
+"""The pragma by which a full-text index sees whether the file has changed."""
+_VIRTUAL_TABLES = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%'"
 _STEPS = 2_000
 _LONGEST_VALUE = 32 * MIB
 _LONGEST_SQL = MIB
@@ -72,6 +78,17 @@ class GuardedSqlite:
         self.connection.setlimit(sqlite3.SQLITE_LIMIT_WORKER_THREADS, 0)
         self.connection.set_authorizer(self._authorize)
         self.connection.set_progress_handler(self._late, _STEPS)
+        if path is not None:
+            self._open_virtual_tables()
+
+    def _open_virtual_tables(self) -> None:
+        """Lets the modules of the file's virtual tables declare them, which the authorizer takes for writing."""
+        self.trusted = True
+        with suppress(sqlite3.Error):  # a damaged file: the queries say so
+            for (name,) in self.connection.execute(_VIRTUAL_TABLES).fetchall():
+                with suppress(sqlite3.Error):  # no such module
+                    self.connection.execute(f'SELECT 1 FROM "{name.replace(chr(34), chr(34) * 2)}" LIMIT 0')
+        self.trusted = False
 
     def close(self) -> None:
         """Closes the connection."""
@@ -107,6 +124,8 @@ class GuardedSqlite:
 
     def _authorize(self, action: int, first: str | None, second: str | None, *_: str | None) -> int:
         if self.trusted or action in _ALLOWED:
+            return sqlite3.SQLITE_OK
+        if action == sqlite3.SQLITE_PRAGMA and (first, second) == _READ_BY_FTS5:
             return sqlite3.SQLITE_OK
         if action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in FUNCTIONS:
             return sqlite3.SQLITE_OK

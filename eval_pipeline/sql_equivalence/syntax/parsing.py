@@ -60,7 +60,7 @@ def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int |
         raise SqlSyntaxError("the SQL has a NUL character")
     try:
         why_not = _too_many_brackets(sql, dialect)
-        parsed = [] if why_not else _parse(sql, dialect)
+        parsed = [] if why_not else _with_names(_parse(sql, dialect), dialect)
     except SqlglotError as error:
         raise SqlSyntaxError(first_line(error)) from error
     except RecursionError as error:
@@ -78,6 +78,26 @@ def parse_statements(sql: str, dialect: str = DEFAULT_DIALECT, *, longest: int |
     if len(sql) > DEEPEST and any(map(_is_too_deep, found)):  # a level takes a character at least
         raise SqlSyntaxError(TOO_DEEP)
     return found
+
+
+def _with_names(statements: list[exp.Expr | None], dialect: str) -> list[exp.Expr | None]:
+    """Writes `unnest(x) t` as `unnest(x) AS t(t)` in the trees: in PostgreSQL the column has the alias's name."""
+    if dialect != "postgres":
+        return statements
+    for unnest in (found for one in statements if one is not None for found in one.find_all(exp.Unnest)):
+        holder = unnest.parent if isinstance(unnest.parent, exp.Lateral) else unnest
+        alias = holder.args.get("alias")
+        if not isinstance(alias, exp.TableAlias) or alias.this is None or alias.columns:
+            continue
+        names = [alias.this.copy()]
+        if unnest.args.get("offset") is True:
+            numbers = exp.to_identifier("ordinality")
+            if holder is unnest:
+                unnest.set("offset", numbers)
+            else:
+                names.append(numbers)
+        alias.set("columns", names)
+    return statements
 
 
 def _too_many_brackets(sql: str, dialect: str) -> str | None:

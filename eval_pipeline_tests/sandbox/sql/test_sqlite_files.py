@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.model import Failed
-from eval_pipeline.sandbox.sql import SqlRunner
+from eval_pipeline.core.model import ErrorClass, Failed
+from eval_pipeline.sandbox.sql import SqlError, SqlLimits, SqlRunner
 from eval_pipeline.sandbox.sql.sqlite_files import settled
+from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
 from eval_pipeline.sql_equivalence import check
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.sql.cases.build import count_rows
@@ -112,3 +113,27 @@ def test_a_copy_is_made_again_when_the_log_grows(tmp_path: Path) -> None:
                 shutil.copyfile(f"{path}{end}", tmp_path / f"databases/a.sqlite{end}")
             hashes.add(read_databases(tmp_path, {}).databases["a"].content_hash)
     assert len(hashes) == 2
+
+
+def test_a_full_text_index_is_searched_and_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as made:
+        made.execute("CREATE VIRTUAL TABLE d USING fts5 (title)")
+        made.execute("CREATE TABLE n (x INTEGER)")
+        made.execute("INSERT INTO d VALUES ('the moon'), ('the sun')")
+        made.commit()
+    guard = GuardedSqlite(path, SqlLimits())
+    assert guard.query("SELECT highlight(d, 0, '<', '>') FROM d WHERE d MATCH 'moon' ORDER BY rank").rows == [
+        ("the <moon>",)
+    ]
+    for hostile in (
+        "INSERT INTO d (d) VALUES ('rebuild')",
+        "PRAGMA data_version = 1",
+        "PRAGMA page_size",
+        "SELECT * FROM pragma_table_info('n')",
+        "CREATE VIRTUAL TABLE temp.v USING fts5vocab (main, d, row)",
+    ):
+        with pytest.raises(SqlError) as refused:
+            guard.query(hostile)
+        assert refused.value.error_class is ErrorClass.SANDBOX
+    guard.close()

@@ -154,6 +154,42 @@ def test_what_is_only_long_is_not(sql: str) -> None:
     assert validate(sql).is_valid
 
 
+TAGGED = "CREATE TABLE c (id INT PRIMARY KEY, tags TEXT[])"
+INDEXED = "CREATE VIRTUAL TABLE d USING fts5 (title)"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "ddl", "sql", "fits"),
+    [
+        # https://www.postgresql.org/docs/15/queries-table-expressions.html, 7.2.1.4: the column has the alias's name
+        ("postgres", TAGGED, "SELECT c.id, t FROM c, unnest(c.tags) t", True),
+        ("postgres", TAGGED, "SELECT c.id, t.t FROM c CROSS JOIN LATERAL unnest(c.tags) AS t", True),
+        ("postgres", TAGGED, "SELECT t, ordinality FROM c, unnest(c.tags) WITH ORDINALITY AS t", True),
+        ("postgres", TAGGED, "SELECT x FROM c, unnest(c.tags) AS t(x)", True),
+        ("postgres", TAGGED, "SELECT t FROM c, unnest(c.tags) AS t(x) WHERE unnest = 'a'", False),
+        ("postgres", TAGGED, "SELECT y FROM c, unnest(c.tags) t", False),
+        ("postgres", TAGGED, "SELECT id FROM c WHERE similarity(tags[1], 'a') > 0.3", True),
+        # https://www.sqlite.org/fts5.html, 3.1 and 5
+        (
+            "sqlite",
+            INDEXED,
+            "SELECT title, bm25(d), highlight(d, 0, '<', '>') FROM d WHERE d MATCH 'x' ORDER BY rank",
+            True,
+        ),
+        ("sqlite", INDEXED, "SELECT body FROM d WHERE d MATCH 'x'", False),
+    ],
+)
+def test_columns_and_functions_that_no_definition_names(dialect: str, ddl: str, sql: str, fits: bool) -> None:
+    assert validate(sql, SqlSchema.from_ddl(ddl, dialect), dialect).is_valid == fits
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql"), [("postgres", "SELECT set_limit(0.1)"), ("sqlite", "SELECT fts5_source_id()")]
+)
+def test_settings_of_full_text_search_stay_closed(dialect: str, sql: str) -> None:
+    assert not validate(sql, None, dialect).safety_valid
+
+
 def test_a_mapping_is_schema_enough() -> None:
     assert validate("SELECT total FROM t", {"t": {"total": "int"}}).is_valid
     (error,) = validate("SELECT nope FROM t", {"t": {"total": "int"}}).errors

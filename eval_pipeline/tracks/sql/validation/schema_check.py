@@ -51,8 +51,10 @@ def misfits(sql: str, statement: exp.Expr, schema: SqlSchema, dialect: str) -> I
 
 def _types(table: SqlTable | SqlView, dialect: str) -> dict[str, str]:
     """Returns the types by column, in the form of sqlglot's schemas."""
-    ids = _ROW_IDS.get(dialect, ()) if isinstance(table, SqlTable) else ()
-    return dict.fromkeys(ids, "BIGINT") | {c.name: c.type or "UNKNOWN" for c in table.columns}
+    implied = _ROW_IDS.get(dialect, ()) if isinstance(table, SqlTable) else ()
+    if isinstance(table, SqlTable) and table.is_virtual:
+        implied = (*implied, table.name, "rank")  # of a full-text index
+    return dict.fromkeys(implied, "BIGINT") | {c.name: c.type or "UNKNOWN" for c in table.columns}
 
 
 def _sentence(message: str, tables: Sequence[SqlTable | SqlView]) -> str:
