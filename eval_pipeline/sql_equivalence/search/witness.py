@@ -13,15 +13,17 @@ from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import LivePlace, dialect_of
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import connection_to
-from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, inserted
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
 from eval_pipeline.sql_equivalence.results import Result
-from eval_pipeline.sql_equivalence.schema.parts import SqlTable
+from eval_pipeline.sql_equivalence.schema.parts import SqlColumn, SqlTable, SqlView
 
 _EMPTY = {"postgres": "pg_catalog", "mysql": "information_schema"}
 """A schema without the suite's tables, so that a name which no CTE covers is an error and never reads the data."""
 _WITH = re.compile(r"(?is)(?:\s+|--[^\n]*\n|/\*.*?\*/)*WITH\s+(?P<recursive>RECURSIVE\s+)?")
+_BELOW = "_stored"
+"""End of the name of the CTE with the stored columns of a table that has others."""
 _MOST_ROWS = 200
 
 
@@ -59,7 +61,8 @@ class ServerWitness:
         tables = self._pair.named.tables
         if sum(len(database.get(table.name.lower(), ())) for table in tables) > _MOST_ROWS:
             raise SqlError(ErrorClass.MEMORY, "too many rows for CTEs")
-        told = [_cte(table, database.get(table.name.lower(), []), self._dialect) for table in tables]
+        told = [cte for table in tables for cte in _ctes(table, database.get(table.name.lower(), []), self._dialect)]
+        told += [_view(view, self._dialect) for view in self._pair.named.views]
         return connection_to(self._place, SqlLimits()).query(with_ctes(sql, told), self._seconds)
 
 
@@ -71,6 +74,36 @@ def with_ctes(sql: str, ctes: Sequence[str]) -> str:
     if found is None:
         return f"WITH {', '.join(ctes)} {sql}"
     return f"WITH {found['recursive'] or ''}{', '.join(ctes)}, {sql[found.end() :]}"
+
+
+def _view(view: SqlView, dialect: str) -> str:
+    if view.dialect != dialect:
+        raise SqlError(ErrorClass.OTHER, f"the view {view.name} is in another dialect")
+    names = ", ".join(_name(column.name, dialect) for column in view.columns)
+    return f"{_name(view.name, dialect)} ({names}) AS ({view.query})"
+
+
+def _ctes(table: SqlTable, rows: Sequence[Sequence[Any]], dialect: str) -> list[str]:
+    """Returns the CTEs that stand for a table: its rows, and what the server computes from them."""
+    stored = tuple(column for column in table.columns if not column.generated)
+    if len(stored) == len(table.columns):
+        return [_cte(table, rows, dialect)]
+    if table.dialect != dialect:
+        raise SqlError(ErrorClass.OTHER, f"the generated columns of {table.name} are in another dialect")
+    below = replace(table, name=f"{table.name}{_BELOW}", columns=stored)
+    selects = ", ".join(_computed(column, dialect) for column in table.columns)
+    above = f"{_name(table.name, dialect)} AS (SELECT {selects} FROM {_name(below.name, dialect)})"
+    return [_cte(below, inserted(table, [tuple(row) for row in rows]), dialect), above]
+
+
+def _computed(column: SqlColumn, dialect: str) -> str:
+    name = _name(column.name, dialect)
+    if not column.generated:
+        return name
+    kind = exp.DataType.build(column.type, dialect="duckdb").sql(dialect=dialect)
+    # MySQL casts to few of its types.
+    text = column.generated if dialect == "mysql" else f"CAST(({column.generated}) AS {kind})"
+    return f"{text} AS {name}"
 
 
 def _cte(table: SqlTable, rows: Sequence[Sequence[Any]], dialect: str) -> str:

@@ -60,6 +60,14 @@ def write_suite(folder: Path) -> Path:
     return folder
 
 
+COMPUTED = """
+CREATE TABLE e (id INT PRIMARY KEY, a INT NOT NULL, b INT GENERATED ALWAYS AS (a * 2) STORED, n VARCHAR(20) NOT NULL);
+CREATE VIEW v AS SELECT id, b + 1 AS c FROM e WHERE a > 1;
+CREATE VIEW w (x, y) AS SELECT v.c, e.n FROM v JOIN e ON e.id = v.id;
+INSERT INTO e (id, a, n) VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z');
+"""
+
+
 def suite(folder: Path, engine: str) -> Shared:
     told = {"engine": engine} if engine in LIVE else {"dialect": engine}
     return read_databases(write_suite(folder), {**told, "samples": 2, "compare": "exact"})
@@ -110,6 +118,38 @@ def test_forty_questions_have_the_same_verdicts_on_four_engines(live: Addresses,
 
 
 ROWS = "SELECT name FROM customers WHERE {}"
+
+
+@pytest.mark.services("postgres", "mariadb")
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        ("SELECT c FROM v", "SELECT a * 2 + 1 FROM e WHERE a >= 2", True),
+        ("SELECT x, y FROM w", "SELECT b + 1, n FROM e WHERE a > 1", True),
+        ("SELECT id FROM e WHERE b = 4", "SELECT id FROM e WHERE a = 2", True),
+        ("SELECT c FROM v", "SELECT DISTINCT c FROM v", False),
+        ("SELECT id FROM v", "SELECT id FROM e WHERE a IN (2, 3)", False),
+        ("SELECT id FROM e WHERE b > 4", "SELECT id FROM e WHERE a = 3", False),
+    ],
+)
+def test_views_and_generated_columns_are_computed_by_the_server(
+    live: Addresses, tmp_path: Path, one: str, other: str, same: bool
+) -> None:
+    place = tmp_path / "suite" / "databases" / "computed"
+    place.mkdir(parents=True)
+    (place / "schema.sql").write_text(COMPUTED)
+    for engine in LIVE:
+        found = read_databases(tmp_path / "suite", {"engine": engine, "samples": 4, "compare": "exact"})
+        case = read({"id": "one", "question": "?", "expected_sql": other}, found)
+        compared = compare(case.turns[0].gold, one)
+        assert compared.execution == "match"
+        assert compared.ladder is not None
+        evidence = compared.ladder.evidence
+        assert compared.ladder.verdict in ({"agreed", "weakly_agreed"} if same else {"different"}), (
+            engine,
+            dict(evidence),
+        )
+        assert evidence["agreed_on_server"] or not same, engine
 
 
 @pytest.mark.services("postgres", "mariadb")
