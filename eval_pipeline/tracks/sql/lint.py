@@ -6,7 +6,7 @@ A finding is a doubt (docs/gold.md#lint): it names rows by which people can deci
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import lru_cache
 from typing import Any
@@ -47,6 +47,8 @@ _DATES = (
     (re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})"), (3, 2, 1)),
 )
 """Forms of dates as text, with the groups of year, month and day."""
+_MOST_SECONDS, _MOST_OF_VARIANT = 1.0, 5.0
+"""Processor time of a query of which variants are run, and limit of each of these."""
 _MOST_VALUES, _MOST_SHOWN, _LONGEST = 1000, 2, 40
 
 
@@ -84,7 +86,7 @@ class _Query:
         self.database, self.native, self.text, self.tree = database, native, text, tree
 
     def findings(self) -> Iterator[Finding]:
-        result, again = self.run(self.text), self.run(self._sql(self.tree))
+        result = self.run(self.text)
         if result is None:
             return
         if not result.rows or (len(result.rows) == 1 and all(cell is None for cell in result.rows[0])):
@@ -93,7 +95,10 @@ class _Query:
         if "it draws at random" in volatile_parts(self.tree):
             yield Finding("random", "it draws at random")
             return
+        if result.cpu_seconds > _MOST_SECONDS:
+            return
         yield from self._clock(result)
+        again = self.run(self._sql(self.tree))
         if again is None or result_fingerprint(again) != result_fingerprint(result):
             return  # its variants would differ from it for other reasons
         yield from self._cut(result)
@@ -105,7 +110,9 @@ class _Query:
     def run(self, text: str) -> SqlRows | None:
         path = self.database.path()
         assert path is not None
-        found = runner().run_now(path, text, self.database.limits)
+        limits = self.database.limits
+        within = replace(limits, seconds=min(limits.seconds, _MOST_OF_VARIANT))
+        found = runner().run_now(path, text, within)
         return None if isinstance(found, Failed) else found
 
     def _sql(self, tree: exp.Expr) -> str:
