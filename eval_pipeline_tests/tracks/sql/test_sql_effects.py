@@ -35,7 +35,7 @@ from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
 from eval_pipeline.tracks.sql.effects.comparing import differences
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.running import effects_of
-from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script
+from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of, validate_script
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.servers import postgres
@@ -164,6 +164,14 @@ def changed(sql: str, shared: Shared) -> set[str]:
 SPLIT = [
     ("duckdb", "SELECT ';' AS \";\"; -- a;b\nDELETE FROM t /* ; */ ;;\n", 2),
     ("sqlite", "CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM b; DELETE FROM c; END; SELECT 1;", 2),
+    (
+        "sqlite",
+        "CREATE TEMP TRIGGER [a;b] BEFORE DELETE ON a BEGIN SELECT CASE WHEN 1 THEN 'END;' END; END; SELECT 1",
+        2,
+    ),
+    ("sqlite", 'CREATE TRIGGER t AFTER INSERT ON a BEGIN DELETE FROM "end"; DELETE FROM c; END; SELECT 1;', 2),
+    ("sqlite", "BEGIN; DELETE FROM a; END; SELECT 1", 4),
+    ("sqlite", "SELECT `a;b`, x'00', 1 FROM t; SELECT 2", 2),
     ("sqlite", "-- nothing\n;", 0),
     ("postgres", "CREATE FUNCTION f() RETURNS int AS $$ SELECT 1; SELECT 2; $$ LANGUAGE sql; SELECT f()", 2),
     ("postgres", "DO $body$ BEGIN PERFORM 1; END; $body$; SELECT 1", 2),
@@ -181,6 +189,18 @@ def test_scripts_are_split_where_statements_end(dialect: str, script: str, count
     found = statements_of(script, dialect)
     assert len(found) == count
     assert not any(statement.endswith(";;") for statement in found)
+
+
+BLANK = " \n" * 40_000
+
+
+@pytest.mark.parametrize(
+    "text", [f"{BLANK}X", f"{'-- a' + chr(10)}" * 20_000 + "X", "/* */" * 20_000 + "X", "(" * 90_000]
+)
+def test_what_comes_before_a_statement_is_read_once(stores: dict[str, Shared], text: str) -> None:
+    """Read again in every other way, it would take for ever."""
+    assert not validate_script(text, stores["sqlite"].databases["store"].schema, "sqlite").is_valid
+    assert not makes_code(text, "sqlite")
 
 
 PIECES = ("SELECT 1", "DELETE FROM t WHERE x = 'a;b'", 'UPDATE "t;" SET x = 1', "SELECT 2 -- ;\n", "SELECT /* ; */ 3")

@@ -31,7 +31,7 @@ from eval_pipeline.sandbox.sql.rows import SqlRows, fetch_within
 
 _COMMITS = re.compile(r"(?im)^[ \t]*(?:BEGIN|COMMIT|START[ \t]+TRANSACTION)(?:[ \t]+(?:WORK|TRANSACTION))?[ \t]*;")
 _CONTROL = re.compile(
-    r"(?is)(?:\s+|--[^\n]*\n|/\*.*?\*/)*(?P<verb>BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE)\b"
+    r"(?is)(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+(?P<verb>BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE)\b"
     r"(?P<rest>.*)"
 )
 _ENDS = ("57P01", "57P02", "57P03", "57P05", "25P03", "08")

@@ -1,8 +1,7 @@
 """Splits scripts into statements, and checks that they only read, change and define data."""
 
 import re
-import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 import sqlglot
@@ -15,21 +14,23 @@ from eval_pipeline.tracks.sql.validation.safety import beyond_changes
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
 from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
 
-_BEFORE = r"(?:\s+|--[^\n]*(?:\n|\Z)|/\*.*?\*/)*"
+_BEFORE = r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
+"""White space and comments. Nothing of it is tried twice, so that a long text cannot take long."""
 _DEFINED = "TABLE|VIEW|INDEX|TRIGGER|FUNCTION|PROCEDURE|MACRO|SEQUENCE|TYPE|DOMAIN|SCHEMA"
 _KIND = re.compile(
-    rf"(?is){_BEFORE}\(*(?:"
+    rf"(?is){_BEFORE}\(*+(?:"
     r"SELECT|WITH|VALUES|FROM|INSERT|REPLACE|UPDATE|DELETE|MERGE|TRUNCATE|CALL|DO|COMMENT\s+ON"
     r"|BEGIN|START\s+TRANSACTION|COMMIT|END|ROLLBACK|ABORT|SAVEPOINT|RELEASE|REFRESH\s+MATERIALIZED\s+VIEW"
-    rf"|CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:TEMP|TEMPORARY|UNIQUE|MATERIALIZED|RECURSIVE|CONSTRAINT|UNLOGGED)\s+)*(?:{_DEFINED})"
+    rf"|CREATE\s++(?:OR\s++REPLACE\s++)?+(?:(?:TEMP|TEMPORARY|UNIQUE|MATERIALIZED|RECURSIVE|CONSTRAINT|UNLOGGED)\s++)*+(?:{_DEFINED})"
     rf"|(?:ALTER|DROP)\s+(?:MATERIALIZED\s+)?(?:{_DEFINED})"
     r")\b(?!\s+EXTENSIONS\b)"
 )
 """Statements that a task may need. Whatever else an engine has is rejected."""
 _CODE = re.compile(
-    rf"(?is){_BEFORE}CREATE\s+(?:OR\s+REPLACE\s+)?(?:(?:TEMP|TEMPORARY|CONSTRAINT)\s+)*(?:TRIGGER|FUNCTION|PROCEDURE|MACRO)\b"
+    rf"(?is){_BEFORE}CREATE\s++(?:OR\s++REPLACE\s++)?+(?:(?:TEMP|TEMPORARY|CONSTRAINT)\s++)*+(?:TRIGGER|FUNCTION|PROCEDURE|MACRO)\b"
 )
-_FIRST_WORDS = re.compile(rf"(?is){_BEFORE}(\w+)(?:\s+(\w+))?")
+_QUOTED = (sqlglot.TokenType.IDENTIFIER, sqlglot.TokenType.STRING)
+_FIRST_WORDS = re.compile(rf"(?is){_BEFORE}(\w++)(?:\s++(\w++))?+")
 
 
 @lru_cache(maxsize=4096)
@@ -38,41 +39,38 @@ def statements_of(script: str, dialect: str) -> tuple[str, ...]:
 
     A text that cannot be split is one statement, which the engine will refuse.
     """
-    parts = _sqlite_parts(script) if dialect == "sqlite" else _parts(script, dialect)
-    return tuple(part.strip() for part in parts if _says_something(part))
+    return tuple(part.strip() for part in _parts(script, dialect) if _says_something(part))
 
 
 def _says_something(part: str) -> bool:
     return re.fullmatch(rf"(?s){_BEFORE}", part) is None
 
 
-def _sqlite_parts(script: str) -> Iterator[str]:
-    """Yields parts that SQLite itself takes for complete, as the bodies of triggers have semicolons, too."""
-    begin = 0
-    for found in re.finditer(";", script):
-        if sqlite3.complete_statement(script[begin : found.end()]):
-            yield script[begin : found.start()]
-            begin = found.end()
-    yield script[begin:]
-
-
 def _parts(script: str, dialect: str) -> Iterator[str]:
+    """Yields what semicolons end, but for those in the body of a trigger or of a function with BEGIN ATOMIC."""
     try:
         tokens = sqlglot.tokenize(script, read=dialect)
     except SqlglotError:
         yield script
         return
     begin = depth = 0
-    for before, token in zip([None, *tokens], tokens, strict=False):
-        word = token.text.upper()
+    words: list[str] = []
+    for token in tokens:
+        word = "" if token.token_type in _QUOTED else token.text.upper()
         if depth:
             depth += (word == "CASE") - (word == "END")
-        elif word == "ATOMIC" and before is not None and before.text.upper() == "BEGIN":
-            depth = 1
         elif token.token_type == sqlglot.TokenType.SEMICOLON:
             yield script[begin : token.start]
-            begin = token.end + 1
+            begin, words = token.end + 1, []
+            continue
+        elif (word == "ATOMIC" and words[-1:] == ["BEGIN"]) or (word == "BEGIN" and _is_trigger(words)):
+            depth = 1
+        words.append(word)
     yield script[begin:]
+
+
+def _is_trigger(words: Sequence[str]) -> bool:
+    return words[:1] == ["CREATE"] and "TRIGGER" in words[1:3]
 
 
 def makes_code(script: str, dialect: str) -> bool:
