@@ -25,7 +25,7 @@ _MONTH = {**{name: place + 1 for place, name in enumerate(_MONTHS)}, "sept": 9} 
 }
 _NUMERIC_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?", re.ASCII)
 _EUROPEAN_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
-_SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
 _DAY_FIRST = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th)?[ -])?([a-z]{3,9})\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
 _TIME_OF_DAY = re.compile(r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?", re.ASCII)
@@ -80,8 +80,8 @@ def _without_zone(moment: datetime) -> Any:
         return moment.isoformat()
 
 
-def relaxed_key(key: Any, overlooked: Collection[Relaxation]) -> Any:
-    """Returns the key that a key has if something of its form is overlooked."""
+def relaxed_key(key: Any, overlooked: Collection[Relaxation], *, day_first: bool = False) -> Any:
+    """Returns the key that a key has if something of its form is overlooked; `day_first` is for `moment_in`."""
     if key == NAN and Relaxation.NULLS in overlooked:
         return None
     if not isinstance(key, str):
@@ -93,7 +93,7 @@ def relaxed_key(key: Any, overlooked: Collection[Relaxation]) -> Any:
         return number
     if Relaxation.PERCENT in overlooked and (percent := _PERCENT.fullmatch(text)):
         return _number(percent[1])
-    if Relaxation.DATES in overlooked and (moment := moment_in(text)) is not None:
+    if Relaxation.DATES in overlooked and (moment := moment_in(text, day_first=day_first)) is not None:
         return moment
     return text.casefold() if Relaxation.CASE in overlooked else text
 
@@ -110,20 +110,20 @@ def _number(text: str) -> int | float:
         return float(text)
 
 
-def moment_in(text: str) -> datetime | time | None:
+def moment_in(text: str, *, day_first: bool = False) -> datetime | time | None:
     """Returns the moment that a text is: a day is its midnight, a month its first day; None if it is none.
 
-    `03/04/2024` is none, because it is read in two ways.
+    `03/04/2024` is the fourth of March, the third of April if `day_first`.
     """
     if not 5 <= len(text) <= _LONGEST_DATE or not any(map(str.isdigit, text)):
         return None
     try:
-        return _moment(text)
+        return _moment(text, day_first)
     except (ValueError, OverflowError):
         return None
 
 
-def _moment(text: str) -> datetime | time | None:
+def _moment(text: str, day_first: bool) -> datetime | time | None:
     if found := _NUMERIC_DATE.fullmatch(text):
         return datetime(int(found[1]), int(found[2]), int(found[3] or 1))
     if text[:4].isdigit() and text[4] == "-":
@@ -133,12 +133,9 @@ def _moment(text: str) -> datetime | time | None:
         return time.fromisoformat(text)
     if found := _EUROPEAN_DATE.fullmatch(text):
         return datetime(int(found[3]), int(found[2]), int(found[1]))
-    if found := _SLASHED_DATE.fullmatch(text):
-        first, second = int(found[1]), int(found[2])
-        if first == second or max(first, second) > 12:
-            month, day = (second, first) if first > 12 else (first, second)
-            return datetime(int(found[3]), month, day)
-        return None
+    if found := SLASHED_DATE.fullmatch(text):
+        day, month = (int(found[1]), int(found[2])) if day_first else (int(found[2]), int(found[1]))
+        return datetime(int(found[3]), month, day)
     text = text.lower()
     if (found := _DAY_FIRST.fullmatch(text)) and found[2] in _MONTH:
         return datetime(int(found[3]), _MONTH[found[2]], int(found[1] or 1))

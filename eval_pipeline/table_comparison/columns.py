@@ -15,6 +15,7 @@ from eval_pipeline.table_comparison.cells import (
     MAY_BE_DATE,
     NAN,
     NULL_WORDS,
+    SLASHED_DATE,
     key_of,
     moment_in,
     number_in,
@@ -59,7 +60,7 @@ class Column:
     def __init__(self, keys: Keys, cells: Sequence[Any]) -> None:
         self._keys, self._cells = keys, cells
         self._types = frozenset(map(type, cells))
-        self._relaxed: dict[Set, Column] = {}
+        self._relaxed: dict[tuple[Set, bool], Column] = {}
         self._bags: dict[bool, int] = {}
         self._plain = False  # whether it has numbers only, all of them floats
 
@@ -145,24 +146,37 @@ class Column:
                 found.add(Relaxation.PERCENT)
             if any(number_in(text) is not None for text in texts):
                 found.add(Relaxation.TEXT_NUMBERS)
-            if any(MAY_BE_DATE.match(text) and moment_in(text) is not None for text in texts):
+            if any(MAY_BE_DATE.match(text) and moment_in(text) is not None for text in texts) or self.has_slashes:
                 found.add(Relaxation.DATES)
         return frozenset(found)
 
-    def relaxed(self, overlooked: Set) -> "Column":
+    @cached_property
+    def has_slashes(self) -> bool:
+        """Whether some of its cells are dates with slashes, in which the month or the day is first."""
+        return str in self._types and any(
+            isinstance(key, str) and SLASHED_DATE.fullmatch(key.strip()) is not None for key in self.values.values()
+        )
+
+    def readings(self, overlooked: Set) -> "list[Column]":
+        """Returns the column as `relaxed` does, and with days before months, if it has dates with slashes."""
+        if Relaxation.DATES in overlooked and self.has_slashes:
+            return [self.relaxed(overlooked), self.relaxed(overlooked, day_first=True)]
+        return [self.relaxed(overlooked)]
+
+    def relaxed(self, overlooked: Set, *, day_first: bool = False) -> "Column":
         """Returns the column with what is overlooked in the form of its cells taken away."""
         import numpy as np
 
         if not overlooked & OF_TEXTS or not (overlooked := overlooked & self.active):
             return self
-        if overlooked not in self._relaxed:
-            keys = [relaxed_key(self.values[code], overlooked) for code in self.distinct.tolist()]
+        if (overlooked, day_first) not in self._relaxed:
+            keys = [relaxed_key(self.values[code], overlooked, day_first=day_first) for code in self.distinct.tolist()]
             codes = np.fromiter(map(self._code, keys), np.int64, len(keys))
             found = Column(self._keys, keys)
             found.codes = codes[self.places]
             found.values = dict(zip(codes.tolist(), keys, strict=True))
-            self._relaxed[overlooked] = found
-        return self._relaxed[overlooked]
+            self._relaxed[overlooked, day_first] = found
+        return self._relaxed[overlooked, day_first]
 
     @cached_property
     def distinct(self) -> "Codes":

@@ -7,10 +7,11 @@ step.
 from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.columns import Column, Keys, concatenated, distinct, mixed
-from eval_pipeline.table_comparison.numbers import grouped, matches, may_match
+from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
 
@@ -269,36 +270,27 @@ class Trial:
         return self._pairs[key]
 
     def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[_Candidate]:
-        import numpy as np
-
         mine, theirs = self._mine[here], self._theirs[there]
         if mine.bag(once=once) == theirs.bag(once=once):
             yield self._same[here, there]
             if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
                 if not mine.exact and not theirs.exact:
-                    for match in grouped(mine.numbers[1], theirs.numbers[1]):
-                        generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
-                        yield _Candidate(here, generated[mine.places], wanted[theirs.places])
+                    yield from _close(here, mine, theirs, grouped(mine.numbers[1], theirs.numbers[1]), once=once)
+                return
+        for one, other in product(mine.readings(overlooked), theirs.readings(overlooked)):
+            if one.bag(once=once) == other.bag(once=once):
+                yield _Candidate(here, one.codes, other.codes)
                 return
         mine, theirs = mine.relaxed(overlooked), theirs.relaxed(overlooked)
-        if mine.bag(once=once) == theirs.bag(once=once):
-            yield _Candidate(here, mine.codes, theirs.codes)
-            return
-        if not may_match(mine.spread, theirs.spread, overlooked, once=once):
-            return
-        exact = mine.exact or theirs.exact
-        for match in matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=overlooked):
-            generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
-            if once:
-                same = np.array_equal(distinct(generated), distinct(wanted))
-            else:
-                same = (mixed(generated) * mine.counts).sum() == (mixed(wanted) * theirs.counts).sum()
-            if same:
-                yield _Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals)
+        if may_match(mine.spread, theirs.spread, overlooked, once=once):
+            exact = mine.exact or theirs.exact
+            found = matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=overlooked)
+            yield from _close(here, mine, theirs, found, once=once)
 
-    def related(self, here: int, there: int, overlooked: Set) -> bool:
+    def related(self, here: int, there: int) -> bool:
         """Returns whether two columns have the same cells if whatever can be is overlooked in these."""
-        return bool(self._pair(here, there, _FORM | (overlooked & {Relaxation.DUPLICATES})))
+        repeated = len(self.generated.rows) != len(self.expected.rows)
+        return bool(self._pair(here, there, _FORM | {Relaxation.DUPLICATES} if repeated else _FORM))
 
     def shared(self, here: int, there: int) -> float:
         """Returns how many of the different cells of two columns are in both: 1 if all."""
@@ -311,14 +303,29 @@ class Trial:
         mine, theirs = self._mine[here], self._theirs[there]
         generated, wanted = mine.distinct, theirs.distinct
         exact = mine.exact or theirs.exact
-        for match in matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=NONE):
-            generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
+        nearest = next(matches(mine.numbers[1], theirs.numbers[1], exact=exact, overlooked=NONE), None)
+        if nearest is not None:
+            generated, wanted = mine.recoded(nearest.generated), theirs.recoded(nearest.expected)
         one, other = mixed(generated[mine.places], there), mixed(wanted[theirs.places], there)
         return int(one.sum()) == int(other.sum()), one, other
 
     def content(self, here: int) -> int:
         """Returns a hash of a generated column's cells in their order."""
         return self._mine[here].content
+
+
+def _close(here: int, mine: Column, theirs: Column, found: Iterator[Match], *, once: bool) -> Iterator[_Candidate]:
+    """Yields those matches of numbers under which two columns have the same cells."""
+    import numpy as np
+
+    for match in found:
+        generated, wanted = mine.recoded(match.generated), theirs.recoded(match.expected)
+        if once:
+            same = np.array_equal(distinct(generated), distinct(wanted))
+        else:
+            same = (mixed(generated) * mine.counts).sum() == (mixed(wanted) * theirs.counts).sum()
+        if same:
+            yield _Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals)
 
 
 class _Search:
@@ -445,7 +452,7 @@ class _Search:
         absent = [place for place in range(len(theirs)) if place not in chosen]
         if any(mine[here] in theirs for here in left) or any(theirs[there] in mine for there in absent):
             return False
-        return not any(self._trial.related(here, there, self._overlooked) for here in left for there in absent)
+        return not any(self._trial.related(here, there) for here in left for there in absent)
 
     def _fit(self, chosen: dict[int, _Candidate]) -> Fit:
         columns = [chosen[place].place if place in chosen else None for place in range(len(self._candidates))]

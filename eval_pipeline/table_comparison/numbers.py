@@ -100,9 +100,8 @@ def _relaxed(
     """Yields matches with rounded numbers and within the tolerance; `factor` is expected by generated."""
     if Relaxation.ROUNDING in overlooked:
         # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
-        if (found := _rounded(generated, expected / factor)) is not None:
-            yield found
-        if (found := _rounded(expected, generated * factor)) is not None:
+        yield from _rounded(generated, expected / factor)
+        for found in _rounded(expected, generated * factor):
             yield Match(found.expected, found.generated, found.decimals)
     if Relaxation.TOLERANCE in overlooked:
         yield _snapped(generated * factor, expected, _within_tolerance)
@@ -155,34 +154,35 @@ def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
     return Match(found, codes)
 
 
-def _rounded(coarse: "Floats", fine: "Floats") -> Match | None:
-    """Returns codes in which each number of `fine` has the code of what it is rounded to in `coarse`, if any is.
+def _rounded(coarse: "Floats", fine: "Floats") -> Iterator[Match]:
+    """Yields codes in which each number of `fine` has the code of what it is rounded to in `coarse`.
 
-    Halves may be rounded up or to even. A number other than zero rounded to zero has lost all it said, and is not the
-    same; cutting digits off is not rounding.
+    Halves are rounded up, to even, or as the binary numbers are, the same way in the whole column. At least half of the
+    numbers other than zero are still so afterwards: else what they said is lost. Cutting digits off is not rounding.
     """
     import numpy as np
 
     decimals = _decimals(coarse)
     if decimals is None:
-        return None
+        return
     half = 0.5 * 10.0**-decimals
     after = np.searchsorted(coarse, fine).clip(0, len(coarse) - 1)
     before = (after - 1).clip(0)
     slack = half * 1e-9 + np.abs(fine) * LAST_DIGITS
-    found = np.full(len(fine), -1)
     with np.errstate(invalid="ignore"):
-        for places in (before, after):  # the greater in size wins where both are half a unit away
-            target = coarse[places]
-            apart = np.abs(fine - target)
-            held = (apart <= half + slack) & ((target != 0) | (np.abs(fine) <= ABSOLUTE))
-            held &= (found < 0) | (apart < half - slack) | (np.abs(target) > np.abs(fine))
-            found = np.where(held, places, found)
-    same = coarse[after] == fine
-    found = np.where(same, after, found)
-    lost = found < 0
-    found = np.where(lost, len(coarse) + np.arange(len(fine)), found)
-    return Match(np.arange(len(coarse)), found, decimals)
+        apart = np.abs(fine - coarse[before]), np.abs(fine - coarse[after])
+        held = apart[0] <= half + slack, (apart[1] <= half + slack) | (coarse[after] == fine)
+        either = held[0] & held[1] & (before != after) & (coarse[after] != fine)
+        even = np.round(coarse[before] * 10.0**decimals) % 2 == 0
+        away = np.abs(coarse[before]) > np.abs(coarse[after])
+    for lower in (away, even, apart[0] < apart[1]) if either.any() else (away,):
+        found = np.where(held[0] & (~held[1] | (either & lower)), before, after)
+        lost = ~held[0] & ~held[1]
+        said = (np.abs(fine) > ABSOLUTE) & ~lost
+        if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
+            continue
+        codes = np.where(lost, len(coarse) + np.arange(len(fine)), found)
+        yield Match(np.arange(len(coarse)), codes, decimals)
 
 
 def _decimals(numbers: "Floats") -> int | None:
