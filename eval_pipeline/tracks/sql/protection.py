@@ -1,5 +1,6 @@
 """Finds the columns of views, and generated columns, that show what a case protects."""
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -36,6 +37,7 @@ def protected_places(schema: SqlSchema, protected: tuple[str, ...]) -> frozenset
     found = set(protected)
     while found:
         more = {place for table in schema.tables for place in _generated(table, found)}
+        more |= {place for table in schema.tables if table.is_virtual for place in _indexed(table, schema, found)}
         more |= {place for view in schema.views for place in _shown(view, schema, found)}
         if more <= found:
             return frozenset(found)
@@ -100,6 +102,17 @@ def _is_computed_from(table: SqlTable, column: str, protected: set[str]) -> bool
     if not own or expression is None:
         return bool(own)
     return not own.isdisjoint({"*", *(found.name.lower() for found in expression.find_all(exp.Identifier))})
+
+
+def _indexed(table: SqlTable, schema: SqlSchema, protected: set[str]) -> Iterator[str]:
+    """Yields what shows a protected table by a module of SQLite, such as a full-text index, or stores it for one."""
+    name = table.name.lower()
+    tables = {place.partition(".")[0] for place in protected}
+    shown = tables.intersection(re.findall(r"\w+", table.definition[0].lower()))
+    if shown - {name}:
+        yield f"{name}.*"
+    if shown:  # tables with its rows
+        yield from (f"{one.name.lower()}.*" for one in schema.tables if one.name.lower().startswith(f"{name}_"))
 
 
 def _shown(view: SqlView, schema: SqlSchema, protected: set[str]) -> Iterator[str]:

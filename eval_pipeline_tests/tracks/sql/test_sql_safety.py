@@ -282,6 +282,11 @@ CREATE VIEW common AS WITH c AS (SELECT salary AS z FROM emp) SELECT z FROM c;
 CREATE VIEW of_generated AS SELECT id, a FROM pay;
 CREATE VIEW joined AS SELECT s.id, e.salary AS v FROM status AS s JOIN emp AS e ON e.id = s.id;
 """
+INDEXES = f"""
+CREATE VIRTUAL TABLE found USING fts5 (salary, status, content='emp');
+CREATE VIRTUAL TABLE words USING fts5vocab (found, 'row');
+CREATE VIRTUAL TABLE notes USING fts5 (id, secret); INSERT INTO notes VALUES ('1', '{SECRET}');
+"""
 MACROS = """
 CREATE MACRO told(i) AS (SELECT max(salary) FROM emp WHERE id = i);
 CREATE MACRO all_told() AS TABLE SELECT salary AS q FROM emp;
@@ -345,6 +350,13 @@ READ_PROTECTED = [
     ("both", "SELECT a FROM of_generated"),
     ("both", "SELECT v FROM joined"),
     ("sqlite", f"SELECT (1, {SECRET}) IN renamed"),
+    ("sqlite", "SELECT salary FROM found"),
+    ("sqlite", "SELECT count(*) FROM words"),
+    ("sqlite", "SELECT secret FROM notes"),
+    ("sqlite", "SELECT c1 FROM notes_content"),
+    ("sqlite", f"SELECT id FROM notes WHERE notes MATCH '{SECRET}'"),
+    ("sqlite", f"SELECT id FROM notes('{SECRET}')"),
+    ("sqlite", "SELECT highlight(notes, 1, '', '') FROM notes"),
     ("duckdb", "SELECT COLUMNS('x') FROM renamed"),
     ("duckdb", "SELECT #2 FROM renamed"),
     ("duckdb", "SELECT renamed FROM renamed"),
@@ -372,6 +384,7 @@ ONLY_OTHERS = [
     ("both", "SELECT b FROM pay"),
     ("both", "SELECT id FROM of_generated"),
     ("both", "SELECT emp FROM other"),
+    ("sqlite", "SELECT id FROM notes"),
 ]
 
 
@@ -384,7 +397,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[A
     """A connection to the database of each engine, and its schema."""
     place = tmp_path_factory.mktemp("protected")
     with closing(sqlite3.connect(place / "a.sqlite")) as file, duckdb.connect(str(place / "a.duckdb")) as other:
-        file.executescript(SCRIPT)
+        file.executescript(SCRIPT + INDEXES)
+        file.commit()
         other.execute(SCRIPT + MACROS)
         other.execute("CHECKPOINT")
         shutil.copyfile(place / "a.duckdb", place / "b.duckdb")
@@ -394,7 +408,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[A
 
 def harmless(engine: str, schema: SqlSchema, sql: str) -> bool:
     database = SimpleNamespace(dialect=engine, schema=schema)
-    gold: Any = SimpleNamespace(protected=("emp.salary", "pay.salary"), database=database)
+    gold: Any = SimpleNamespace(protected=("emp.salary", "pay.salary", "notes.secret"), database=database)
     return is_harmless(sql, cast(Gold, gold), RAN)
 
 
