@@ -85,7 +85,10 @@ def _reads_without_its_name(statement: exp.Expr, uses: list[exp.Table], schema: 
     relation = schema.relation(uses[0].name)
     columns = {column.name.lower() for column in relation.columns} if relation is not None else set()
     rows = {name.lower() for found in uses for name in (found.name, found.alias_or_name)} - columns
-    return any(not found.table and found.name.lower() in rows for found in statement.find_all(exp.Column))
+    # Before the name of a row may stand that of a schema, before the name of a column that of a source.
+    sources = {found.alias_or_name.lower() for found in statement.find_all(exp.Table, exp.Subquery, exp.CTE)}
+    named = (found for found in statement.find_all(exp.Column) if found.name.lower() in rows)
+    return any(found.table.lower() not in sources for found in named)
 
 
 def _generated(table: SqlTable, protected: set[str]) -> Iterator[str]:

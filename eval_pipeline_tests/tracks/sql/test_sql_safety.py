@@ -323,6 +323,10 @@ READ_PROTECTED = [
     ("duckdb", "SELECT min FROM (SUMMARIZE emp)"),
     ("duckdb", "SELECT * FROM (PIVOT emp ON id USING count(*))"),
     ("duckdb", "SELECT emp FROM emp WHERE EXISTS (SELECT 1 FROM other)"),
+    ("duckdb", "SELECT main.emp FROM emp"),
+    ("duckdb", "SELECT main.renamed FROM renamed"),
+    ("duckdb", "SELECT a.main.emp FROM emp"),
+    ("duckdb", "SELECT struct_extract_at(emp, 2) FROM emp"),
     ("duckdb", "SELECT told(1)"),
     ("duckdb", "SELECT q FROM all_told()"),
     ("sqlite", f"SELECT (1, {SECRET}, 'x') IN emp"),
@@ -384,6 +388,7 @@ ONLY_OTHERS = [
     ("both", "SELECT b FROM pay"),
     ("both", "SELECT id FROM of_generated"),
     ("both", "SELECT emp FROM other"),
+    ("both", "SELECT other.emp, status.status FROM other, status, emp WHERE emp.id = status.id"),
     ("sqlite", "SELECT id FROM notes"),
 ]
 
