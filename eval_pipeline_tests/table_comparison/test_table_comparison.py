@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import Relaxation, Table, compare
+from eval_pipeline.table_comparison import Relaxation, Table, column_orders, compare
 from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline_tests.goldens import golden
@@ -123,6 +123,7 @@ def _comparable(row):
         (-0.0, 0, True),
         (2**62 + 1, 2**62, False),
         (float(2**62), 2**62, True),
+        (float(2**53 - 2), 2**53 - 1, False),
         (float(2**62), 2**62 + 1, False),
         (2**80, 2**80, True),
         (10**400, 10**400 + 1, False),
@@ -160,6 +161,11 @@ def test_columns_with_equal_cells_are_assigned_by_their_rows():
     assert [order[place] for place in found.columns] == list(range(26))
     columns[3][0], columns[3][1] = columns[3][1], columns[3][0]
     assert not compare(Table.from_columns([None] * 26, columns), expected).needs
+
+
+def test_an_order_of_columns_has_to_fit_each_of_several_tables():
+    tables = [(table([row]), table([row])) for row in ((1, 2), (2, 1))]
+    assert list(column_orders(tables, every=True)) == [(0, 1)]
 
 
 def test_arrow_tables_are_read():
