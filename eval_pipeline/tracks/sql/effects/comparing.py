@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from eval_pipeline.sandbox.sql.effects.state import (
     A_TRIGGER,
@@ -45,6 +45,15 @@ class StateDifference:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.words}"
+
+
+class Changed(NamedTuple):
+    """One change: of a row, or of what an object is."""
+
+    name: str
+    how: str
+    columns: tuple[str, ...] = ("",)
+    cells: tuple[Any, ...] = ()
 
 
 def differences(generated: Effects, expected: Effects) -> list[StateDifference]:
@@ -176,56 +185,60 @@ def _of_checks(mine: Sequence[SqlRows | str], theirs: Sequence[SqlRows | str]) -
                 yield StateDifference(name, found.sentence())
 
 
-def change_rows(effects: Effects) -> list[tuple[str, str, str]]:
-    """Returns what a script changed as rows: which object, `added`, `removed` or another change, and the row."""
-    return [(name, how, ", ".join(map(_told, cells))) for name, how, cells in _changed(effects)]
+def changed(effects: Effects) -> list[Changed]:
+    """Returns what a script changed: each row that it added or removed, and what else it did."""
+    return list(_changed(effects))
 
 
-def change_cells(effects: Effects) -> list[tuple[Any, ...]]:
+def change_rows(listed: Sequence[Changed]) -> list[tuple[str, str, str]]:
+    """Returns changes as rows for readers: which object, `added`, `removed` or another change, and the row as text."""
+    return [(one.name, one.how, ", ".join(map(_told, one.columns, one.cells))) for one in listed]
+
+
+def change_cells(listed: Sequence[Changed]) -> list[tuple[Any, ...]]:
     """Returns the same with the cells of each row, by which two scripts can be compared in part."""
-    return [(name, how, *(cell for _, cell in cells)) for name, how, cells in _changed(effects)]
+    return [(one.name, one.how, *one.cells) for one in listed]
 
 
-def _changed(effects: Effects) -> Iterator[tuple[str, str, list[tuple[str, Any]]]]:
+def _changed(effects: Effects) -> Iterator[Changed]:
     for name, change in sorted(effects.changes.items()):
         before, after = change.before or _ABSENT, change.after or _ABSENT
         if change.before is None or change.after is None or before.kind not in (*STORED, VIEW):
-            yield name, f"{_done(change)}", [("", (change.after or before).kind)]
+            yield Changed(name, _done(change), cells=((change.after or before).kind,))
         elif before.columns != after.columns:
-            yield name, "columns", [("", ", ".join(sorted(after.columns)))]
-        yield from ((name, "demands", [("", rule)]) for rule in sorted(after.rules - before.rules) if change.before)
-        yield from ((name, "no longer demands", [("", r)]) for r in sorted(before.rules - after.rules) if change.after)
-        mine, theirs = _texts(before), _texts(after)
-        yield from ((name, "removed", cells) for cells in _only(mine, theirs))
-        yield from ((name, "added", cells) for cells in _only(theirs, mine))
+            yield Changed(name, "columns", cells=(", ".join(sorted(after.columns)),))
+        if change.before and change.after:
+            yield from (Changed(name, "demands", cells=(rule,)) for rule in sorted(after.rules - before.rules))
+            yield from (
+                Changed(name, "no longer demands", cells=(rule,)) for rule in sorted(before.rules - after.rules)
+            )
+        (old, mine), (new, theirs) = _by_name(before), _by_name(after)
+        yield from (Changed(name, "removed", old, row) for row in _only(mine, () if old != new else theirs))
+        yield from (Changed(name, "added", new, row) for row in _only(theirs, () if old != new else mine))
     for number, result in enumerate(effects.checks, 1):
         if isinstance(result, SqlRows):
-            yield from (
-                (f"check {number}", "returned", [*zip(result.columns, row, strict=True)]) for row in result.rows
-            )
+            yield from (Changed(f"check {number}", "returned", result.columns, row) for row in result.rows)
         else:
-            yield f"check {number}", "fails", []
+            yield Changed(f"check {number}", "fails")
 
 
-def _texts(thing: Thing) -> list[list[tuple[str, Any]]]:
-    return [sorted(zip(thing.columns, row, strict=True), key=lambda pair: pair[0]) for row in thing.rows]
+def _by_name(thing: Thing) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+    """Returns the columns in the order of the alphabet, and the rows."""
+    order = sorted(range(len(thing.columns)), key=lambda place: thing.columns[place])
+    return tuple(thing.columns[place] for place in order), [tuple(row[place] for place in order) for row in thing.rows]
 
 
-def _only(
-    rows: Sequence[list[tuple[str, Any]]], others: Sequence[list[tuple[str, Any]]]
-) -> list[list[tuple[str, Any]]]:
+def _only(rows: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Returns the rows that the others do not have, as multisets, in an order that does not depend on the engine."""
-    left = Counter(map(repr, others))
-    found = []
-    for row in sorted(rows, key=repr):
-        if left[repr(row)] > 0:
-            left[repr(row)] -= 1
+    left, found = Counter(map(repr, others)), []
+    for text, row in sorted(zip(map(repr, rows), rows, strict=True), key=lambda one: one[0]):
+        if left[text] > 0:
+            left[text] -= 1
         else:
             found.append(row)
     return found
 
 
-def _told(named: tuple[str, Any]) -> str:
-    name, cell = named
+def _told(name: str, cell: Any) -> str:
     text = "NULL" if cell is None else str(cell)
     return f"{name}={text}" if name else text

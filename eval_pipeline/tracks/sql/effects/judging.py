@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.sandbox.sql.effects.state import FUNCTION, SEQUENCE, TYPE, Effects
@@ -11,7 +12,15 @@ from eval_pipeline.table_comparison import soft_f1
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
-from eval_pipeline.tracks.sql.effects.comparing import COLUMNS, StateDifference, change_cells, change_rows, differences
+from eval_pipeline.tracks.sql.effects.comparing import (
+    COLUMNS,
+    Changed,
+    StateDifference,
+    change_cells,
+    change_rows,
+    changed,
+    differences,
+)
 from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
 from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX, Category
@@ -63,7 +72,7 @@ def shown_changes(sql: str, effects: Effects) -> Json:
     """Returns what a script changed in the form that the record stores results in."""
     from eval_pipeline.tracks.sql.execute import kept_rows
 
-    rows = change_rows(effects)
+    rows = change_rows(changed(effects))
     return {"sql": sql, "columns": list(COLUMNS), "rows": kept_rows(rows), "row_count": len(rows)}
 
 
@@ -111,11 +120,18 @@ def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) 
     differing = (
         differences(found, expected) if found.error is None else differences(_unchecked(found), _unchecked(expected))
     )
-    score = soft_f1(change_cells(found), change_cells(expected)) if differing else 1.0
+    mine, theirs = changed(found), _accepted_changes(accepted, *_around(gold))
+    score = soft_f1(change_cells(mine), change_cells(theirs)) if differing else 1.0
     message = _told(differing, gold.may_change)
     outside = tuple(one.name for one in differing if _is_outside(one, gold.may_change))
     verdict = "different" if differing else "match"
-    return Judged(accepted, validation, verdict, score, message, outside, change_rows(found), change_rows(expected))
+    return Judged(accepted, validation, verdict, score, message, outside, change_rows(mine), change_rows(theirs))
+
+
+@lru_cache(maxsize=64)
+def _accepted_changes(accepted: str, setup: str, checks: str, database: Database) -> list[Changed]:
+    found = accepted_effects(accepted, setup, checks, database)
+    return [] if isinstance(found, Failed) else changed(found)
 
 
 def _around(gold: Gold) -> tuple[str, str, Database]:
@@ -208,5 +224,7 @@ def gold_fingerprint(sql: str, gold: Gold) -> str | None:
 
     found = accepted_effects(sql, *_around(gold))
     return (
-        None if isinstance(found, Failed) or found.error else result_fingerprint(SqlRows(COLUMNS, change_rows(found)))
+        None
+        if isinstance(found, Failed) or found.error
+        else result_fingerprint(SqlRows(COLUMNS, change_rows(changed(found))))
     )
