@@ -231,8 +231,8 @@ class DatabaseMaker:
         found.near = [value for value in found.near if self._fits(value, column)]
         if members := members_of(column):
             found = CandidateValues(members, generic=members)
-        if keeps is not None and self._wide and not any(map(keeps, found.generic)):
-            found.generic = [value for some in ("int", "float", "text") for value in GENERIC[some]]  # SQLite holds any
+        if keeps is not None and table.dialect == "sqlite" and not column.declared:  # without a type, it holds any
+            found.generic = [value for some in ("int", "float", "text") for value in GENERIC[some]]
         return family, found if keeps is None else found.kept_by(keeps)
 
     def _fits(self, value: Any, column: SqlColumn) -> bool:
