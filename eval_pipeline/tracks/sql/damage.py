@@ -18,8 +18,8 @@ from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.scripts import statements_of
-from eval_pipeline.tracks.sql.evidence import compare, runner
-from eval_pipeline.tracks.sql.execute import runnable, validated
+from eval_pipeline.tracks.sql.evidence import compare
+from eval_pipeline.tracks.sql.execute import runnable, runner, validated
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.sql.metrics.relaxations import relaxations, wrong_in
 from eval_pipeline.tracks.sql.structure import atoms, differences, parsed

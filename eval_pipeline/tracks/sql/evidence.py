@@ -1,13 +1,10 @@
 """Gathers evidence: the validator's findings on a query, and how its result compares with the accepted queries'."""
 
-import atexit
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
-from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sql_equivalence import Equivalence, check
 from eval_pipeline.sql_equivalence.results import EQUAL, Result, Rows, compared
 from eval_pipeline.table_comparison import Relaxation, only_in_one, soft_f1
@@ -18,7 +15,8 @@ from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.judging import evidence_on, judge
-from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, validated
+from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, runner, validated
+from eval_pipeline.tracks.sql.lint import findings
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
 from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
@@ -93,14 +91,6 @@ class Compared:
         )
 
 
-@lru_cache(maxsize=1)
-def runner() -> SqlRunner:
-    """Returns the runner whose child processes compare queries; they are kept until this process ends."""
-    found = SqlRunner(SqlLimits())
-    atexit.register(found.close)
-    return found
-
-
 def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
     """Returns the available evidence on a turn's final attempt; none if there is no SQL."""
     query, gold = final.artefact, turn.gold
@@ -108,9 +98,7 @@ def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evi
         return ()
     return tuple(
         Evidence(turn.id, final.sample, kind, verdict, value, details)
-        for kind, verdict, value, details in _found(
-            case.context, gold, query.sql, final, turn.question, asks_for_order(turn.question, case.tags)
-        )
+        for kind, verdict, value, details in _found(case.context, gold, query.sql, final, turn.question, case.tags)
     )
 
 
@@ -118,7 +106,7 @@ _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
 def _found(
-    context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], question: str, asks_order: bool
+    context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], question: str, tags: Sequence[str]
 ) -> Iterator[_Found]:
     if gold.may_change:
         yield from evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
@@ -131,7 +119,10 @@ def _found(
         yield EXECUTION, "error", None, {"accepted": gold.accepted[0], "message": message}
         yield EQUIVALENCE, "undecided", None, {"rung": "undecided", "message": message}
         return
-    best = compare(gold, sql, question, asks_order)
+    best = compare(gold, sql, question, asks_for_order(question, tags))
+    if not best.right(gold) and (why := _agrees_with_mended(gold, sql, best, tags)):
+        yield EXECUTION, NO_GOLD, None, {"accepted": best.accepted, "message": why}
+        return
     facts = {"needs": [sorted(one) for one in best.needs], "insisted": sorted(best.insisted)}
     yield EXECUTION, best.execution, best.soft_f1, {"accepted": best.accepted, **facts, **best.details}
     if (ladder := best.ladder) is not None:
@@ -240,6 +231,24 @@ def differing_rows(mine: Rows, theirs: Rows) -> dict[str, Json]:
 def _kept(rows: Rows, places: Sequence[int]) -> dict[str, Json]:
     first = list(places[:SHOWN_ROWS])
     return {"count": len(places), "places": first, "rows": kept_rows([rows[place] for place in first])}
+
+
+def _agrees_with_mended(gold: Gold, sql: str, best: Compared, tags: Sequence[str]) -> str:
+    """Returns why a wrong answer may be right: it agrees with an accepted query mended where the lint doubts it."""
+    path, database = gold.database.path(), gold.database
+    doubts = [one for one in findings(best.accepted, database) if one.mended and one.kind not in tags] if path else []
+    mine = runner().run_now(path, runnable(sql, database), database.limits) if path and doubts else None
+    if path is None or mine is None or isinstance(mine, Failed):
+        return ""
+    for doubt in doubts:
+        for text in doubt.mended:
+            other = runner().run_now(path, text, database.limits)
+            if isinstance(other, Failed):
+                continue
+            found = compared(Result(mine.columns, mine.rows), Result(other.columns, other.rows))
+            if found.accepted(gold.contract.overlooked(best.insisted)):
+                return f"the answer agrees with this accepted query if that is mended: {doubt.kind}, {doubt.words}"
+    return ""
 
 
 def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:

@@ -1,5 +1,6 @@
 """Runs a model's SQL: first the validator checks it, then it runs on the suite's database."""
 
+import atexit
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from functools import lru_cache
@@ -63,6 +64,14 @@ async def open_executor() -> AsyncIterator[Executor]:
     """Opens an executor with its own child processes."""
     async with SqlRunner(SqlLimits()) as runner:
         yield SqlExecutor(runner)
+
+
+@lru_cache(maxsize=1)
+def runner() -> SqlRunner:
+    """Returns the runner whose child processes compare queries; they are kept until this process ends."""
+    found = SqlRunner(SqlLimits())
+    atexit.register(found.close)
+    return found
 
 
 @lru_cache(maxsize=4096)

@@ -20,8 +20,7 @@ from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
-from eval_pipeline.tracks.sql.evidence import runner
-from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable
+from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, runner
 
 SCORES = {
     "empty_result": 0.4,
@@ -59,10 +58,12 @@ class Finding:
     Attributes:
         kind: a key of `SCORES`.
         words: a sentence with the rows that show it.
+        mended: the query as it is without what is doubtful, in the ways that it may be meant; none if nobody can say.
     """
 
     kind: str
     words: str
+    mended: tuple[str, ...] = ()
 
 
 @lru_cache(maxsize=4096)
@@ -139,9 +140,9 @@ class _Query:
             return
         either = f"{difference[0]}, or as well {difference[1]}"
         if ordered:
-            yield Finding("cut_tie", f"LIMIT cuts rows that are tied under ORDER BY: {either}")
+            yield Finding("cut_tie", f"LIMIT cuts rows that are tied under ORDER BY: {either}", broken or ())
         else:
-            yield Finding("unordered_limit", f"LIMIT or OFFSET without ORDER BY takes any rows: {either}")
+            yield Finding("unordered_limit", f"LIMIT or OFFSET without ORDER BY takes any rows: {either}", broken or ())
 
     def _tie_of_all_columns(self, result: SqlRows) -> tuple[str, str] | None:
         """Returns the last row of a `SELECT *` with a LIMIT and the next one, if they are tied."""
@@ -176,7 +177,7 @@ class _Query:
                 changed = True
         if changed and (difference := _difference(result, self.run(self._sql(copy)))):
             told = f"NULL counts as the first value of ORDER BY: {difference[0]}, with NULLS LAST {difference[1]}"
-            yield Finding("nulls_first", told)
+            yield Finding("nulls_first", told, (self._sql(copy),))
 
     def _text_order(self, result: SqlRows) -> Iterator[Finding]:
         copy = self.tree.copy()
@@ -199,7 +200,7 @@ class _Query:
             other = self.run(self._sql(copy))
             if difference := _difference(result, other, ordered=self.tree.args.get("order") is not None):
                 told = f"numbers in {', '.join(dict.fromkeys(names))} are compared as text"
-                yield Finding("text_order", f"{told}: {difference[0]}, as numbers {difference[1]}")
+                yield Finding("text_order", f"{told}: {difference[0]}, as numbers {difference[1]}", (self._sql(copy),))
 
     def _text_column(self, column: exp.Column) -> tuple[str, str] | None:
         """Returns table and name of a column of type text; None for any other, or if its table is not known."""
@@ -226,7 +227,7 @@ class _Query:
             one.set("this", exp.cast(exp.paren(one.this.copy()), real))
         if divisions and (difference := _difference(result, self.run(self._sql(copy)))):
             told = f"a division of integers drops the rest: {difference[0]}, with it {difference[1]}"
-            yield Finding("integer_division", told)
+            yield Finding("integer_division", told, (self._sql(copy),))
 
     def _repeated_rows(self) -> Iterator[Finding]:
         number = _ROW_NUMBERS.get(self.native)

@@ -1,5 +1,6 @@
 """The lint of accepted queries, and a suite of golds with the usual mistakes: each is found, and none costs a point."""
 
+import asyncio
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,13 +9,16 @@ import pytest
 
 from eval_pipeline.analysis.gold.suspects import suspect_rows
 from eval_pipeline.stages.checks.verdicts import check_gold
+from eval_pipeline.stages.gold import gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
 from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared, read_databases
+from eval_pipeline.tracks.sql.evidence import gather
 from eval_pipeline.tracks.sql.lint import SCORES, findings
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
+from eval_pipeline_tests.tracks.sql.helpers import answer, attempt
 
 BROKEN = golden("sql_broken_golds.yaml")
 OPTIONS = {"dialect": "sqlite", "max_rows": 100, "query_time_limit_s": 0.25, "judge": "never"}
@@ -42,6 +46,24 @@ def test_each_usual_mistake_is_found_with_the_rows_that_show_it(town: Database) 
         said = " ".join(finding.words for finding in found)
         assert all(name in said for name in one.get("names", ())), (one["id"], said)
     assert {kind for one in BROKEN["doubted"] for kind in one["kinds"]} == SCORES.keys()
+
+
+def test_who_agrees_with_mended_gold_loses_no_point(town: Database) -> None:
+    """Nobody knows that such an answer is wrong, unless the case's tags say that the gold is meant so."""
+    shared, asked = Shared({"town": town}, Options.model_validate(OPTIONS)), []
+    for one in (one for one in BROKEN["doubted"] if "mended" in one):
+        for sql, tags, unscored in (
+            (one["mended"], [], True),
+            ("SELECT 'x'", [], False),
+            (one["mended"], one["kinds"], False),
+        ):
+            raw = {"id": one["id"], "question": "?", "expected_sql": one["sql"], "tags": tags}
+            case = TRACK.read_case(raw, "broken", "cases.yaml", 1, shared)
+            tried = asyncio.run(attempt(case, answer(sql)))
+            told = gold_failure(gather(case, case.turns[0], tried))
+            assert (told is not None) == unscored, (one["id"], sql, tags, told)
+            asked += [] if told is None else [told]
+    assert {kind for kind in SCORES if any(kind in told for told in asked)} >= {"cut_tie", "nulls_first", "text_order"}
 
 
 def test_what_only_looks_like_a_mistake_is_not_doubted(town: Database) -> None:

@@ -19,7 +19,8 @@ from eval_pipeline.core.model import ErrorClass, Failed
 from eval_pipeline.sandbox.sql import SqlRows
 from eval_pipeline.tracks.sql.artefact import without_fence
 from eval_pipeline.tracks.sql.cases.source import read_databases
-from eval_pipeline.tracks.sql.evidence import executed, runner
+from eval_pipeline.tracks.sql.evidence import executed
+from eval_pipeline.tracks.sql.execute import runner
 from eval_pipeline.tracks.sql.metrics import test_suite
 from eval_pipeline.tracks.sql.metrics.bird_ex import METRIC, bird_ex
 from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1

@@ -22,8 +22,8 @@ from eval_pipeline.sandbox.sql.tasks import _guarded
 from eval_pipeline.sql_equivalence import Equivalence
 from eval_pipeline.sql_equivalence.search.witness import with_ctes
 from eval_pipeline.tracks.sql.cases.source import Database, Shared, read_databases
-from eval_pipeline.tracks.sql.evidence import compare, runner
-from eval_pipeline.tracks.sql.execute import runnable
+from eval_pipeline.tracks.sql.evidence import compare
+from eval_pipeline.tracks.sql.execute import runnable, runner
 from eval_pipeline.tracks.sql.lint import findings
 from eval_pipeline.tracks.sql.servers.databases import loaded
 from eval_pipeline_tests import servers

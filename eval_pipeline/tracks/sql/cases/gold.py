@@ -11,8 +11,7 @@ from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects import judging
-from eval_pipeline.tracks.sql.evidence import runner
-from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, shown_result, validated
+from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, runner, shown_result, validated
 
 REFUSAL = "(a refusal)"
 _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)

@@ -18,7 +18,7 @@ from eval_pipeline.sandbox.sql.effects.state import Script
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects, without_empty
 from eval_pipeline.tracks.import_notes import add_import_notes
 from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of
-from eval_pipeline.tracks.sql.evidence import runner
+from eval_pipeline.tracks.sql.execute import runner
 from eval_pipeline.tracks.sql.importers.databases import Databases, files_below
 from eval_pipeline.tracks.sql.importers.query_tags import query_tags
 
