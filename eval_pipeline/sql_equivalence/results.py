@@ -9,9 +9,11 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.table_comparison import (
     Comparison,
+    Difference,
     Relaxation,
     Table,
     TooManyOrdersError,
+    column_choices,
     column_orders,
     compare,
     equal,
@@ -20,6 +22,9 @@ from eval_pipeline.table_comparison import (
 from eval_pipeline.table_comparison.relaxations import Set
 
 _MOST_ORDERS = 24
+_MOST_CHOICES = 4
+_FEW_ROWS = 50
+"""Rows up to which columns are likely to have the same cells by chance."""
 
 Row = tuple[Any, ...]
 Rows = Sequence[Row]
@@ -45,6 +50,7 @@ EQUAL: Set = frozenset({Relaxation.COLUMN_NAMES, Relaxation.COLUMN_ORDER, Relaxa
 """What is overlooked in results that count as equal."""
 
 
+_OTHER_COLUMNS: Set = frozenset({Relaxation.EXTRA_COLUMNS, Relaxation.MISSING_COLUMNS})
 TIES: Set = frozenset({Relaxation.TIE_ORDER})
 _FORMS: Set = frozenset({Relaxation.DUPLICATES, Relaxation.ROW_ORDER, Relaxation.ROUNDING, Relaxation.TOLERANCE})
 """In what two queries of one meaning may differ on further databases; columns and cells are settled by the data."""
@@ -57,7 +63,7 @@ class Overlooked:
     Attributes:
         relaxations: beyond `EQUAL`.
         columns: for each expected column the position of the generated one that stands for it, None for one that is
-            missing; None if that is not known.
+            missing; None if any will do.
     """
 
     relaxations: Set = frozenset()
@@ -83,21 +89,41 @@ class Overlooked:
 
 
 def compared(generated: Result, expected: Result) -> Comparison:
-    """Returns what has to be overlooked for two results to be equal, whatever their columns are called."""
+    """Returns what has to be overlooked for two results to be equal, whatever their columns are called.
+
+    A column in place of another one is a difference in meaning, and not one missing and one extra.
+    """
     found = compare(*_tables(generated, expected))
-    needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs)
-    return replace(found, needs=tuple(needs))
+    needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs if not one >= _OTHER_COLUMNS)
+    difference = Difference(found.sentence()) if found.needs and not needs else found.difference
+    return replace(found, needs=tuple(needs), difference=difference)
 
 
 def _tables(generated: Result, expected: Result) -> tuple[Table, Table]:
     return Table(generated.columns, generated.rows), Table(expected.columns, expected.rows, expected.ties)
 
 
-def overlooking(found: Comparison, expected: Result) -> Overlooked | None:
-    """Returns the mildest of what makes two results equal; None if nothing does."""
+def overlooking(found: Comparison, generated: Result, expected: Result) -> Iterator[Overlooked]:
+    """Yields the mildest of what makes two results equal, once for each way of pairing their columns.
+
+    In short results, columns that mean different things may have the same cells. None of the ways is known if there
+    are no rows, or if rows stand for columns.
+    """
     if not found.needs:
-        return None
-    return Overlooked(found.needs[0], found.columns if expected.rows else None)
+        return
+    needed = found.needs[0]
+    if not expected.rows or Relaxation.SHAPE in needed:
+        yield Overlooked(needed)
+        return
+    yield Overlooked(needed, found.columns)
+    if len(expected.rows) > _FEW_ROWS or Relaxation.MISSING_COLUMNS in needed:
+        return
+    try:
+        for order in islice(column_choices(*_tables(generated, expected), needed | EQUAL), _MOST_CHOICES):
+            if order != found.columns:
+                yield Overlooked(needed, order)
+    except TooManyOrdersError:
+        return
 
 
 def _chosen(result: Result, places: Sequence[int]) -> Result:

@@ -7,7 +7,7 @@ from eval_pipeline.table_comparison.comparison import ColumnDifference, Comparis
 from eval_pipeline.table_comparison.graded import common_cells, only_in_one, soft_f1
 from eval_pipeline.table_comparison.pairing import Pairing, pair
 from eval_pipeline.table_comparison.relaxations import Relaxation
-from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_orders, equal, same_rows
+from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_choices, column_orders, equal, same_rows
 from eval_pipeline.table_comparison.table import Shape, Table
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Shape",
     "Table",
     "TooManyOrdersError",
+    "column_choices",
     "column_orders",
     "common_cells",
     "compare",

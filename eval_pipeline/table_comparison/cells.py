@@ -8,6 +8,7 @@ import re
 from collections.abc import Collection
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
+from math import isfinite
 from typing import Any
 
 from eval_pipeline.table_comparison.relaxations import Relaxation
@@ -92,7 +93,7 @@ def relaxed_key(key: Any, overlooked: Collection[Relaxation], *, day_first: bool
     if Relaxation.TEXT_NUMBERS in overlooked and (number := number_in(text)) is not None:
         return number
     if Relaxation.PERCENT in overlooked and (percent := _PERCENT.fullmatch(text)):
-        return _number(percent[1])
+        return text if (number := _number(percent[1])) is None else number
     if Relaxation.DATES in overlooked and (moment := moment_in(text, day_first=day_first)) is not None:
         return moment
     return text.casefold() if Relaxation.CASE in overlooked else text
@@ -103,11 +104,12 @@ def number_in(text: str) -> int | float | None:
     return _number(text.replace(",", "")) if _NUMBER.fullmatch(text) else None
 
 
-def _number(text: str) -> int | float:
-    try:
-        return int(text)
-    except ValueError:
-        return float(text)
+def _number(text: str) -> int | float | None:
+    """Returns the number; None if it is too large for a float."""
+    number = float(text)
+    if not isfinite(number):
+        return None
+    return int(text) if text.lstrip("+-").isdigit() else number
 
 
 def moment_in(text: str, *, day_first: bool = False) -> datetime | time | None:

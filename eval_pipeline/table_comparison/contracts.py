@@ -26,19 +26,30 @@ PRESETS: Mapping[Preset, Set] = {
 MINDS_THE_QUESTION: frozenset[Preset] = frozenset({"expert", "defog"})
 """The presets under which that counts on which a question insists."""
 
+_EXTREME = (
+    "(highest|largest|biggest|greatest|most|newest|latest|best|longest|fastest|heaviest"
+    "|lowest|smallest|least|fewest|oldest|youngest|earliest|worst|shortest|slowest|cheapest)"
+)
 _ORDER = re.compile(
-    r"\b(sort(ed|ing)?|order(ed)? (by|from|of|in)|in (the )?(\w+ )?order|arrange[ds]?|rank(ed|ing)?"
-    r"|(de|a)scending(ly)?|alphabetical(ly)?|chronological(ly)?"
-    r"|(highest|largest|most|newest|latest|best|lowest|smallest|oldest|earliest) first"
-    r"|from (the )?(highest|largest|most|newest|latest|best|lowest|smallest|least|oldest|earliest|a) to)\b",
+    r"\b(sort(ed|ing)?(?! of\b)|order(ed|ing)? by|in (the )?(\w+ )?order(?! to\b)"
+    r"|arrang(e|ed|ing)\b.{0,40} (by|in|from)|rank (the|them|these|all|each|every)"
+    r"|ranked (by|from|in|according)|ranking (of|by|from)"
+    r"|(de|a)scending(ly)?|alphabetical(ly)?|chronological(ly)?|a to z|z to a|a-z|z-a"
+    rf"|{_EXTREME} (\w+ ){{0,2}}first(?= *([.,;:?!)]|and|then|$))|starting (with|from) the {_EXTREME}"
+    rf"|from (the )?{_EXTREME}\b[^.,;?]{{0,30}} to|{_EXTREME} (\w+ )?to (the )?{_EXTREME})\b",
     re.IGNORECASE,
 )
 _DECIMALS = re.compile(
-    r"\b(decimals?( places?| digits?)?|rounded|round (it |them )?(to|up|down|off)|significant (digits|figures))\b",
+    r"\b(decimals|decimal (places?|digits?|points?)|(one|1)[ -]decimal|d\.p\.|\d ?dp|rounded"
+    r"|round (it |them |(the|each|all|every|your)( \w+){1,4} )?(to|up|down|off)"
+    r"|nearest (cent|dollar|euro|percent|integer|whole|tenth|ten|hundred|hundredth|thousand|million)"
+    r"|digits after|significant (digits|figures))(?!\w)",
     re.IGNORECASE,
 )
 _DISTINCT = re.compile(
-    r"\b(distinct|unique|without (duplicates|repeat\w*|repetition\w*)|no (duplicates|repeat\w*)|de-?duplicated?)\b",
+    r"\b(distinct|unique(?! (id|identifiers?|key|code|number)\b)|de-?duplicated?"
+    r"|(without|no|(remov|eliminat|exclud|ignor|drop)\w*) (any |all |the )?(duplicate[sd]?|repeat\w*|repetition\w*)"
+    r"|(each|every)( \w+){1,3} once)\b",
     re.IGNORECASE,
 )
 _INSISTS = ((_ORDER, _R.ROW_ORDER), (_DECIMALS, _R.ROUNDING), (_DISTINCT, _R.DUPLICATES))

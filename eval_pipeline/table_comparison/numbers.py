@@ -145,8 +145,9 @@ def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
     codes = np.concatenate(([0], np.cumsum(apart)))
     after = np.searchsorted(expected, generated).clip(0, len(expected) - 1)
     before = (after - 1).clip(0)
-    far = np.where(close(generated, expected[after]), np.abs(generated - expected[after]), np.inf)
-    near = np.where(close(generated, expected[before]), np.abs(generated - expected[before]), np.inf)
+    with np.errstate(invalid="ignore"):
+        far = np.where(close(generated, expected[after]), np.abs(generated - expected[after]), np.inf)
+        near = np.where(close(generated, expected[before]), np.abs(generated - expected[before]), np.inf)
     found = np.where(near <= far, codes[before], codes[after])
     lost = np.isinf(near) & np.isinf(far)
     same = generated == expected[after]  # infinities
@@ -168,7 +169,8 @@ def _rounded(coarse: "Floats", fine: "Floats") -> Iterator[Match]:
     half = 0.5 * 10.0**-decimals
     after = np.searchsorted(coarse, fine).clip(0, len(coarse) - 1)
     before = (after - 1).clip(0)
-    slack = half * 1e-9 + np.abs(fine) * LAST_DIGITS
+    finite = np.where(np.isfinite(fine), fine, np.nan)  # what is not is near no number
+    slack = half * 1e-9 + np.abs(finite) * LAST_DIGITS
     with np.errstate(invalid="ignore"):
         apart = np.abs(fine - coarse[before]), np.abs(fine - coarse[after])
         held = apart[0] <= half + slack, (apart[1] <= half + slack) | (coarse[after] == fine)
@@ -229,4 +231,5 @@ def _short(one: "Floats", other: "Floats", decimals: int) -> Any:
     """Returns which pairs have no more decimals than that."""
     import numpy as np
 
-    return (np.round(one, decimals) == one) & (np.round(other, decimals) == other)
+    with np.errstate(over="ignore"):
+        return (np.round(one, decimals) == one) & (np.round(other, decimals) == other)

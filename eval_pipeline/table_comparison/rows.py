@@ -16,7 +16,7 @@ _INEXACT = (float, Decimal)
 _TIES: Set = frozenset({Relaxation.TIE_ORDER})
 _IN_ANY_ORDER: Set = frozenset({Relaxation.COLUMN_NAMES, Relaxation.COLUMN_ORDER, Relaxation.TIE_ORDER})
 
-__all__ = ["TooManyOrdersError", "column_orders", "equal", "same_rows"]
+__all__ = ["TooManyOrdersError", "column_choices", "column_orders", "equal", "same_rows"]
 
 
 def equal(generated: Table, expected: Table, overlooked: Collection[Relaxation]) -> bool:
@@ -99,6 +99,20 @@ def column_orders(tables: Sequence[tuple[Table, Table]], *, every: bool) -> Iter
         theirs += expected.rows
         ties += [start + group for group in expected.ties or (0,) * len(expected.rows)]
     yield from Trial(Table(names, mine), Table(names, theirs, tuple(ties))).orders(_IN_ANY_ORDER, every=every)
+
+
+def column_choices(generated: Table, expected: Table, overlooked: Set) -> Iterator[tuple[int, ...]]:
+    """Yields, for each expected column, the place of a generated one, in every way in which the tables are equal.
+
+    Args:
+        generated: one.
+        expected: the other.
+        overlooked: what is overlooked, without missing columns and shapes.
+
+    Raises:
+        TooManyOrdersError: there are too many to try them all.
+    """
+    yield from Trial(generated, expected).orders(overlooked, every=True)
 
 
 def _may_fit(tables: Sequence[tuple[Table, Table]], width: int) -> bool:

@@ -1,6 +1,6 @@
 """Takes one pair through the rungs of the ladder. It runs in a child process, so that it can be stopped."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -67,6 +67,8 @@ class _Search:
         self.witness: ServerWitness | None = None
         self.on_data: Overlooked | None = Overlooked()
         """What the results on the data need; None if they differ in meaning."""
+        self.ways: Iterator[Overlooked] = iter((Overlooked(),))
+        """The same with each way in which their columns may stand for each other."""
         self.shipped_match, self.shipped_native = self.tally.match, self.tally.native
 
     def run(self, databases: list[DataPlace]) -> dict[str, Any]:
@@ -95,24 +97,25 @@ class _Search:
         that says nothing about meaning, that is added and the search is repeated. What nobody could overlook there is
         a difference in meaning.
         """
-        evidence, overlooked = told["evidence"], self.on_data
+        evidence, ways = told["evidence"], self.ways
         evidence["fits_data"] = None
-        if overlooked is None:
+        if self.on_data is None:
             return told
+        before: list[dict[str, Any]] = []
         examples: list[dict[str, Any]] = []
         try:
             fit = self._fit(databases)
             if fit is None and differing is not None:  # this database stands for the data
-                examples, overlooked = [evidence["counterexample"]], overlooking(compared(*differing), differing[1])
-            while overlooked is not None:
-                example, differing = self._hunted(overlooked, fit)
-                if example is None or differing is None:
-                    evidence["overlooked"] = sorted(overlooked.relaxations)
+                before, ways = [evidence["counterexample"]], overlooking(compared(*differing), *differing)
+            for start in ways:
+                further, overlooked = self._widened(start, fit)
+                examples = examples or [*before, *further]
+                if overlooked is not None:
+                    examples, evidence["overlooked"] = [*before, *further], sorted(overlooked.relaxations)
                     break
-                examples.append(example)
-                overlooked = overlooked.widened(*differing)
         except SqlError:
             return told
+        examples = examples or before
         meant = evidence["overlooked"] is None
         if examples:
             evidence["counterexample"] = examples[-1 if meant else 0]
@@ -121,14 +124,28 @@ class _Search:
         evidence["reason"] += self._where(evidence["overlooked"], fit is not None, bool(examples))
         return told
 
+    def _widened(self, start: Overlooked, fit: Fitting | None) -> tuple[list[dict[str, Any]], Overlooked | None]:
+        """Returns databases that need more and more, and what the last one needs; None if that is other meaning."""
+        examples: list[dict[str, Any]] = []
+        overlooked: Overlooked | None = start
+        while overlooked is not None:
+            example, differing = self._hunted(overlooked, fit)
+            if example is None or differing is None:
+                break
+            examples.append(example)
+            overlooked = overlooked.widened(*differing)
+        return examples, overlooked
+
     def _where(self, overlooked: Sequence[str] | None, fits: bool, on_fitting: bool) -> str:
         """Returns the end of the sentence that says where results differ, and in what."""
         on_data = any(told["same"] is False for told in self.shipped)
         if overlooked is None:
             where = " that fits the data" if fits and not on_data else ""
             return f"{', and in meaning on a generated database' if on_data else ''}{where}"
-        only = f"only in {', '.join(overlooked)}" if on_data or on_fitting else "on none"
-        return f", {only}" if on_data else f", but {only}{' that fits the data' if fits else ''}"
+        only = f"only in {', '.join(overlooked)}"
+        if on_data or not fits:
+            return f", {only}" if on_data else f", but {only}"
+        return f", but {only} on those that fit the data" if on_fitting else ", but on none that fits the data"
 
     def _fit(self, databases: list[DataPlace]) -> Fitting | None:
         place = next((path for path, told in zip(databases, self.shipped, strict=False) if told["error"] is None), None)
@@ -174,12 +191,14 @@ class _Search:
             if engine == self.pair.native:
                 self.tally.native.agrees(generated, expected)
             found = compared(generated, expected)
-            self.on_data, told["needs"] = overlooking(found, expected), [sorted(one) for one in found.needs]
+            self.ways, told["needs"] = overlooking(found, generated, expected), [sorted(one) for one in found.needs]
+            self.on_data = Overlooked(found.needs[0]) if found.needs else None
             if pair.cuts_ties(lambda sql: run(sql, left)):
                 if not pair.ties_agree(lambda sql: run(sql, left)):
                     self.tally.unstable += 1
                 elif not told["same"]:  # both take as many of the tied rows, and nobody asked for those of the other
                     self.on_data, told["needs"] = Overlooked(TIES), [sorted(TIES)]
+                    self.ways = iter((self.on_data,))
             elif told["same"]:
                 self.finds_nothing = finds_nothing(expected)
                 self.tally.agreed(expected)

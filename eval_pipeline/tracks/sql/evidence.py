@@ -203,9 +203,7 @@ def executed(database: Database, sql: str, accepted: str, question: str = "", as
         texts = runnable(sql, database), runnable(accepted, database)
         on_all = test_suite_score(further, *texts, runner().run_now) if published["spider_execution"] else 0.0
         published |= {} if on_all is None else {"test_suite": on_all}
-    insisted = _insisted(question, accepted, database)
-    if len(mine.columns) - len(theirs.columns) > max(_MOST_EXTRA, len(theirs.columns)):
-        insisted |= {Relaxation.EXTRA_COLUMNS}
+    insisted = _insisted(question, accepted, database) | _all_selected(len(mine.columns), len(theirs.columns))
     verdict = "match" if same else "different"
     return Compared(accepted, verdict, score, details, comparison.needs, insisted, published=published)
 
@@ -215,6 +213,11 @@ def _insisted(question: str, accepted: str, database: Database) -> Set:
     tree = parsed(accepted, database.dialect)
     ordered = tree is not None and tree.args.get("order") is not None and tree.args.get("limit") is None
     return insisted_by(question) | ({Relaxation.ROW_ORDER} if ordered else set())
+
+
+def _all_selected(generated: int, expected: int) -> Set:
+    """Returns that extra columns are not overlooked, if there are too many of them."""
+    return frozenset({Relaxation.EXTRA_COLUMNS} if generated - expected > max(_MOST_EXTRA, expected) else ())
 
 
 def differing_rows(mine: Rows, theirs: Rows) -> dict[str, Json]:
@@ -266,6 +269,9 @@ def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
         options.samples,
         options.time_limit_s,
     )
+    if path is None and (example := ladder.evidence.get("counterexample")) is not None:
+        widths = (len(example[whose]["columns"]) for whose in ("generated", "expected"))
+        found = replace(found, insisted=found.insisted | _all_selected(*widths))
     shipped = (ladder.evidence.get("shipped") or [{}])[0]
     if shipped.get("needs") is None:
         return replace(found, ladder=ladder)

@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import yaml
 
 from eval_pipeline.core.model import ErrorClass, Evidence, Failed
+from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.capabilities import Seen
@@ -18,9 +20,10 @@ from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
 from eval_pipeline.tracks.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.cards import as_number, cell_text
-from eval_pipeline.tracks.sql.cases.source import Shared
+from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
 from eval_pipeline.tracks.sql.damage import damaged_response
-from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, gather
+from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, compare, gather
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.mutants import turn_mutants_score
 from eval_pipeline.tracks.sql.track import TRACK
@@ -30,6 +33,7 @@ from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.sql.helpers import (
     CASES,
     OSLO,
+    SCHEMA,
     TOTALS,
     WEATHER,
     WIPE,
@@ -49,6 +53,14 @@ def scored(shop: Shared, raw: dict[str, Any], text: str) -> dict[str, Any]:
 
 def tried(shop: Shared, raw: dict[str, Any], text: str) -> Any:
     return asyncio.run(attempt(read(raw, shop), text)).outcome
+
+
+@pytest.mark.parametrize(("selected", "right"), [("id, name", True), ("*", False)])
+def test_who_selects_all_without_data_has_not_chosen(selected: str, right: bool) -> None:
+    schema, options = SqlSchema.from_ddl(SCHEMA), Options()
+    empty = Database("shop", "duckdb", schema, (), "", 0, Path())
+    gold = Gold(("SELECT name FROM customers",), (), True, True, (), 0, empty, options, options.compare)
+    assert compare(gold, f"SELECT {selected} FROM customers").right(gold) is right
 
 
 def test_an_attempt_keeps_the_first_rows_of_its_result(shop: Shared) -> None:
