@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from pydantic_core import to_jsonable_python
+
 from eval_pipeline import __version__
 from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.home import find_home
@@ -21,7 +23,7 @@ def rehearse(source: SuiteSource) -> None:
     content = text_hash(f"{__version__} {files_hash(suite_files(source))} {json_hash(options)}")
     done = find_home().checked / f"{content}.read"
     if not done.exists():
-        at_arms_length(read_shared, [str(source.folder), options], [source.folder])
+        at_arms_length(read_shared, [str(source.folder), to_jsonable_python(options)], [source.folder])
         done.parent.mkdir(parents=True, exist_ok=True)
         done.touch()
 

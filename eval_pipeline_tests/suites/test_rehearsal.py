@@ -1,7 +1,9 @@
 """What the cases of a suite share is read in another process first, once for each content."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,6 +49,18 @@ def test_other_options_than_those_of_the_file_are_read_with(suite: Path, monkeyp
     assert asked == [[str(suite), {}], [str(suite), {"schema_form": "full"}]]
     with pytest.raises(InputError, match=r"options\.no_such: unknown field"):
         rehearsal.read_shared(str(suite), {"no_such": 1})
+
+
+@pytest.mark.parametrize("written", ["2024-05-01", "2024-05-01T12:30:00Z", "'2024-05-01'"])
+def test_options_may_hold_what_yaml_takes_for_a_date(
+    suite: Path, monkeypatch: pytest.MonkeyPatch, written: str
+) -> None:
+    sent: list[list[Any]] = []
+    monkeypatch.setattr(rehearsal, "at_arms_length", lambda work, arguments, below: sent.append(arguments))
+    (suite / "suite.yaml").write_text(f"{(suite / 'suite.yaml').read_text()}\noptions: {{as_of: {written}}}\n")
+    rehearse(read_header(suite))
+    (options,) = [json.loads(json.dumps(arguments))[1] for arguments in sent]
+    assert options["as_of"] == written.strip("'")
 
 
 def test_a_crash_is_told_and_not_taken_for_read(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
