@@ -45,6 +45,7 @@ _BOUNDS = {
     "greater_than_equal": ("ge", "a number of at least {}"),
     "less_than": ("lt", "a number below {}"),
     "less_than_equal": ("le", "a number of at most {}"),
+    "enum": ("expected", "{}"),
     "literal_error": ("expected", "{}"),
     "string_pattern_mismatch": ("pattern", "a text that matches {}"),
     "string_too_long": ("max_length", "a text of at most {} character{s}"),

@@ -42,8 +42,21 @@ _OTHERS = {
 _HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 """How JSON writes half of a surrogate pair; whole pairs match, too."""
 
-SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The loader of libyaml where available, else the one in Python."""
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class SafeLoader(_Loader):  # type: ignore[misc]  # of either kind
+    """The loader of libyaml where available, else the one in Python."""
+
+    def construct_yaml_timestamp(self, node: Any) -> Any:
+        """Returns a date or time. Raises a YAMLError with the line if there is no such day or hour."""
+        try:
+            return super().construct_yaml_timestamp(node)
+        except ValueError as error:
+            raise yaml.constructor.ConstructorError(None, None, f"'{node.value}': {error}", node.start_mark) from None
+
+
+SafeLoader.add_constructor("tag:yaml.org,2002:timestamp", SafeLoader.construct_yaml_timestamp)
 
 
 class UnreadableFileError(OSError):

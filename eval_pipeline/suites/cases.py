@@ -16,6 +16,7 @@ from eval_pipeline.suites.headers import (
     SUITE_FILE,
     SuiteFile,
     SuiteSource,
+    at_their_lines,
     only_entry,
 )
 from eval_pipeline.suites.left_out import LeftOutCase, read_left_out, unread_entry, wrong_case
@@ -89,9 +90,12 @@ class SuiteReading:
         self.left_out: list[LeftOutCase] = []
         self.empty: list[str] = []
         if isinstance(self._track, Shares):
-            if not self._track.reads_in_sandbox:
-                rehearse(source)
-            self.shared = self._track.read_shared(source.folder, self._header.options)
+            try:
+                if not self._track.reads_in_sandbox:
+                    rehearse(source)
+                self.shared = self._track.read_shared(source.folder, self._header.options)
+            except InputError as error:
+                raise at_their_lines(source, error) from error
 
     def __iter__(self) -> Iterator[tuple[Case, str]]:
         first: dict[str, str] = {}

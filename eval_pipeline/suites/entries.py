@@ -101,10 +101,10 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
 
 def problem_at(entry: Entry, location: Sequence[int | str], message: str) -> Problem:
     """Returns a problem with a field of an entry, with its line."""
-    return Problem(entry.file, _line_of(entry, location), dotted(location), message)
+    return Problem(entry.file, line_of(entry, location), dotted(location), message)
 
 
-def _line_of(entry: Entry, location: Sequence[int | str]) -> int:
+def line_of(entry: Entry, location: Sequence[int | str]) -> int:
     """Returns the line of a field in a YAML entry, or of its closest existing parent."""
     node, line = entry.node, entry.line
     for part in location:

@@ -13,7 +13,7 @@ from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
-from eval_pipeline.suites.entries import Entry, problem_at, yaml_entries
+from eval_pipeline.suites.entries import Entry, line_of, problem_at, yaml_entries
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
@@ -173,6 +173,17 @@ def read_header(folder: Path) -> SuiteSource:
         why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", why),))
     return SuiteSource(header.name, folder, header)
+
+
+def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
+    """Returns an error in which problems with the suite's options, which tracks read, have their lines."""
+    entry = only_entry(source.folder / SUITE_FILE)
+    found = []
+    for problem in error.problems:
+        parts: list[int | str] = [int(part) if part.isdigit() else part for part in problem.field.split(".")]
+        is_option = problem.line is None and parts[0] == "options"
+        found.append(replace(problem, line=line_of(entry, parts)) if is_option else problem)
+    return InputError(found)
 
 
 def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, model_validator
 
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 
@@ -69,6 +69,12 @@ class Contract(BaseModel):
     preset: Preset = "expert"
     overlook: tuple[Relaxation, ...] = ()
     insist: tuple[Relaxation, ...] = ()
+
+    @model_validator(mode="after")
+    def _says_one_thing(self) -> "Contract":
+        if both := sorted({*self.overlook} & {*self.insist}):
+            raise ValueError(f"expected '{both[0]}' in 'overlook' or in 'insist', found in both")
+        return self
 
     def overlooked(self, insisted: Collection[Relaxation] = ()) -> Set:
         """Returns what is overlooked in answers to a question that insists on something, see `insisted_by`."""

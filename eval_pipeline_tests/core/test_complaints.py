@@ -1,6 +1,7 @@
 """What pydantic says of wrong input, in sentences of our own."""
 
 from datetime import date
+from enum import StrEnum
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -16,6 +17,11 @@ from pydantic import (
 )
 
 from eval_pipeline.core.complaints import Complaint, complaints, dotted
+
+
+class Size(StrEnum):
+    SMALL = "small"
+    LARGE = "large"
 
 
 class Part(BaseModel):
@@ -36,6 +42,7 @@ class Whole(BaseModel):
     patterns: str | list[str] = ""
     answer: StrictStr | StrictInt | None = None
     kind: Literal["a", "b"] = "a"
+    size: Size | None = None
     rate: float = Field(default=0.5, gt=0, le=1, allow_inf_nan=False)
     active: bool = True
     since: date | None = None
@@ -80,6 +87,7 @@ def told(**given: Any) -> list[str]:
         ({"patterns": 5}, ["patterns: expected a text or a list, found 5; write it in quotes"]),
         ({"answer": [1]}, ["answer: expected a text or a whole number, found [1]"]),
         ({"kind": "c"}, ["kind: expected 'a' or 'b', found 'c'"]),
+        ({"size": "c"}, ["size: expected 'small' or 'large', found 'c'"]),
         ({"rate": 0}, ["rate: expected a number above 0, found 0"]),
         ({"rate": 2}, ["rate: expected a number of at most 1, found 2"]),
         ({"rate": "many"}, ["rate: expected a number, found 'many'"]),

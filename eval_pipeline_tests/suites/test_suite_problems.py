@@ -322,6 +322,30 @@ def test_a_key_given_twice_is_told_with_its_line(tmp_path: Path, name: str, text
     assert f"'{key}' is given twice" in problem.message
 
 
+@pytest.mark.parametrize(
+    ("options", "line", "field", "told"),
+    [
+        ("  compare: birdy", 6, "compare.preset", "'livesqlbench', found 'birdy'"),
+        ("  compare:\n    overlook:\n    - case\n    - dup", 9, "compare.overlook.1", "or 'shape', found 'dup'"),
+        ("  compare: {overlook: [case], insist: [case]}", 6, "compare", "expected 'case' in 'overlook' or in 'insist'"),
+        ("  compare: {ignore: [case]}", 6, "compare.ignore", "unknown field; allowed: preset, overlook, insist"),
+        ("  samples: 8\n  as_of: yesterday", 7, "as_of", "expected a date such as 2024-05-01"),
+        ("  as_of: 2024", 6, "as_of", "found 2024"),  # not 2024 seconds after 1970 began
+        ("  as_of: '5'", 6, "as_of", "found '5'"),
+        ("  samples: 8\n  as_of: 2024-13-01", 7, None, "'2024-13-01': month must be in 1..12"),
+    ],
+)
+def test_a_wrong_option_is_told_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: str, line: int, field: str | None, told: str
+) -> None:
+    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)
+    folder = suite_of(tmp_path)
+    (folder / "suite.yaml").write_text(HEADER.format(cases="a.yaml").replace("finqa", "sql") + f"options:\n{options}\n")
+    (problem,) = problems(folder)
+    assert (problem.line, problem.field) == (line, f"options.{field}" if field else "")
+    assert told in problem.message
+
+
 TREES = st.recursive(
     st.integers() | st.text(max_size=3),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=2), inner, max_size=3),

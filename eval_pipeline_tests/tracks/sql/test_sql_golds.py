@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
 from eval_pipeline.stages.judging import pairs_of
 from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.tracks.sql.cases.source import Shared
+from eval_pipeline.tracks.sql.cases.source import Options, Shared
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
 from eval_pipeline.tracks.sql.evidence import EXECUTION, gather
 from eval_pipeline.tracks.sql.execute import result_fingerprint
@@ -93,6 +93,19 @@ def test_gold_and_answer_run_at_the_time_and_within_the_limits_of_the_suite(
     many = read(OSLO | {"expected_sql": "SELECT id FROM orders"}, found)
     ((_, why),) = TRACK.check_gold(many)
     assert "3 rows" in why
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        (date(2024, 5, 1), datetime(2024, 5, 1)),
+        ("2024-05-01 12:30", datetime(2024, 5, 1, 12, 30)),
+        ("2024-05-01T01:30:00+02:00", datetime(2024, 4, 30, 23, 30)),
+        (datetime(2024, 5, 1, 12, tzinfo=UTC), datetime(2024, 5, 1, 12)),
+    ],
+)
+def test_the_clock_of_a_suite_is_in_utc(written: Any, meant: datetime) -> None:
+    assert Options(as_of=written).as_of == meant
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,11 @@ This module finds them in the suite's folder, builds them from text files, and s
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
@@ -37,6 +37,18 @@ TEST_SUITE = ".suite"
 """End of the name of a folder with further databases of one schema."""
 _FILES = {".sqlite": "sqlite", ".sqlite3": "sqlite", ".db": "sqlite", ".duckdb": "duckdb"}
 _schema = TypeAdapter(SqlSchema)
+
+
+def _moment(written: Any) -> Any:
+    """Returns a date, or a date and a time, as a time in UTC without its zone.
+
+    Pydantic would take a number, such as a year, for seconds since 1970.
+    """
+    try:
+        moment = datetime.fromisoformat(written if isinstance(written, str) else written.isoformat())
+    except (ValueError, AttributeError):
+        raise ValueError(f"expected a date such as 2024-05-01 or 2024-05-01T12:30:00, found {written!r}") from None
+    return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
 
 
 class Options(BaseModel):
@@ -71,7 +83,7 @@ class Options(BaseModel):
     time_limit_s: float = Field(default=10.0, gt=0, le=600)
     query_time_limit_s: float = Field(default=10.0, gt=0, le=600)
     max_rows: int = Field(default=100_000, ge=1, le=1_000_000)
-    as_of: datetime | None = None
+    as_of: Annotated[datetime, BeforeValidator(_moment)] | None = None
     ceiling_threshold: float | None = None
 
     @model_validator(mode="after")

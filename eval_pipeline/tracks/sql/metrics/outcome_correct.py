@@ -59,12 +59,19 @@ def outcome_correct(
     if needed_on_data is None:
         return MetricResult(float(right), reason=NO_DATA)
     if not right and needed_on_data and (not needed or headline == "strict"):
-        difference = f"{_REFUTED}: {difference}" if difference else _REFUTED
-        return MetricResult(0.0, reason=difference)
+        return MetricResult(0.0, reason=_refuted(needed_on_data, needed, difference))
     return MetricResult(float(right), reason=_reason(right, may_overlook, needed, difference))
 
 
-_REFUTED = "the same on the data, but not on generated databases that the headline counts"
+_GENERATED = "generated databases that the headline counts"
+
+
+def _refuted(needed_on_data: Sequence[Sequence[str]], needed: Sequence[Sequence[str]], difference: str) -> str:
+    """Returns why an answer that is not refuted by the data is wrong; `difference` tells of the results on the data."""
+    if any(not one for one in needed_on_data):
+        return f"the same on the data, but not on {_GENERATED}" + (f": {difference}" if difference else "")
+    told = difference or "the same in another form"
+    return told if needed else f"on the data {told}; on {_GENERATED} the results differ in more than form"
 
 
 def _reason(right: bool, may_overlook: Sequence[str], needed: Sequence[Sequence[str]], difference: str) -> str:
