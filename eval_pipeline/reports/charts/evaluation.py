@@ -108,7 +108,9 @@ def _draw_bars(axes: "Axes", groups: list[Row], forms: Mapping[str, int] | None)
     if forms is not None:
         found = [forms.get(row["value"], 0) for row in groups]
         axes.barh(places, found, color=SERIES[1], height=0.62, label=FORM)
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2)
+        # The legend is between title and bars, since beside the title there is no room if names are long.
+        axes.set_title(axes.get_title(loc="left"), pad=26)
+        axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.2, ncols=2)
     axes.set_yticks(places, [str(row["value"]) for row in groups])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
