@@ -22,6 +22,7 @@ from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.structure import parsed
 from eval_pipeline.tracks.sql.validation.validator import Validation
+from eval_pipeline.tracks.sql.words import SAME
 
 VALIDATION, EXECUTION, EQUIVALENCE, PUBLISHED, EFFICIENCY, JUDGEMENT = (
     "validation",
@@ -310,13 +311,22 @@ def contract_values(gold: Gold, evidence: Sequence[Evidence]) -> dict[str, Any]:
     details = execution.details if execution is not None else {}
     insisted = frozenset(map(Relaxation, details.get("insisted", ())))
     no_data = execution is not None and execution.verdict == "no_data"
-    needed = ladder.details.get("needed", []) if ladder is not None else []
+    needs = details.get("needs", [[]] if execution is not None and execution.verdict == "match" else [])
     return {
         "insisted_on": sorted(insisted),
         "may_overlook": sorted(gold.contract.overlooked(insisted)),
-        "needed_on_data": None if no_data else details.get("needs", []),
-        "needed": details.get("needs", []) if gold.may_change else needed,
+        "needed_on_data": None if no_data else needs,
+        "needed": needs if gold.may_change else _needed(ladder, needs, no_data=no_data),
     }
+
+
+def _needed(ladder: Evidence | None, needs: Json, *, no_data: bool) -> Json:
+    """Returns `Compared.needed` as it is on record; evidence from before contracts says whether results are equal."""
+    if ladder is None or "needed" in ladder.details:
+        return [] if ladder is None else ladder.details["needed"]
+    if no_data:
+        return [[]] if ladder.verdict in SAME else []
+    return [] if ladder.verdict == "different" and ladder.details.get("fits_data") is not False else needs
 
 
 def of_kind(evidence: Sequence[Evidence], kind: str) -> Evidence | None:

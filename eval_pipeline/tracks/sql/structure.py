@@ -1,7 +1,7 @@
 """Compares the syntax trees of two queries part by part, to say in what a query differs from the accepted one."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from sqlglot import exp
@@ -38,7 +38,7 @@ def differences(generated: str, expected: str, dialect: str) -> dict[str, str]:
 
     The words name what is missing and what was put in: "filter `status = 'paid'` is missing". Names are compared
     without their tables and whatever their case. A condition that equates two columns is a join wherever it stands, any
-    other one a filter; filters are compared by operator, negation, columns and literals, in any order.
+    other one a filter; filters are compared by operator, negation, columns and literals, in any order. So is each OR.
     """
     mine, theirs = _parts(generated, dialect), _parts(expected, dialect)
     if mine is None or theirs is None:
@@ -88,13 +88,13 @@ def _parts(sql: str, dialect: str) -> Mapping[str, _Found] | None:
     queries = list(tree.find_all(exp.Select))
     return {
         TABLES: _Found((name, str(name)) for name in base_tables(tree)),
-        JOINS: _Found(_joins(joins, conditions, text)),
+        JOINS: _Found(_joins(joins, conditions, {one.alias_or_name: one.name for one in tree.find_all(exp.Table)})),
         AGGREGATES: _Found((f"{n.key}{' distinct' * _distinct(n)}", text(n)) for n in tree.find_all(exp.AggFunc)),
-        FILTERS: _Found((_filter(atom), _negated_text(atom, text)) for atom in conditions if not _equates(atom)),
+        FILTERS: _Found(_filters(clauses, conditions, text)),
         GROUPS: _Found((text(one), text(one)) for g in tree.find_all(exp.Group) for one in g.expressions),
         COLUMNS: _Found(_selected(tree, queries, text)),
         ORDERS: _Found(_orders(tree, text)),
-        SETS: _Found((node.key, node.key.upper()) for node in tree.find_all(exp.SetOperation)),
+        SETS: _Found((name, name) for name in map(_set_operation, tree.find_all(exp.SetOperation))),
     }
 
 
@@ -112,7 +112,9 @@ def _plain(node: exp.Expr, dialect: str) -> str:
     return text
 
 
-def _joins(joins: list[exp.Join], conditions: list[exp.Expr], text: _Text) -> Iterator[tuple[Hashable, str]]:
+def _joins(
+    joins: list[exp.Join], conditions: list[exp.Expr], tables: Mapping[str, str]
+) -> Iterator[tuple[Hashable, str]]:
     for join in joins:
         if join.side:
             yield join.side.upper(), f"{join.side.upper()} JOIN"
@@ -120,7 +122,13 @@ def _joins(joins: list[exp.Join], conditions: list[exp.Expr], text: _Text) -> It
             yield (column.name.lower(),) * 2, f"USING ({column.name})"
     for atom in conditions:
         if _equates(atom):
-            yield tuple(sorted(side.name.lower() for side in (atom.this, atom.expression))), text(atom)
+            yield tuple(sorted(side.name.lower() for side in (atom.this, atom.expression))), _of_tables(atom, tables)
+
+
+def _of_tables(atom: exp.Expr, tables: Mapping[str, str]) -> str:
+    """Returns a condition that equates two columns, with the names of their tables (by alias) in place of aliases."""
+    sides = (f"{tables.get(side.table, side.table)}.{side.name}".strip(".") for side in (atom.this, atom.expression))
+    return " = ".join(sides)
 
 
 def _equates(atom: exp.Expr) -> bool:
@@ -142,8 +150,25 @@ def _orders(tree: exp.Expr, text: _Text) -> Iterator[tuple[Hashable, str]]:
         yield text(node), text(node).strip()
 
 
+def _set_operation(node: exp.SetOperation) -> str:
+    return node.key.upper() + " ALL" * (node.args.get("distinct") is False)
+
+
 def _distinct(node: exp.Expr) -> bool:
     return isinstance(node.this, exp.Distinct)
+
+
+def _filters(
+    clauses: Sequence[exp.Expr], conditions: Sequence[exp.Expr], text: _Text
+) -> Iterator[tuple[Hashable, str]]:
+    for atom in conditions:
+        if not _equates(atom):
+            yield _filter(atom), _negated_text(atom, text)
+    found = {id(node): node for clause in clauses for node in clause.find_all(exp.And, exp.Or)}
+    for node in found.values():
+        # NOT (a AND b) says NOT a OR NOT b.
+        if not isinstance(node.parent, type(node)) and isinstance(node, exp.Or) != _is_negated(node):
+            yield "or", _negated_text(node, text)
 
 
 def _filter(atom: exp.Expr) -> Hashable:

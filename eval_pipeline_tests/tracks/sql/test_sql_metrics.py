@@ -326,6 +326,17 @@ JOINED = "SELECT DISTINCT x.name FROM t AS x JOIN u ON x.id = u.t_id WHERE statu
             },
         ),
         ("SELECT a FROM t EXCEPT SELECT a FROM t", "SELECT a FROM t UNION SELECT a FROM t", {"sets": "`EXCEPT`"}),
+        ("SELECT a FROM t UNION ALL SELECT a FROM t", "SELECT a FROM t UNION SELECT a FROM t", {"sets": "`UNION ALL`"}),
+        (
+            "SELECT a FROM t WHERE a = 1 OR b = 2",
+            "SELECT a FROM t WHERE a = 1 AND b = 2",
+            {"filters": "a = 1 OR b = 2"},
+        ),
+        (
+            "SELECT x.a FROM t AS x JOIN u AS y ON x.id = y.id",
+            "SELECT x.a FROM t AS x JOIN u AS y ON x.id = y.t_id",
+            {"joins": "join `t.id = u.t_id` is missing, `t.id = u.id` not expected"},
+        ),
     ],
 )
 def test_queries_differ_in_parts_that_are_named(generated: str, accepted: str, expected: dict[str, str]) -> None:

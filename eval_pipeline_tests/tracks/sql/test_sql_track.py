@@ -23,8 +23,9 @@ from eval_pipeline.tracks.sql.cards import as_number, cell_text
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
 from eval_pipeline.tracks.sql.damage import damaged_response
-from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, compare, gather
+from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, compare, contract_values, gather
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
 from eval_pipeline.tracks.sql.mutants import turn_mutants_score
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
@@ -61,6 +62,33 @@ def test_who_selects_all_without_data_has_not_chosen(selected: str, right: bool)
     empty = Database("shop", "duckdb", schema, (), "", 0, Path())
     gold = Gold(("SELECT name FROM customers",), (), True, True, (), 0, empty, options, options.compare)
     assert compare(gold, f"SELECT {selected} FROM customers").right(gold) is right
+
+
+@pytest.mark.parametrize(
+    ("execution", "equivalence", "fits", "right"),
+    [
+        ("match", "agreed", None, True),
+        ("match", "undecided", None, True),
+        ("match", "different", False, True),
+        ("match", "different", True, False),
+        ("match", "different", None, False),
+        ("different", "different", None, False),
+        ("no_data", "agreed", None, True),
+        ("no_data", "undecided", None, False),
+        ("no_data", "different", None, False),
+    ],
+)
+def test_evidence_from_before_contracts_says_what_it_said(
+    shop: Shared, execution: str, equivalence: str, fits: bool | None, right: bool
+) -> None:
+    gold = read(OSLO, shop).turns[0].gold
+    found = [
+        Evidence("oslo", 0, EXECUTION, execution, 1.0, {"accepted": "SELECT 1"}),
+        Evidence("oslo", 0, EQUIVALENCE, equivalence, 1.0, {"rung": "agreed", "message": "", "fits_data": fits}),
+    ]
+    values = contract_values(gold, found)
+    needed_on_data, needed = values["needed_on_data"], values["needed"]
+    assert is_right("robust", values["may_overlook"], needed_on_data, needed, equivalence) is right
 
 
 def test_an_attempt_keeps_the_first_rows_of_its_result(shop: Shared) -> None:
