@@ -94,6 +94,8 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
     """Further columns of `<track>_turns`, filled by `turn_row`."""
     error_columns: tuple[str, ...] = ()
     """Columns of `<track>_turns` to show with errors beside the features; they come first, in this order."""
+    reason_tells_difference: bool = False
+    """Whether the reason of the primary metric says in what a wrong answer differs; else `difference` does."""
     prompt_versions: tuple[str, ...] = ("v1",)
     """Versions of the prompt, newest last."""
     complexity_columns: Mapping[str, str] = {"turn_number": "turn_index"}

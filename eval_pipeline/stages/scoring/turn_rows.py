@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from eval_pipeline.core.ids import canonical_json, json_text, trace_id
-from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, Ran, Turn
+from eval_pipeline.core.model import CALL_ERROR, Attempt, Case, Failed, Json, MetricResult, Ran, Turn
 from eval_pipeline.stages.scoring.metric_runner import MetricValues, of_kind
 from eval_pipeline.store.parquet import arrow_array
 from eval_pipeline.tracks.base import Track
@@ -75,6 +75,11 @@ class ScoredTurns:
             "turn_index": [item.turn.index for item in self.turns],
             "sample": [item.final.sample for item in self.turns],
         }
+
+    @property
+    def reasons(self) -> Mapping[int, MetricResult]:
+        """Turn → full result of the primary metric, where it gave a reason."""
+        return self.scored.results.get(self.track.primary_metric, {})
 
     @cached_property
     def said(self) -> dict[str, list[Any]]:
@@ -243,7 +248,7 @@ def _error_row(block: ScoredTurns, place: int, wide: Mapping[str, Any], model_ve
         "expected_answer": wide["expected"],
         "answer": wide["answer"],
         "error_class": block.error_classes[place],
-        "error_message": _error_message(track, item, wide["expected"], wide["answer"]),
+        "error_message": _error_message(track, item, wide["expected"], wide["answer"], block.reasons.get(place)),
         "failure_mode": wide.get("failure_mode"),
         "attempts": len(item.attempts),
         "complexity": block.complexity[place],
@@ -282,13 +287,17 @@ def _error_class(final: Attempt, correct: bool | None) -> str | None:
     return None if correct else WRONG_ANSWER
 
 
-def _error_message(track: Track, item: AttemptedTurn, expected: str, answer: str | None) -> str:
+def _error_message(
+    track: Track, item: AttemptedTurn, expected: str, answer: str | None, reason: MetricResult | None
+) -> str:
     """Returns the error of a failed turn's final attempt; for a wrong answer, how it differs from the expected one."""
     final = item.final
     if final.call_failure is not None:
         return f"{final.call_failure.kind.value}: {final.call_failure.message}"
     if isinstance(final.outcome, Failed):
         return final.outcome.message
+    if track.reason_tells_difference and reason is not None and reason.reason:
+        return reason.reason
     different = track.difference(item.case, item.turn, final.outcome.value) if isinstance(final.outcome, Ran) else None
     return different or f"expected {expected}, got {answer}"
 

@@ -246,7 +246,11 @@ TURN_ERRORS = Table(
         Column("expected_answer", "VARCHAR", "The right answer as text; NULL: the track has none."),
         ANSWER,
         Column("error_class", "VARCHAR", "Why it failed: error class, `wrong_answer` or `call_error`; never NULL."),
-        Column("error_message", "VARCHAR", "The failure's message, or the expected and the actual answer; never NULL."),
+        Column(
+            "error_message",
+            "VARCHAR",
+            "The failure's message, or in what the answer differs from the expected one; never NULL.",
+        ),
         Column(
             "failure_mode", "VARCHAR", "Kind of mistake of an answer that ran, as the track names it; NULL: none fits."
         ),

@@ -86,6 +86,7 @@ class SqlTrack(
     suite_tables: tuple[Table, ...] = (DATABASES,)
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.sql.sheet:write_sql",)
     prompt_versions: tuple[str, ...] = VERSIONS
+    reason_tells_difference = True
     gold_fields: tuple[str, ...] = (
         *("expected_sql", "expected_tables", "should_pass", "should_be_safe", "protected", "may_change"),
         *("check_sql", "setup_sql"),

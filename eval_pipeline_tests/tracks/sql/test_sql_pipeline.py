@@ -113,6 +113,8 @@ def test_the_judge_is_asked_about_what_is_not_the_same_text_and_its_cost_is_told
     columns = "judge_tokens, judge_usd, judge_calls, calls_saved, calls_avoidable"
     assert lab.sql(f"SELECT {columns} FROM judge_agreement") == [(2 * (50 + 7), 2 * a_call, 2, 0, 2)]
     assert lab.one("SELECT usd_total FROM cost_per_correct_answer") is None
+    wrong = lab.one("SELECT error_message FROM errors WHERE case_id = 'a'")
+    assert "not expected" in wrong and "got SELECT" not in wrong, wrong  # what differs, and not both queries
 
 
 def test_a_second_run_asks_the_judge_nothing_though_the_evidence_is_gathered_again(
