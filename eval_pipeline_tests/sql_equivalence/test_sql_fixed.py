@@ -172,6 +172,7 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         ("id FROM s WHERE n > 100", "id FROM s WHERE n >= 100", True),
         ("county FROM s WHERE county <> 'D'", "county FROM s", True),
         ("DISTINCT county FROM s WHERE n < 390", "DISTINCT county FROM s", True),
+        ("DISTINCT county FROM s", "county FROM s GROUP BY county HAVING count(*) > 5", True),
         # what finds nothing in the data, where bounds and results would let nothing be found anywhere
         ("id FROM s WHERE n < 0", "id FROM s WHERE n < -10", True),
         ("count(*) FROM s WHERE n = 2031", "count(*) FROM s WHERE n = 2030", True),

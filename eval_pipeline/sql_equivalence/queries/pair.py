@@ -125,6 +125,12 @@ class QueryPair:
         unsure |= {column.name.lower() for view in self.schema.views for column in view.columns}
         return all(is_fixed(tree, unsure) for tree in self._read())
 
+    @property
+    def drops_groups(self) -> bool:
+        """Whether the expected query returns groups, and not those that a condition on them drops."""
+        tree = self._trees[-1]
+        return tree.args.get("having") is not None and tree.args.get("group") is not None
+
     @cached_property
     def joins(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
         """Pairs of columns of different tables, each with its table, that may be meant by a condition `x = y`."""

@@ -1,6 +1,7 @@
 """Takes one pair through the rungs of the ladder. It runs in a child process, so that it can be stopped."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -152,7 +153,10 @@ class _Search:
         if place is None:
             return None
         fit = _fit(place, _state(place), self.pair.whole_schema, self.pair.schema.tables, self.pair.joins)
-        return fit.beyond_results(self.pair.whole_schema) if self.finds_nothing else fit
+        if self.finds_nothing:
+            return fit.beyond_results(self.pair.whole_schema)
+        # Few generated tables have groups of both kinds: some that HAVING keeps, and some that it drops.
+        return replace(fit, finds=False) if self.pair.drops_groups else fit
 
     def _hunted(
         self, overlooked: Overlooked, fit: Fitting | None
