@@ -82,7 +82,7 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     for turn, why in excluded:
         fail(f"{turn}: {why}; it cannot be scored and is in no figure")
     drift = "its gold gives another result than when the suite was read; a clock, chance, or other data?"
-    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, it is scored as it is" for doubt in doubts]
+    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, which removes no case" for doubt in doubts]
     for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in moved)):
         note(sentence)
     for override in found.overrides:
