@@ -212,6 +212,13 @@ def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, e
         ("round(n / 7.0, 2) FROM s", "n / 7.0 FROM s", ["rounding"]),
         ("id FROM s ORDER BY id DESC", "id FROM s ORDER BY id", ["row_order"]),
         ("id FROM s ORDER BY county, id DESC", "id FROM s ORDER BY county", ["tie_order"]),
+        (
+            "kind FROM s WHERE county = (SELECT min(county) FROM s)",
+            "kind FROM s ORDER BY county LIMIT 1",
+            ["duplicates", "tie_order"],
+        ),
+        ("id FROM s WHERE day = (SELECT max(day) FROM s)", "id FROM s ORDER BY day DESC LIMIT 1", ["tie_order"]),
+        ("id FROM s WHERE day >= '2020-01-19'", "id FROM s ORDER BY day DESC LIMIT 1", None),  # more than the tied rows
         ("id FROM s ORDER BY kind DESC LIMIT 3", "id FROM s ORDER BY kind DESC, county LIMIT 3", None),  # unlike ties
         ("county, n FROM s WHERE n > 100", "DISTINCT county FROM s WHERE n >= 100", None),  # means something else, too
         ("id, 1 FROM s WHERE n <> 7", "id FROM s", None),
@@ -225,6 +232,7 @@ def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, e
         ("kind, sum(n) AS m FROM s GROUP BY kind", "kind, count(*) FROM s GROUP BY kind", None),
     ],
 )
+@pytest.mark.parametrize("data", ["sqlite"], indirect=True)
 def test_what_has_to_be_overlooked(data: Path, generated: str, expected: str, overlooked: list[str] | None) -> None:
     schema = SqlSchema.from_database(data)
     dialect = data.suffix.removeprefix(".")

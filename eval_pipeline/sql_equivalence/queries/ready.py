@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.generated.memory import Memory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks
 from eval_pipeline.sql_equivalence.queries.ordering import OrderKeys, order_keys
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Overlooked, Result, reordered
+from eval_pipeline.sql_equivalence.results import EQUAL, ColumnMatch, Overlooked, Result, compared, reordered
 from eval_pipeline.table_comparison import same_rows
 
 Run = Callable[[str], SqlRows]
@@ -30,12 +30,28 @@ class ReadyQuery:
         keys: the keys of its outermost ORDER BY, if the order matters.
         ordered: whether each of its LIMITs has an ORDER BY.
         ties: the query with the ties of its LIMITs broken in two opposite ways.
+        unlimited: the query without its outermost LIMIT and the number of that; None if it has none or no order.
     """
 
     text: str
     keys: OrderKeys | None
     ties: tuple[str, str] | None
     ordered: bool = True
+    unlimited: "tuple[ReadyQuery, int] | None" = None
+
+    def with_ties(self, run: Run) -> Result | None:
+        """Returns the result with all rows that are tied with the last one that the outermost LIMIT takes.
+
+        None if it takes none. Raises SqlError.
+        """
+        if self.unlimited is None:
+            return None
+        query, most = self.unlimited
+        found = query.result(run)
+        if found.ties is None or not 0 < most <= len(found.rows):
+            return None
+        last = found.ties[most - 1]
+        return Result(found.columns, [row for row, tie in zip(found.rows, found.ties, strict=True) if tie <= last])
 
     def result(self, run: Run) -> Result:
         """Runs the query. Raises SqlError."""
@@ -102,6 +118,14 @@ class ReadyPair:
                 return False
         return True
 
+    def takes_all_ties(self, run: Run, generated: Result) -> bool:
+        """Returns whether a result has all the tied rows of which the LIMIT of the expected query takes some."""
+        try:
+            expected = self.expected.with_ties(run)
+        except SqlError:
+            return False
+        return expected is not None and compared(generated, expected).accepted(EQUAL)
+
     def is_stable(self, engine: Memory, database: GeneratedDatabase) -> bool:
         """Returns whether both results are independent of the order of the tables' rows. Raises a SqlError."""
         before = self.results_on(engine, database)
@@ -164,11 +188,22 @@ def ready(sql: str, tree: exp.Expr, dialect: str, engine: str, *, keyed: bool) -
     """
     try:
         text = sql.strip().rstrip(";") if dialect == engine else tree.sql(dialect=engine, comments=False)
-        return ReadyQuery(
-            text, order_keys(tree, engine) if keyed else None, tie_breaks(tree, engine), limits_are_ordered(tree)
-        )
+        keys = order_keys(tree, engine) if keyed else None
+        unlimited = _unlimited(tree, engine) if keys is not None else None
+        return ReadyQuery(text, keys, tie_breaks(tree, engine), limits_are_ordered(tree), unlimited)
     except (SqlglotError, RecursionError, ValueError) as error:
         raise SqlError(ErrorClass.SYNTAX, f"it cannot be said in the dialect of {engine}: {error}") from error
+
+
+def _unlimited(tree: exp.Expr, engine: str) -> tuple[ReadyQuery, int] | None:
+    limit = tree.args.get("limit")
+    most = limit.expression if isinstance(limit, exp.Limit) else None
+    if not isinstance(most, exp.Literal) or not most.is_int or tree.args.get("offset") is not None:
+        return None
+    whole = tree.copy()
+    whole.set("limit", None)
+    text = whole.sql(dialect=engine, comments=False)
+    return ReadyQuery(text, order_keys(whole, engine), None), int(most.name)
 
 
 def _reversed(database: GeneratedDatabase) -> GeneratedDatabase:

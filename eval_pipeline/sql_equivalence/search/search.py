@@ -198,9 +198,10 @@ class _Search:
             self.ways, told["needs"] = overlooking(found, generated, expected), [sorted(one) for one in found.needs]
             self.on_data = Overlooked(found.needs[0]) if found.needs else None
             if pair.cuts_ties(lambda sql: run(sql, left)):
-                if not pair.ties_agree(lambda sql: run(sql, left)):
+                agree = pair.ties_agree(lambda sql: run(sql, left))
+                if not agree and not pair.takes_all_ties(lambda sql: run(sql, left), generated):
                     self.tally.unstable += 1
-                elif not told["same"]:  # both take as many of the tied rows, and nobody asked for those of the other
+                elif not told["same"]:  # tied rows are taken as the other could have, or all of them
                     self.on_data, told["needs"] = Overlooked(TIES), [sorted(TIES)]
                     self.ways = iter((self.on_data,))
             elif told["same"]:
