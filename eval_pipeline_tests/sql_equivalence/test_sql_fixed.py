@@ -6,13 +6,20 @@ What is proved of the first and must not be; whether the data that a suite has c
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
 import sqlglot
 
+from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.tasks import connection_to
 from eval_pipeline.sql_equivalence import SqlSchema, check
+from eval_pipeline.sql_equivalence.generated.checks import Checks
+from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
+from eval_pipeline.sql_equivalence.queries.pair import QueryPair
+from eval_pipeline.sql_equivalence.search.fitting import fitting
 
 SCHEMA = SqlSchema.from_ddl(
     "CREATE TABLE emp (id INTEGER PRIMARY KEY, dept INTEGER, sal INTEGER, old BOOLEAN, name TEXT);"
@@ -198,6 +205,30 @@ def test_whether_a_refuting_database_fits_the_data(data: Path, generated: str, e
     example = found.evidence["counterexample"]
     assert any(table["rows"] for table in example["tables"].values()) or not fits
     assert bool(example["expected"]["rows"] or example["generated"]["rows"]) or not fits
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        lambda number: (1000 + 3 * number, "a"),
+        lambda number: (number, number / 100),
+        lambda number: (number, 100 + number * 3.7),
+        lambda number: (number, f"2020-01-{number + 1:02}"),
+        lambda number: (number, f"2020-01-{number + 1:02} 10:00:00"),
+    ],
+)
+def test_databases_that_fit_have_rows_though_no_value_is_there_twice(values: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as file:
+        kind = {str: "TEXT", float: "REAL"}[type(values(1)[1])]
+        file.execute(f"CREATE TABLE p (id INTEGER PRIMARY KEY, v {kind})")
+        file.executemany("INSERT INTO p VALUES (?, ?)", [values(number) for number in range(25)])
+        file.commit()
+        schema = SqlSchema.from_database(path)
+        fit = fitting(schema, schema.tables, connection_to(path, SqlLimits()).query)
+    mined = QueryPair("SELECT * FROM p", "SELECT * FROM p", fit.schema, "sqlite").mined()
+    maker = DatabaseMaker(fit.schema, mined, Checks(fit.schema))
+    assert sum(len(maker.make(number)["p"]) >= 3 for number in range(20)) >= 10
 
 
 @pytest.mark.parametrize(

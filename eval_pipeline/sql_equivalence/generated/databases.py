@@ -22,6 +22,7 @@ from eval_pipeline.sql_equivalence.generated.values import (
     RICH,
     CandidateValues,
     Family,
+    between,
     candidates,
     family_of,
     filler,
@@ -74,6 +75,7 @@ class DatabaseMaker:
         self._mined = mined
         self._today = datetime.now(UTC).date()
         self._choices: dict[ColumnName, tuple[Family, CandidateValues]] = {}
+        self._spares: dict[ColumnName, list[Any]] = {}
         self._anywhere: dict[Family, CandidateValues] = {}
         self.references = References(schema)
         self.checks = checks
@@ -126,6 +128,7 @@ class DatabaseMaker:
                 rng,
                 shape,
                 lambda column: self._spelt(column, self._values(column, rng, shape, active), spellings),
+                self._spare,
                 large_groups=shape.groups and self._mined.group_size > 0,
             )
             made[plan.name] = [] if plan.name == empty else maker.fill(self._count_of_rows(plan.name, rng, shape))
@@ -202,6 +205,16 @@ class DatabaseMaker:
         if place not in self._choices:
             self._choices[place] = self._worked_out(place)
         return self._choices[place]
+
+    def _spare(self, place: ColumnName) -> list[Any]:
+        """Returns values that the CHECKs of a column allow, between those that they name; none without CHECKs."""
+        if place not in self._spares:
+            family, found = self._chosen(place)
+            keeps = found.keeps
+            named = [] if keeps is None else list(filter(keeps, [*found.exact, *found.near]))
+            further = between(family, named)
+            self._spares[place] = [value for value in further if keeps is not None and keeps(value)]
+        return self._spares[place]
 
     def _column(self, place: ColumnName) -> SqlColumn:
         table = self.schema.table(place[0])

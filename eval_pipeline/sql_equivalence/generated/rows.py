@@ -113,6 +113,7 @@ class RowMaker:
         rng: Random,
         shape: Shape,
         values: Callable[[ColumnName], list[Any]],
+        spare: Callable[[ColumnName], list[Any]],
         *,
         large_groups: bool = False,
     ) -> None:
@@ -124,9 +125,11 @@ class RowMaker:
             rng: random number generator.
             shape: the shape of the database.
             values: the few values that a column has in this database; fillers are added to the list.
+            spare: further values that a column may have, if a CHECK allows no others.
             large_groups: whether many rows should refer to one parent even if a key allows each pair of parents once.
         """
         self._plan, self._made, self._rng, self._shape, self._values = plan, made, rng, shape, values
+        self._spare = spare
         self._rows: list[Row] = []
         self._seen: list[set[Row]] = [set() for _ in plan.keys]
         self._lists: dict[int, list[Any]] = {}
@@ -187,6 +190,8 @@ class RowMaker:
         free = [value for value in values if (value,) not in seen]
         if free:
             return self._rng.choice(free)
+        if spare := [value for value in self._spare(cell.column) if (value,) not in seen]:
+            return self._rng.choice(spare)
         self._fillers += 1
         value = filler(cell.family, self._fillers - 1)
         if len(values) < _MOST_SHARED:  # columns that are compared with this one may hold it too

@@ -129,6 +129,9 @@ def of_lengths(texts: Sequence[str], lengths: Sequence[int]) -> list[str]:
     return [(text + _LETTERS)[:length] for text in texts for length in lengths if 1 <= length <= _LONGEST_TEXT]
 
 
+_MOST_BETWEEN = 20
+
+
 def filler(family: Family, number: int) -> Any:
     """Returns the value with this number in a sequence of different values; used for keys."""
     match family:
@@ -152,6 +155,27 @@ def filler(family: Family, number: int) -> Any:
             return f"k{number}".encode()
         case _:
             return None
+
+
+def between(family: Family, values: Sequence[Any]) -> list[Any]:
+    """Returns some values from the least of these on to the greatest; none for other than numbers and days."""
+    if not values:
+        return []
+    least, greatest = min(values), max(values)
+    match family:
+        case "int":
+            return list(range(least, min(greatest, least + _MOST_BETWEEN) + 1))
+        case "float":
+            step = (greatest - least) / _MOST_BETWEEN
+            return [round(float(least) + float(step) * number, 6) for number in range(_MOST_BETWEEN + 1)]
+        case "text" | "datetext":
+            try:
+                first = date.fromisoformat(least[:10])
+                return [(first + timedelta(days=number)).isoformat() + least[10:] for number in range(_MOST_BETWEEN)]
+            except (ValueError, OverflowError):
+                return []
+        case _:
+            return []
 
 
 def is_narrow(column: SqlColumn) -> bool:
