@@ -31,6 +31,8 @@ SMOKE_BUDGET = 10.0
 """CPU seconds of `make smoke`: of the tests that an edit reaches, the cheapest."""
 TIER_BUDGET = 300.0
 """CPU seconds of `make test`, collection included."""
+NOISE = 1.1
+"""By so much the same run differs between hosts, though the fixed loop scales it."""
 ALWAYS = "always"
 _TIERS = ("smoke", "test", "ci", "all")
 _QUIET_LOOP = 0.195
@@ -238,7 +240,7 @@ def over_budget(spent: Mapping[str, float], costs: Costs, always: Iterable[str])
         for module, seconds in spent.items()
         if module and seconds > 2 * allowed.get(module, 0.0) + 6
     ]
-    if (whole := sum(spent.values())) > TIER_BUDGET:
+    if (whole := sum(spent.values())) > NOISE * TIER_BUDGET:
         found.append(f"all of `make test`: {whole:.0f} CPU s, the budget is {TIER_BUDGET:.0f}")
     return found
 

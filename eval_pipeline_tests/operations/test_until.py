@@ -250,7 +250,6 @@ CUT_OFF = 31
 """The call that fails, the first time: within the second batch of the second model version, or later."""
 
 
-@pytest.mark.always
 def test_several_are_ranked_by_the_same_cases(
     drawn: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -54,6 +54,7 @@ def test_a_filter_shows_what_it_says_in_the_order_asked_for(client: TestClient) 
     most = shown(client, column="answer", **{"is": "at_most", "value": "9"})
     assert [turn for turn in most if turn.startswith("ship")] == [f"ship_{n:02}#1" for n in range(12)]
     least = shown(client, column="expected", **{"is": "at_least", "value": "9.0"})
+    assert shown(client, column="expected", **{"is": "at_least", "value": "1E310"}) == []
     assert least == [turn for turn in shown(client) if turn.startswith("ship")]
     assert shown(client, column="question", **{"is": "at_least", "value": "what"}) != []
 

@@ -171,7 +171,8 @@ def _condition(column: TurnColumn, condition: Condition) -> str:
                 and condition.operator in {AT_LEAST, AT_MOST}
                 and _NUMBER.fullmatch(condition.value)
             ):
-                return f"{_number(_comparable(column))} {sign} {float(condition.value)!r}"
+                # Quoted, as what is beyond every double is written `inf`, which is no number to DuckDB.
+                return f"{_number(_comparable(column))} {sign} CAST('{float(condition.value)!r}' AS DOUBLE)"
             return f"{_comparable(column)} {sign} {_literal(column, condition.value)}"
 
 

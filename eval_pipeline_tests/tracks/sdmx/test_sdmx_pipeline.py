@@ -404,7 +404,6 @@ def test_repeated_answers_are_measured_against_each_other(home: Lab) -> None:
     }
 
 
-@pytest.mark.always
 def test_macro_recall_and_precision_are_compared_with_paired_tests(home: Lab) -> None:
     """Nobody is exact on either case, so that only the graded metrics can tell the two apart."""
     cases = [
