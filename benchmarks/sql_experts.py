@@ -1,9 +1,9 @@
 """Verdicts on SQL beside those of experts, and published models under every contract.
 
-`python -m benchmarks.sql_experts` reads `../shared/data/sql`: SQLExam's labels, and BIRD's mini-dev with the queries
-that four models were published with. Their databases are made from statistics of the columns, so figures are not those
-on the real data. Printed are, for each contract, how many answers it accepts of those that experts accept and of those
-that they reject, with Cohen's kappa; the accuracy of each model; and the failure modes of wrong answers.
+`python -m benchmarks.sql_experts` reads public data (`EVAL_PUBLIC_DATA`): SQLExam's labels, and BIRD's mini-dev with
+the queries that four models were published with. Their databases are made from statistics of the columns, so figures
+are not those on the real data. Printed are, for each contract, how many answers it accepts of those that experts accept
+and of those that they reject, with Cohen's kappa; the accuracy of each model; and the failure modes of wrong answers.
 """
 
 import argparse

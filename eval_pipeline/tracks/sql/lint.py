@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -385,10 +386,10 @@ def _wrongly_ordered_dates(texts: Iterable[str]) -> tuple[str, str] | None:
     found = sorted(texts)
     for form, groups in _DATES:
         matches = [form.fullmatch(text.strip().partition(" ")[0]) for text in found]
-        dates = [_date(match, groups) for match in matches if match is not None]
-        if len(found) > 1 and len(dates) == len(found) and None not in dates:
-            pairs = zip(zip(found, dates, strict=True), zip(found[1:], dates[1:], strict=True), strict=False)
-            return next(((one, other) for (one, day), (other, then) in pairs if then < day), None)  # type: ignore[operator]
+        dates = [day for match in matches if match is not None and (day := _date(match, groups)) is not None]
+        if len(found) > 1 and len(dates) == len(found):
+            neighbours = pairwise(zip(found, dates, strict=True))
+            return next(((one, other) for (one, day), (other, then) in neighbours if then < day), None)
     return None
 
 
