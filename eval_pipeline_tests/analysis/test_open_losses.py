@@ -62,7 +62,6 @@ def acknowledged(*more: str, version: str = "puppet") -> Said:
     return command("acknowledge", "--suite", "small", "--model-version", version, *more)
 
 
-@pytest.mark.always
 def test_an_acknowledged_loss_fails_no_run_and_the_next_one_does(forty: Lab) -> None:
     evaluated(forty, 0)
     loss_of(forty)

@@ -26,8 +26,8 @@ HOME = "eval_pipeline_tests/"
 
 
 def test_what_tests_share_is_shared_out_among_those_that_use_it() -> None:
-    measured = {"a": (0.01, {"home": 0.2, "server": 0.1}), "b": (0.02, {"home": 0.2}), "c": (0.03, {})}
-    assert shared_out(measured) == pytest.approx({"a": 0.21, "b": 0.12, "c": 0.03})
+    measured = {"a": (0.01, {"home": DEAR, "server": 0.2 * DEAR}), "b": (0.02, {"home": DEAR}), "c": (0.03, {})}
+    assert shared_out(measured) == pytest.approx({"a": 0.01 + 0.7 * DEAR, "b": 0.02 + 0.5 * DEAR, "c": 0.03})
 
 
 def test_what_cheap_tests_make_without_the_dear_ones_makes_them_dear_too() -> None:

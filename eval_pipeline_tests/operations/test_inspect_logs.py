@@ -201,7 +201,6 @@ def test_a_prompt_that_nobody_told_is_not_invented(home: Lab, tmp_path: Path) ->
     assert log.eval.model_generate_config.max_tokens is None
 
 
-@pytest.mark.always
 def test_a_log_that_does_not_list_its_samples_is_read(home: Lab, broken: Path, tmp_path: Path) -> None:
     from inspect_ai.log import write_eval_log
 

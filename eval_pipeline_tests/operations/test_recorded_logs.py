@@ -61,7 +61,6 @@ def answering(texts: tuple[str, ...], tmp_path: Path, **more: Any) -> Path:
     return file
 
 
-@pytest.mark.always
 def test_promptfoo_results_are_answers_with_their_origin(home: Lab) -> None:
     said = imported(home, "promptfoo", LOGS / "promptfoo.json")
     assert "4 of 6 readable" in said

@@ -157,7 +157,6 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert drawn.sql(whole) == [("full", False, pytest.approx(share("puppet", 0.3)))]
 
 
-@pytest.mark.always
 def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     """`weak` is far worse than `third`; a budget is never exceeded."""
     answers("weak", -2.5)

@@ -51,7 +51,6 @@ def first_attempts(lab: Lab) -> list[tuple[str, str, str]]:
     return [(version, turn, json.loads(metadata)["drawn_mode"]) for version, turn, metadata in rows]
 
 
-@pytest.mark.always
 def test_the_failure_modes_found_are_those_that_were_drawn(drawn: Lab) -> None:
     rows = drawn.sql(
         "SELECT t.model_version || ' ' || t.turn_id, t.failure_mode, "

@@ -58,7 +58,6 @@ def mutants(each: int, seed: int = 0) -> list[tuple[str, str, Gold]]:
     return [one for made in of_kind.values() for one in rng.sample(made, min(each, len(made)))]
 
 
-@pytest.mark.always
 def test_accepted_queries_given_as_the_prediction_are_right():
     assert_accepted(defog()[::24])
 
@@ -70,7 +69,6 @@ def test_every_accepted_query_given_as_the_prediction_is_right():
     assert_accepted(defog())
 
 
-@pytest.mark.always
 def test_damaged_queries_are_never_proved_and_mostly_refuted():
     rungs: Counter[str] = Counter()
     kinds = set()
