@@ -64,6 +64,7 @@ def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
     metrics = [
         name
         for metric in evaluation.profile.averaged
+        if metric.name not in evaluation.profile.apart
         for name in (metric.name, f"{OF_CASES}{metric.name}")
         if name != primary
     ]
@@ -78,6 +79,15 @@ def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
             yield from _repeated_figures(evaluation)
             yield from _cost_figures(evaluation.cost)
             yield from _ceiling_figures(evaluation.ceilings)
+
+
+def figures_apart(evaluation: Evaluation) -> dict[str, list[Figure]]:
+    """Returns the figures that have tables of their own, by the table's title."""
+    found: dict[str, list[Figure]] = {}
+    for name, title in evaluation.profile.apart.items():
+        if name in evaluation.overall:
+            found.setdefault(title, []).append(_statistic(evaluation, name, evaluation.overall[name]))
+    return found
 
 
 def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:

@@ -49,6 +49,7 @@ class MetricInfo:
         kind: `boolean`, `score` (0..1), `count`, or `label` (not a number).
         mean_name: name of its mean over turns in `summary` and `statistics.json`.
         by_turn_name: name of its means by turn number there; empty if they have none.
+        apart: title of the table of the page that alone shows it; empty if it is shown with the others.
     """
 
     name: str
@@ -56,6 +57,7 @@ class MetricInfo:
     description: str
     mean_name: str
     by_turn_name: str = ""
+    apart: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +98,11 @@ class Profile:
     def averaged(self) -> tuple[MetricInfo, ...]:
         """The metrics that are numbers."""
         return tuple(metric for metric in self.metrics if metric.kind in _KINDS)
+
+    @property
+    def apart(self) -> Mapping[str, str]:
+        """The metrics that have a table of their own on the page and are nowhere else: name → title of the table."""
+        return {metric.name: metric.apart for metric in self.metrics if metric.apart}
 
     def unit(self, metric: str) -> Unit:
         """Returns the unit of a metric's mean, also for the columns that all tracks share.

@@ -123,7 +123,7 @@ def profile(track: Track, figures: Figures = NO_FIGURES) -> Profile:
         track.name,
         track.primary_metric,
         tuple(
-            MetricInfo(m.name, m.kind, m.description, m.mean_name or mean_name(m.name, m.kind), m.by_turn_name)
+            MetricInfo(m.name, m.kind, m.description, m.mean_name or mean_name(m.name, m.kind), m.by_turn_name, m.apart)
             for m in track.metrics
         ),
         tuple(column.name for column in track.feature_columns),

@@ -23,6 +23,7 @@ class Metric:
             changes.
         mean_name: name of its mean in `statistics.json`; by default from `reports.profile.mean_name`.
         by_turn_name: name of its means by turn number there; may be empty.
+        apart: title of the table that shows it on the page, if no other table or sheet of a report does.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Metric:
     version: str = ""
     mean_name: str = ""
     by_turn_name: str = ""
+    apart: str = ""
 
     def inputs(self) -> tuple[str, ...]:
         """Returns the names of the values that the function takes."""

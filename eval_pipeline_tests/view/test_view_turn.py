@@ -2,6 +2,8 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import quote, urlencode
 
 import pytest
@@ -16,7 +18,7 @@ from eval_pipeline.operations import reviewing
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.cards import FactsCard
-from eval_pipeline.view.parts import cards
+from eval_pipeline.view.parts import cards, metrics
 from eval_pipeline.view.parts.conversation import messages_of
 from eval_pipeline.view.published import Look
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
@@ -247,3 +249,10 @@ def test_who_has_no_name_on_this_machine_has_none(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(reviewing.getpass, "getuser", unknown)
     assert reviewing.own_name() == ""
+
+
+def test_metrics_that_reports_show_apart_are_not_among_those_of_a_turn() -> None:
+    row = dict.fromkeys(("value", "label", "reason", "details", "error"))
+    rows = {"metrics": [row | {"metric": name} for name in ("coverage_score", "coverage_score_from_words")]}
+    seen: Any = SimpleNamespace(evaluation=SimpleNamespace(track="pandas"), rows=lambda table, _: rows.get(table, []))
+    assert [row["metric"] for row in metrics._values(seen)["plain"]] == ["coverage_score"]

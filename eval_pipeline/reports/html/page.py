@@ -15,7 +15,7 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.exported import INDEX, exported_state
 from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures
 from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
@@ -117,7 +117,7 @@ def _interval(figure: Figure) -> str:
 
 
 def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
-    """Yields two tables of figures: those that every track has, then the track's own metrics."""
+    """Yields tables of figures: those that every track has, then the track's own metrics."""
     partition = evaluation.partition
     averaged = [metric.name for metric in evaluation.profile.averaged]
     own = {*averaged, *(f"{OF_CASES}{name}" for name in averaged)}
@@ -135,9 +135,11 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     )
     if evaluation.own_contracts:
         yield _contracts(evaluation)
-    meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in metrics]
-    if meanings:
-        yield Sheet("All metrics: means of turns, where nothing else is said", headers, meanings, notes, queries)
+    tables = {"All metrics: means of turns, where nothing else is said": metrics} | figures_apart(evaluation)
+    for title, own_figures in tables.items():
+        meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in own_figures]
+        if meanings:
+            yield Sheet(title, headers, meanings, notes, queries)
 
 
 def _left_out(evaluation: Evaluation) -> Sheet:

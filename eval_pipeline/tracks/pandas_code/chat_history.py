@@ -62,9 +62,11 @@ def entry(metrics: Mapping[str, Row], error_message: str | None) -> Entry:
         for name in ("correctness", "quality", "performance", "overall")
     }
     for part, score in (("prompt_understanding", "understanding_score"), ("requirement_coverage", "coverage_score")):
+        words = metrics[f"{score}_from_words"]
         told[part] = {
             score: metrics[score]["value"],
-            "details": _details(metrics[f"{score}_from_words"]) | _missing(metrics[score], part),
+            "details": _details(metrics[score]),
+            f"{score}_from_words": {"value": words["value"], "details": _details(words)},
         }
     counted = ("recovery_success_rate", "error_fix_quality", "recovery_score")
     told["error_recovery"] = {
@@ -113,12 +115,6 @@ def _mean(scores: Iterable[float | None]) -> float | None:
 def _details(row: Row) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(row["details"]) if row["details"] else {}
     return found
-
-
-def _missing(row: Row, part: str) -> dict[str, Any]:
-    """Returns the requirements that the evidence of `requirement_coverage` lists as missing; empty for other parts."""
-    found = _details(row)
-    return found if part == "requirement_coverage" and found else {}
 
 
 def _verdict(row: Row) -> bool | None:

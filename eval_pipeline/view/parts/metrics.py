@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.view.part import Part
 from eval_pipeline.view.turn_seen import TurnSeen
 
@@ -11,7 +12,9 @@ _TELLING = ("label", "reason", "details", "error")
 
 
 def _values(seen: TurnSeen) -> Mapping[str, Any]:
-    found = seen.rows("metrics", "metric")
+    ours = [track for track in all_tracks() if track.name == seen.evaluation.track]
+    apart = {metric.name for track in ours for metric in track.metrics if metric.apart}
+    found = [row for row in seen.rows("metrics", "metric") if row["metric"] not in apart]
     told = [row for row in found if any(row[name] is not None for name in _TELLING)]
     plain = [row for row in found if row not in told]
     return {"told": told, "plain": plain, "evidence": seen.rows("evidence", "kind")}

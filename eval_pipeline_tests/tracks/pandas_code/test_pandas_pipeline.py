@@ -12,6 +12,7 @@ from eval_pipeline.reports.paths import report_folder
 from eval_pipeline.store.query import run_query
 from eval_pipeline.tracks.pandas_code.analysis import quality
 from eval_pipeline.tracks.pandas_code.chat_history import entry, summary
+from eval_pipeline.tracks.pandas_code.metrics.understanding import FROM_WORDS
 from eval_pipeline.tracks.pandas_code.runner import MissingPackagesError
 from eval_pipeline.tracks.pandas_code.sheet import SCORES
 from eval_pipeline.tracks.pandas_code.track import TRACK
@@ -148,12 +149,14 @@ def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab
     }
     understanding, coverage = turn["prompt_understanding"], turn["requirement_coverage"]
     assert understanding["understanding_score"] == pytest.approx(1.0)
-    assert set(understanding["details"]) >= {
+    words = [understanding["understanding_score_from_words"], coverage["coverage_score_from_words"]]
+    assert [set(part["details"]) for part in (understanding, coverage)] == [{"missing_requirements"}] * 2
+    assert set(words[0]["details"]) >= {
         *("column_extraction_score", "nl_parsing_score", "statistical_understanding_score"),
         *("extracted_columns", "mentioned_columns", "statistical_operations"),
     }
     assert coverage["coverage_score"] == pytest.approx(1.0)
-    assert set(coverage["details"]) == {
+    assert set(words[1]["details"]) == {
         *("filter_conditions_coverage", "groupby_columns_coverage", "sorting_coverage", "join_conditions_coverage"),
         "missing_requirements",
     }
@@ -183,6 +186,11 @@ def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab
     # A sheet of code is behind the shared ones, and its query gives its rows.
     book = openpyxl.load_workbook(folder / "report.xlsx")
     assert book.sheetnames[0] == "Overview"
+    # What words alone tell is in one table of the page, which says so, and nowhere else.
+    told = [cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row]
+    assert "overall_score" in told and not [cell for cell in told if str(cell).endswith("_from_words")]
+    page = (folder / "report.html").read_text()
+    assert page.count(">overall_score_from_words<") == 1 and FROM_WORDS in page
     header, *cells = book["Code"].iter_rows(values_only=True)
     assert header[:5] == ("conversation_id", "turn_idx", "sample", "correct", "overall_score")
     rows = [dict(zip(header, row, strict=True)) for row in cells]

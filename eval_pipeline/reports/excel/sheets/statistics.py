@@ -16,7 +16,7 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
     fit_to_width,
 )
-from eval_pipeline.reports.profile import WORSE_WHEN_HIGH
+from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
 from eval_pipeline.reports.queries import statistics_query
 
 _HEADERS = (
@@ -40,7 +40,9 @@ def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
     sheet.print_title_rows = "1:1"
     CellMaker(sheet).append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
     numbered = {row["axis"] for row in evaluation.ceilings} | {"turn_number"}
-    rows = sorted(evaluation.statistics, key=lambda row: row["split"] != ALL)
+    apart = evaluation.profile.apart
+    found = [row for row in evaluation.statistics if row["metric"].removeprefix(OF_CASES) not in apart]
+    rows = sorted(found, key=lambda row: row["split"] != ALL)
     book.add_query(sheet.title, "all rows", statistics_query(evaluation.partition))
     written, rates = book.long_rows(sheet), []
     for row in rows:

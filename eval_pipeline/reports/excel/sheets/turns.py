@@ -60,7 +60,7 @@ def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
     """Writes one row per turn, with gold, response and every metric; metrics come before the features of the case."""
     table = _with_texts(evaluation, turns_table(evaluation))
     metrics = {metric.name for metric in evaluation.profile.metrics}
-    names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY]
+    names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY | evaluation.profile.apart.keys()]
     behind = names.index("error_type")
     ordered = sorted(names[behind + 1 :], key=lambda name: name not in metrics)
     book.add_query("Turns", "all rows", _turns_query(evaluation))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.pandas_code.metrics.understanding import takes
+from eval_pipeline.tracks.pandas_code.metrics.understanding import FROM_WORDS, takes
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
@@ -159,4 +159,5 @@ METRIC = Metric(
     "score",
     "0.3 filters + 0.3 groups + 0.2 sorting + 0.2 joins that are asked for and there, 0..1; 0 where the code does not "
     "parse.",
+    apart=FROM_WORDS,
 )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.pandas_code.metrics.understanding import FROM_WORDS
 
 WEIGHTS: Mapping[str, float] = {
     "correctness": 0.25,
@@ -117,5 +118,6 @@ METRICS = (
         overall_score_from_words,
         "score",
         f"{_FORMULA}; understanding and coverage are those from words, wrong answers too; NULL: not scored.",
+        apart=FROM_WORDS,
     ),
 )

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.analysis.snippet import Snippet
     from eval_pipeline.tracks.pandas_code.question.question import QuestionWords, RowSelection
 
+FROM_WORDS = "Estimated from words, without running anything; in no other figure"
+"""Title of the table of the scores from words."""
 WEIGHTS = {
     "column_extraction_score": 0.4,
     "nl_parsing_score": 0.3,
@@ -95,4 +97,5 @@ METRIC = Metric(
     "score",
     "Named columns used (0.4), phrases such as `top 5` (0.3) and statistics (0.3) honoured, 0..1; 0 where the code "
     "does not parse.",
+    apart=FROM_WORDS,
 )
