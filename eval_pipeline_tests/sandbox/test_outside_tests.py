@@ -67,6 +67,13 @@ USES = {
     "tables as they were given": ("df['v'] = 0", "assert df['v'].sum() == 8", ""),
     "tables as the code left them": ("df['v'] = 0", "assert from_code('df')['v'].sum() == 0", ""),
     "files": ("def f(path): open(path, 'w').write('x')", "f('made')\nassert open('made').read() == 'x'", ""),
+    "parts of figures by their place": (
+        "import matplotlib.pyplot as plt\nax = plt.figure().subplots()\nax.plot([1, 2], label='a')\nax.bar([1], [2])",
+        "assert len(ax.patches) == 1 and len(ax.get_lines()) == 1 and list(ax.patches)[0].get_height() == 2\n"
+        "assert ax.get_lines()[0].get_label() == 'a' and ax.patches[-1].get_width() > 0 and len(ax.patches[:1])\n"
+        "assert [*ax.containers[0]][0].get_height() == 2 and ax.texts[:] == []",
+        "",
+    ),
     "unittest": (
         "def f(x): return x + 1",
         "import unittest\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(f(1), 2)\n"

@@ -81,6 +81,8 @@ FAILURES = [
     ("raise type('E', (Exception,), {'__str__': lambda self: 1 / 0})", ErrorClass.OTHER, 1),
     ("#" * (Limits().code_bytes + 1), ErrorClass.SANDBOX, None),
     ("import socket\nsocket.socket()", ErrorClass.SANDBOX, 2),
+    ("import os\nresult = os.system('ls')", ErrorClass.SANDBOX, 2),
+    ("from os import popen\nresult = popen('ls').read()", ErrorClass.SANDBOX, 2),
 ]
 
 

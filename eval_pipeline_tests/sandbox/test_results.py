@@ -22,7 +22,7 @@ from eval_pipeline.sandbox.results import as_pandas, read_told
 
 def back(result: object) -> Any:
     """The result after its way out of the jail."""
-    told = read_told(b'{"result":' + encode(result) + b"}")
+    told = read_told(b'{"result":' + encode(result, 1 << 20) + b"}")
     assert told is not None
     return as_pandas(told["result"])
 
@@ -76,13 +76,21 @@ def test_series_arrays_and_named_tuples_come_back() -> None:
     assert back("\ud800") == "?"
 
 
+@pytest.mark.parametrize("form", [list, tuple, pd.Series, lambda values: pd.DataFrame({"a": values}), np.array])
+def test_of_a_result_that_is_too_large_no_more_is_converted_than_shows_it(form: Any) -> None:
+    long = form([*range(60_000), object()])  # the end has no plain form, so whoever gets there fails
+    assert len(encode(long, 1_000)) > 1_000
+    with pytest.raises(ResultError):
+        encode(long, 1 << 24)
+
+
 def test_what_has_no_plain_form_is_refused() -> None:
     nested: Any = []
     for _ in range(100):
         nested = [nested]
     for result in (object(), nested, lambda: 1, [np.random]):
         with pytest.raises(ResultError):
-            encode(result)
+            encode(result, 1 << 20)
 
 
 @settings(max_examples=60, deadline=None)

@@ -55,9 +55,9 @@ class Child:
             output, output_end = self._pipe(self.output)
             result, result_end = self._pipe(self.result)
             deadline = time.monotonic() + wall_s
-            code = self._text(self.code)
+            code, most = self._text(self.code), self._configuration["result_bytes"]
             ends = {1: output_end, 2: output_end, 3: result_end}
-            pid = self._start(ends, wall_s, lambda: run_snippet(code(), namespace(tables), _RESULT_FD))
+            pid = self._start(ends, wall_s, lambda: run_snippet(code(), namespace(tables), _RESULT_FD, most))
             _close(output_end, result_end)
             return self._seen(pid, pid, {output: self.output, result: self.result}, deadline)
 

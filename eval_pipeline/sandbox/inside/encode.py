@@ -24,21 +24,31 @@ from .figures import figure_of, marks_of
 from .polars_tables import without_polars
 
 DEEPEST = 50
+_ROWS = 50_000
 
 
 class ResultError(Exception):
     """The result has no form as plain data."""
 
 
-def encode(result: object) -> bytes:
-    """Returns the result as JSON.
+def encode(result: object, most: int) -> bytes:
+    """Returns the result as JSON; of one that takes more than `most` bytes perhaps only a part, which takes more too.
 
     Raises a ResultError if it is nested too deeply or has a type without a plain form.
     """
+    told, result = b"", without_polars(result)
+    if isinstance(result, (pd.DataFrame, pd.Series, pd.Index, np.ndarray, list, tuple)) and len(result) > _ROWS:
+        rows = getattr(result, "iloc", result)
+        for start in range(0, len(result), _ROWS):  # all of it could take longer than the code may
+            told += _json(_told(rows[start : start + _ROWS]))
+            if len(told) > most:
+                return told
+    return _json(_told(result))
+
+
+def _json(told: object) -> bytes:
     # Lone surrogates, which UTF-8 cannot represent, become question marks.
-    return json.dumps(_told(result), allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode(
-        "utf-8", "replace"
-    )
+    return json.dumps(told, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def _told(result: object) -> dict[str, object]:
@@ -94,6 +104,8 @@ def _number(value: object) -> object:
 
 def _cell(value: object, depth: int = 0) -> object:
     """Returns one value as JSON; containers keep their type."""
+    if type(value) in (str, int) or (type(value) is float and math.isfinite(value)):  # most cells, and fast
+        return value
     if depth > DEEPEST:
         raise ResultError(f"the result is nested more than {DEEPEST} deep")
     value = without_polars(value)

@@ -95,10 +95,12 @@ class _Figure(_Remote):
         return iter(self._link.ask("items", self._handle))
 
     def __getitem__(self, place: int | slice) -> Any:
-        return list(self)[place]
+        return list(iter(self))[
+            place
+        ]  # of the figure itself, `list` would ask for the length first, and so on for ever
 
     def __len__(self) -> int:
-        return len(list(self))
+        return len(list(iter(self)))
 
     def __bool__(self) -> bool:
         return True

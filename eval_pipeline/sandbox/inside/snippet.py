@@ -34,13 +34,13 @@ def namespace(tables: dict[str, Any]) -> dict[str, Any]:
     return main.__dict__
 
 
-def run_snippet(code: str, names: dict[str, Any], result_fd: int) -> None:
-    """Runs the code and writes the outcome."""
+def run_snippet(code: str, names: dict[str, Any], result_fd: int, most: int) -> None:
+    """Runs the code and writes the outcome, of which whoever reads it takes no more than `most` bytes."""
     try:
         exec(compile(code, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
         if "result" not in names:
             raise ResultError("the code did not set `result`")
-        told = b'{"result":' + encode(names["result"]) + b"}"
+        told = b'{"result":' + encode(names["result"], most) + b"}"
     except BaseException as error:
         told = json.dumps({"error": described(error)}).encode()
     finally:

@@ -8,7 +8,9 @@ from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
+from eval_pipeline.tracks.pandas_code.blocks import program_of, sets_result
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_in
+from eval_pipeline.tracks.pandas_code.notebook import plain_python
 
 # Responses may be long and hostile: no expression here may scan the same text again from each line or character.
 _FENCE = re.compile(
@@ -16,8 +18,7 @@ _FENCE = re.compile(
     r"(?P<code>.*?)(?:(?P<end>^[ \t]*(?P=ticks)[ \t]*$)|\Z)",
     re.M | re.S,
 )
-_PYTHON = frozenset({"", "python", "python3", "py"})
-_SETS_RESULT = re.compile(r"^[ \t]*result\b[^=\n]*=(?!=)", re.M)
+_PYTHON = frozenset({"", "python", "python3", "py", "ipython", "ipython3", "pycon"})
 _STATEMENT = re.compile(
     r"^[ \t]*(?:import |from |result\b|[A-Za-z_][\w.\[\]'\", ]*=(?!=)|[A-Za-z_][\w.]*\(|def |for |with )", re.M
 )
@@ -31,16 +32,19 @@ class Code:
     Attributes:
         code: Python code; empty if a recorded answer was a plain value.
         answer: a recorded answer in the form `@name[value]`; None for code.
+        notes: sentences on what of the response is not in the code, or was joined to it.
     """
 
     code: str
     answer: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 def parse_code(text: str, *, recorded: bool = False) -> Code:
     """Returns the code in a response: a fenced block, or the whole text if there is no fence and it looks like Python.
 
-    Of several blocks, the last one that sets `result` is used, else the last one of Python. A block at the end of the
+    Of several blocks, the last one that sets `result` is used, else the last one of Python, with earlier ones that it
+    builds on (`blocks.py`). What only a notebook understands is left out (`notebook.py`). A block at the end of the
     response that does not parse was cut off, and is ignored if there is an earlier one. A recorded answer may also be
     `@name[value]` without any code, as in data sets with closed answers.
 
@@ -52,17 +56,20 @@ def parse_code(text: str, *, recorded: bool = False) -> Code:
     if len(text) > _MOST:
         raise ArtefactError(ErrorClass.VALUE, f"the response has more than {_MOST:,} characters")
     found = [block for block in _FENCE.finditer(text) if block["word"].lower() in _PYTHON]
-    blocks = [block["code"] for block in found]
-    if blocks:
-        if len(blocks) > 1 and found[-1]["end"] is None and parse(blocks[-1]) is None:
-            blocks.pop()  # it was cut off, and there is a complete one before it
-        setting = [block for block in blocks if _SETS_RESULT.search(block)]
-        return Code(_outdented((setting or blocks)[-1].strip("\n")))
-    if recorded and answers_in(text) and not _SETS_RESULT.search(text):
+    if found:
+        read = [plain_python(_outdented(block["code"].strip("\n"))) for block in found]
+        if len(read) > 1 and found[-1]["end"] is None and parse(read[-1][0]) is None:
+            read.pop()  # it was cut off, and there is a complete one before it
+        code, joined = program_of([code for code, _ in read])
+        notes = dict.fromkeys(note for _, notes in read for note in notes)
+        told = [f"{joined} earlier block{'s' * (joined > 1)} of code on which the last one builds"] if joined else []
+        return Code(code, notes=(*notes, *told))
+    if recorded and answers_in(text) and not sets_result(text):
         return Code("", text.strip())
-    if not _STATEMENT.search(text):
+    code, left_out = plain_python(_outdented(text.strip("\n")))
+    if not _STATEMENT.search(code):
         raise ArtefactError(ErrorClass.SYNTAX, "there is no code: expected a block of Python that sets `result`")
-    return Code(_outdented(text.strip("\n")))
+    return Code(code, notes=left_out)
 
 
 def _outdented(code: str) -> str:
@@ -73,12 +80,13 @@ def _outdented(code: str) -> str:
 
 def code_json(found: Code) -> Json:
     """Returns the artefact as JSON."""
-    return {"code": found.code} if found.answer is None else {"answer": found.answer}
+    told: dict[str, Json] = {"code": found.code} if found.answer is None else {"answer": found.answer}
+    return told | ({"notes": list(found.notes)} if found.notes else {})
 
 
 def code_from_json(told: Mapping[str, Json]) -> Code:
     """Reads an artefact that `code_json` wrote."""
-    return Code(told.get("code", ""), told.get("answer"))
+    return Code(told.get("code", ""), told.get("answer"), tuple(told.get("notes", ())))
 
 
 def fenced(code: str) -> str:

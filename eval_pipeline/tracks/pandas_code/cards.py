@@ -66,6 +66,8 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
                 yield what, f"{share:.0%}"
     elif final is not None and isinstance(final.outcome, Failed):
         yield "no code", Cell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)
+    if final is not None and final.artefact is not None and final.artefact.notes:
+        yield "read from the response", "; ".join(final.artefact.notes)[:_MOST_TEXT]
     if seen.turn.gold.ordered:
         keys = ", ".join(seen.turn.gold.order_keys)
         yield "order of rows", f"counts, by {keys}" if keys else "counts"

@@ -31,6 +31,8 @@ def validate(artefact: Code | None, error: ArtefactError | None, context: Pandas
     )
     other: list[Json] = sorted(_modules(tree) - KNOWN_MODULES)
     checks: dict[str, Json] = {"parses": True, "sets_result": sets_result, "other_modules": other}
+    if artefact.notes:
+        checks["notes"] = list(artefact.notes)
     if context.sets_result and context.output is None and not sets_result:
         return ValidationRow(True, "suspicious", checks, ("nothing is assigned to `result`",))
     return ValidationRow(True, "valid", checks, ())

@@ -1,18 +1,13 @@
 """The suite's files: cases, tables, options; what is wrong with them is told with its place. And responses."""
 
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.tracks.base import ArtefactError, CaseError
-from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, fenced, parse_code
+from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import stored_result
 from eval_pipeline.tracks.pandas_code.cases.source import (
     PandasOptions,
@@ -22,7 +17,6 @@ from eval_pipeline.tracks.pandas_code.cases.source import (
     read_tables,
 )
 from eval_pipeline.tracks.pandas_code.cases.template import filled
-from eval_pipeline.tracks.pandas_code.recorded import recorded_response
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.tracks.pandas_code.validator import validate
@@ -126,100 +120,6 @@ def test_stored_results_as_people_read_them(expected: Any, text: str) -> None:
 
 def test_long_results_are_cut() -> None:
     assert result_text(stored_result(list(range(100))), rows=2) == "0\n1\n… 100 rows"
-
-
-@pytest.mark.parametrize(
-    ("text", "code"),
-    [
-        (f"```python\n{CODE}\n```", CODE),
-        (f"Sure:\n```py\n{CODE}\n```\nThat adds them.", CODE),
-        (f"```\n{CODE}\n```", CODE),
-        (f"~~~python\n{CODE}\n~~~", CODE),
-        (f"```python\n{CODE}", CODE),
-        (CODE, CODE),
-        (f"- so:\n\n  ```python\n  {CODE}\n  ```", CODE),
-        (f"```bash\npip install x\n```\n```python\n{CODE}\n```", CODE),
-        ("```python\nx = 1\n```\nthen\n```python\nresult = 2\n```", "result = 2"),
-        ("```python\nresult = 1\n```\nfor instance it prints\n```\n6\n```", "result = 1"),
-        ("import pandas as pd\nresult = 3", "import pandas as pd\nresult = 3"),
-        ("```python\nresult = 1\n```\nBetter:\n```python\nresult = int(df[", "result = 1"),
-        ("```python\nresult = 1\n```\nBetter:\n```python\nresult = 2", "result = 2"),
-    ],
-)
-def test_code_is_found_in_responses(text: str, code: str) -> None:
-    assert parse_code(text).code == code
-
-
-@pytest.mark.parametrize(
-    ("text", "told"), {"": "VALUE", "  \n": "VALUE", "I cannot.": "SYNTAX", "@a[1]": "SYNTAX"}.items()
-)
-def test_responses_without_code_are_errors(text: str, told: str) -> None:
-    with pytest.raises(ArtefactError) as caught:
-        parse_code(text)
-    assert caught.value.error_class is ErrorClass[told]
-
-
-LONG = """
-import resource
-resource.setrlimit(resource.RLIMIT_CPU, (20, 20))
-from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
-from eval_pipeline.tracks.pandas_code.artefact import parse_code
-from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers
-from eval_pipeline.tracks.pandas_code.results.result_table import cell
-
-starts = ["```python\\n", ""]
-for part in ["\\n", "`", "```" + "a" * 150_000, " \\t", "result ", "@a["]:
-    for start in starts:
-        try:
-            parse_code(start + part * (190_000 // len(part)) + "x", recorded=True)
-        except ArtefactError:
-            pass
-assert given_answers({"kind": "value", "value": "@a[" * 1_000_000 + "@b[1]"}) == {"a": "@a[" * 999_999 + "@b[1"}
-assert given_answers({"kind": "value", "value": "@a[" * 1_000_000}) == {}
-cell({"t": "datetime", "v": "T" * 1_000_000 + "-"})
-assert read_snippet("x = df\\n" + "x = x.sort_values(x)\\n" * 4_000).sorting.directions == {"ascending"}
-print("read")
-"""
-"""What takes a second where each character is looked at a few times, and hours where it is for every other one."""
-
-
-def test_long_responses_and_results_are_read_in_time_that_grows_with_their_length() -> None:
-    said = subprocess.run([sys.executable, "-c", LONG], capture_output=True, text=True, check=False)
-    assert (said.stdout, said.returncode) == ("read\n", 0), said.stderr
-
-
-@given(st.text(max_size=300))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    try:
-        found = parse_code(text, recorded=True)
-    except ArtefactError:
-        return
-    assert code_from_json(code_json(found)) == found
-
-
-@given(st.lists(st.sampled_from(["x = 1", "result = x", "if x:\n    y = 2", "# done"]), min_size=1).map("\n".join))
-def test_code_in_a_fence_comes_back(code: str) -> None:
-    assert parse_code(fenced(code)).code == code
-
-
-@pytest.mark.parametrize(
-    ("row", "text"),
-    [
-        ({"response": '{"code": "result = 1"}'}, fenced("result = 1")),
-        ({"response": '{"sum": 1}'}, '{"sum": 1}'),
-        ({"response": "```python\nresult = 1\n```"}, "```python\nresult = 1\n```"),
-        ({"response": {"code": "result = 1"}}, "```python\nresult = 1\n```"),
-        ({"answer": "@a[1]"}, "@a[1]"),
-    ],
-)
-def test_predictions_are_texts_or_objects_with_code(row: dict[str, Any], text: str) -> None:
-    assert recorded_response(row) == text
-
-
-def test_other_predictions_are_refused() -> None:
-    with pytest.raises(ValueError, match="found int"):
-        recorded_response({"answer": 3})
 
 
 @pytest.mark.parametrize(
