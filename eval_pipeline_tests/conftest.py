@@ -8,7 +8,6 @@ import signal
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 from unittest.mock import patch
 
@@ -112,7 +111,7 @@ def kept_apart(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def quick_arms_length() -> Iterator[None]:
     """Foreign files are read in forked children: an interpreter takes ten times as long to start."""
-    with patch.object(arms_length, "subprocess", SimpleNamespace(run=run_at_arms_length)):
+    with patch.object(arms_length, "_run", run_at_arms_length):
         yield
 
 

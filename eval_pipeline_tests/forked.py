@@ -4,18 +4,20 @@ For tests that kill runs, have several at once, or need a process of its own for
 test. How an interpreter starts and ends, such a child does not show.
 """
 
+import json
 import multiprocessing
 import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.context import ForkServerContext
 from multiprocessing.forkserver import ensure_running
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 from unittest.mock import patch
 
 from eval_pipeline_tests.support import ROOT
@@ -89,11 +91,14 @@ def command() -> None:
 
 
 def run_at_arms_length(
-    command: Sequence[str], *, env: Mapping[str, str], **given: bytes
-) -> "subprocess.CompletedProcess[bytes]":
-    """Stands for the `subprocess.run` that `core.arms_length` calls."""
-    done = completed("eval_pipeline.core.arms_length:main", (), env, given["input"])
-    return subprocess.CompletedProcess(command, done.returncode, done.stdout.encode(), done.stderr.encode())
+    command: Sequence[str], asked: bytes, environment: Mapping[str, str], heard: Callable[[int, int], None]
+) -> tuple[list[Any], int, bool]:
+    """Stands for the `_run` of `core.arms_length`, with what is heard at the end."""
+    done = completed("eval_pipeline.core.arms_length:main", (), environment, asked)
+    told = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
+    for message in told:
+        heard(*message["progress"]) if "progress" in message else None
+    return [message for message in told if "progress" not in message], done.returncode, False
 
 
 def fork_server() -> ForkServerContext:

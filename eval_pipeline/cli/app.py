@@ -33,7 +33,7 @@ from eval_pipeline.cli.starting import init
 from eval_pipeline.cli.suites import suite_app
 from eval_pipeline.cli.sweeping import of_dagsters_storage
 from eval_pipeline.cli.viewing import view
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import EndedEarlyError, EvalError
 
 app = typer.Typer(
     help="Evaluates language models on data tasks: how accurate, how certain, and the cost of a right answer.",
@@ -102,7 +102,7 @@ def command_line() -> int:
             raise KeyboardInterrupt
         sys.stdout.flush()  # flushed here so that a problem, such as a full disk, is still reported
     except EvalError as error:
-        code = _failed(str(error), debug, BAD_USAGE)
+        code = _failed(str(error), debug, INTERRUPTED if isinstance(error, EndedEarlyError) else BAD_USAGE)
     except (KeyboardInterrupt, typer.Abort):
         code = _failed("interrupted; what was done is kept, the next run goes on from there", debug, INTERRUPTED)
     except SystemExit as ended:  # typer ends so on any broken pipe, without a word

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EndedEarlyError, UsageError
 from eval_pipeline.operations.recorded.forms import LOGS
 
 if TYPE_CHECKING:
@@ -246,12 +246,15 @@ def _import(
 ) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.importing import Columns, import_at_arms_length
-    from eval_pipeline.workspace.progress import busy
+    from eval_pipeline.workspace.progress import Tally
 
     shared = open_workspace().imported  # creates the home if needed, readable only by the user
-    with shared.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
+    with shared.in_turn(), ProgressBars() as progress, Tally(progress, f"importing {source.name}") as tally:
         columns = Columns(_pairs(table[0]), table[1])
-        made = import_at_arms_length(form, source, suite, limit, further, columns)
+        try:
+            made = import_at_arms_length(form, source, suite, limit, further, columns, tally.reached)
+        except KeyboardInterrupt:
+            raise EndedEarlyError("interrupted; nothing was imported") from None
         shared.share_suite(suite)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
     for sentence in made.notes:
@@ -262,6 +265,10 @@ def _import(
         typer.echo(f"gold in doubt: {sentence}")
     if (more := len(made.doubted) - _MOST_DOUBTS) > 0:
         typer.echo(f"and {more:,} more golds in doubt: eval-pipeline validate --suite {suite} lists them")
+    if made.not_checked:
+        raise EndedEarlyError(
+            f"interrupted: {made.not_checked:,} cases are left out, as their gold was not checked; import it again"
+        )
     typer.echo(f"next: eval-pipeline run --suite {suite}")
 
 

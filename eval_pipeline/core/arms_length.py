@@ -1,5 +1,6 @@
 """Reads foreign files in a child process, so that a crash there becomes an error message here."""
 
+import atexit
 import json
 import logging
 import os
@@ -10,17 +11,25 @@ import subprocess
 import sys
 import threading
 import traceback
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import astuple
 from importlib import import_module
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import unquote, urlsplit
 
 import psutil
 
-from eval_pipeline.core.errors import EvalError, InputError, MissingExtraError, Problem, StoreError, UsageError
+from eval_pipeline.core.errors import (
+    EndedEarlyError,
+    EvalError,
+    InputError,
+    MissingExtraError,
+    Problem,
+    StoreError,
+    UsageError,
+)
 from eval_pipeline.core.model import Json
 
 MEMORY_MB = "EVAL_READING_MEMORY_MB"
@@ -33,24 +42,38 @@ MOST_WRITTEN = 8 << 30
 """Size limit, in bytes, of each file that the child process writes."""
 _NO_MEMORY = 3
 """Exit code of the child process when it ran out of memory."""
+_INTERRUPTED = 130
+"""Exit code of the child process when it was interrupted."""
 _CHILD = "from eval_pipeline.core.arms_length import main; main()"
-_KINDS = (UsageError, StoreError, MissingExtraError, EvalError)
+_KINDS = (EndedEarlyError, UsageError, StoreError, MissingExtraError, EvalError)
 """Error classes that keep their class between the processes; others arrive as `EvalError`."""
 
+_INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
 _log = logging.getLogger(__name__)
+_parent: IO[bytes] | None = None
+"""In the child process: where it writes its messages."""
+_ended = False
+"""In the child process: whether its function was told to end early."""
 
 
-def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: Sequence[Path]) -> Json:
+def at_arms_length(
+    work: Callable[..., Json],
+    arguments: Sequence[Json],
+    below: Sequence[Path],
+    heard: Callable[[int, int], None] = lambda done, total: None,
+) -> Json:
     """Calls a function in a child process with limits on memory and CPU time, and returns its result.
 
     Args:
         work: a module-level function.
         arguments: its arguments.
         below: the foreign files or folders. If the child dies, the error names the one it opened last.
+        heard: gets what the function says with `tell_progress`.
 
     Raises:
         InputError: reading a file killed the child, or its parser failed in an unexpected way.
         EvalError: raised by the function.
+        KeyboardInterrupt: it was interrupted, and the function does not end early (`until_ended`).
     """
     _memory_mb()  # reports a wrong setting before anything is read
     names = [os.path.abspath(path) for path in below]
@@ -59,10 +82,11 @@ def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: 
     # left.
     environment = os.environ | {"MALLOC_ARENA_MAX": "2"}
     command = [sys.executable, "-c", _CHILD]
-    child = subprocess.run(command, input=asked.encode(), env=environment, capture_output=True, check=False)
-    told = [json.loads(line) for line in child.stdout.split(b"\n")[:-1]]  # the last piece is empty or incomplete
+    told, code, interrupted = _run(command, asked.encode(), environment, heard)
+    if interrupted and not (code == 0 and told[-1].get("ended")):
+        raise KeyboardInterrupt
     opened = [message["opened"] for message in told if "opened" in message]
-    if (why := why_ended(child.returncode)) is not None:
+    if (why := why_ended(code)) is not None:
         raise InputError([Problem(opened[-1] if opened else names[0], None, "", why)])
     last = told[-1]
     if "problems" in last:
@@ -74,6 +98,68 @@ def at_arms_length(work: Callable[..., Json], arguments: Sequence[Json], below: 
         raise InputError([Problem(opened[-1] if opened else names[0], None, "", f"cannot be read: {last['fault']}")])
     found: Json = last["result"]
     return found
+
+
+def _run(
+    command: Sequence[str], asked: bytes, environment: Mapping[str, str], heard: Callable[[int, int], None]
+) -> tuple[list[Any], int, bool]:
+    """Returns the child's messages, its exit code, and whether there was an interrupt, of which the child is told."""
+    told, interrupted = list[Any](), False
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=environment) as child:
+        assert child.stdin is not None and child.stdout is not None
+        try:
+            while True:
+                try:
+                    if not child.stdin.closed:
+                        with suppress(BrokenPipeError), child.stdin:
+                            child.stdin.write(asked)
+                    for line in iter(child.stdout.readline, b""):
+                        if line.endswith(b"\n"):  # the last piece may be incomplete
+                            message = json.loads(line)
+                            if "progress" in message:
+                                heard(*message["progress"])
+                            else:
+                                told.append(message)
+                    return told, child.wait(), interrupted
+                except KeyboardInterrupt:
+                    if interrupted:
+                        raise
+                    interrupted = True
+                    child.terminate()
+        except BaseException:
+            child.kill()
+            raise
+
+
+def tell_progress(done: int, total: int) -> None:
+    """Tells how much is done, for who waits for this process; does nothing outside such a process."""
+    if _parent is not None:
+        _tell(_parent, {"progress": [done, total]})
+
+
+@contextmanager
+def until_ended(end: Callable[[], None]) -> Iterator[None]:
+    """Calls `end` instead of interrupting the block, if this process is to end; after it, the rest is carried through.
+
+    Does nothing outside a process of `at_arms_length`.
+    """
+    if _parent is None:
+        yield
+        return
+
+    def ended(*_: object) -> None:
+        global _ended
+        _ended = True
+        for number in _INTERRUPTS:
+            signal.signal(number, signal.SIG_IGN)
+        end()
+
+    for number in _INTERRUPTS:
+        signal.signal(number, ended)
+    yield
+    for number in _INTERRUPTS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def why_ended(code: int) -> str | None:
@@ -92,16 +178,23 @@ def main() -> None:
 
     It reads the task from standard input and writes one message per line to standard output.
     """
-    telling = os.fdopen(os.dup(1), "wb", buffering=0)
+    global _parent
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    telling = _parent = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)  # output printed by a parser must not mix with the messages
     module, name, arguments, names = json.load(sys.stdin)
     threading.Thread(target=_end_with_parent, daemon=True).start()
     _limit()
     sys.addaudithook(lambda event, seen: _tell_opened(event, seen, names, telling))
     try:
-        _tell(telling, _outcome(getattr(import_module(module), name), arguments))
+        outcome = _outcome(getattr(import_module(module), name), arguments)
+        atexit._run_exitfuncs()  # sandboxes remove what they left
+        _tell(telling, outcome | {"ended": _ended})
     except MemoryError:
         os._exit(_NO_MEMORY)
+    except KeyboardInterrupt:
+        atexit._run_exitfuncs()
+        os._exit(_INTERRUPTED)
     os._exit(0)
 
 

@@ -23,6 +23,10 @@ class UsageError(EvalError):
     """The request cannot be carried out, e.g. an unknown name or contradicting options."""
 
 
+class EndedEarlyError(EvalError):
+    """The user ended something before it was done; the message says what there is of it."""
+
+
 class MissingExtraError(EvalError):
     """An optional package is missing; the message names the extra that installs it."""
 

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,19 +15,21 @@ from pydantic import (
 )
 
 from eval_pipeline.core.arms_length import at_arms_length
-from eval_pipeline.core.errors import InputError, Problem, UsageError
+from eval_pipeline.core.errors import EndedEarlyError, InputError, Problem, UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json, without_surrogates
-from eval_pipeline.core.model import Json, Turn
+from eval_pipeline.core.model import Json
+from eval_pipeline.operations.import_golds import NOT_CHECKED, check_golds
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
-from eval_pipeline.tracks.abilities import doubts_of
+from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.tracks.import_notes import import_notes, take_import_options
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
 
 CASES_FILE = "cases.jsonl"
+_ENDED = "interrupted when {:,} of {:,} golds were checked; nothing was imported, and a suite of that name is as it was"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,7 @@ class ImportedSuite:
         left_out: whether their cases were left out of the suite.
         notes: what the importer changed or made up, in sentences.
         doubted: turns whose gold the lint doubts, each with its findings.
+        not_checked: how many cases are not in the suite because the import was ended before their gold was checked.
     """
 
     folder: Path
@@ -48,6 +51,7 @@ class ImportedSuite:
     left_out: bool = False
     notes: tuple[str, ...] = ()
     doubted: tuple[str, ...] = ()
+    not_checked: int = 0
 
 
 _imported = TypeAdapter(ImportedSuite)
@@ -92,6 +96,7 @@ def import_suite(
     Raises:
         UsageError: the format is unknown, or the name belongs to a suite that was not imported.
         InputError: the source does not have that format.
+        EndedEarlyError: the import was ended before any gold was checked, or would have replaced a suite by a part.
     """
     foreign, importer = load_importer(form)
     folder = workspace.home.imported_suites / name
@@ -116,27 +121,69 @@ def import_suite(
         _write_header(made, foreign.track, options | take_import_options(made), described)
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
             shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)
-        suite = read_header(made)
-        read = read_suite(suite)
-        if read.problems:
-            raise InputError(read.problems)
-        cases = read.cases
-        wrong = {case.id: suite.track().check_gold(case) for case in cases}
-        problems = [f"{turn.id}: {why}" for found in wrong.values() for turn, why in found]
-        doubts = [doubt for case in cases if not wrong[case.id] for doubt in doubts_of(suite.track(), case)]
-        doubted = tuple(f"{doubt.turn_id}: {doubt.evidence}" for doubt in doubts if doubt.linted)
-        if foreign.leaves_out_wrong_gold and problems:
-            cases = tuple(case for case in cases if not wrong[case.id])
-            _leave_out(made, raws, wrong)
+        imported = _checked(made, folder, raws, tuple(notes), leaves_out=foreign.leaves_out_wrong_gold)
         if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
         if folder.exists():
             folder.rename(made.parent / "before")
         made.rename(folder)
+    return imported
+
+
+def _checked(
+    made: Path, folder: Path, raws: Sequence[Mapping[str, Json]], notes: tuple[str, ...], *, leaves_out: bool
+) -> ImportedSuite:
+    """Checks the gold of a suite that was made, and leaves out cases without valid gold if that is wanted.
+
+    Args:
+        made: where the suite is.
+        folder: where it will be.
+        raws: its cases.
+        notes: what the importer noted.
+        leaves_out: whether it may have cases with invalid gold, which are left out.
+    """
+    unread = _leave_out_unreadable(made, raws) if leaves_out else {}
+    suite = read_header(made)
+    read = read_suite(suite)
+    if read.problems:
+        raise InputError(read.problems)
+    golds = check_golds(suite.track(), read.cases, may_end=leaves_out)
+    wrong = unread | {name: gold.wrong for name, gold in golds.items() if gold.wrong}
+    ended = {case.id: (NOT_CHECKED,) for case in read.cases if case.id not in golds}
+    if ended and (folder.exists() or not golds):
+        raise EndedEarlyError(_ENDED.format(len(golds), len(read.cases)))
+    left_out = wrong | ended if leaves_out else {}
+    if left_out:
+        _leave_out(made, raws, left_out)
+    cases = [case for case in read.cases if case.id not in left_out]
+    problems = tuple(why for found in wrong.values() for why in found)
+    doubted = tuple(why for gold in golds.values() for why in gold.doubted)
     turns = sum(len(case.turns) for case in cases)
-    return ImportedSuite(
-        folder, len(cases), turns, tuple(problems), foreign.leaves_out_wrong_gold, tuple(notes), doubted
-    )
+    return ImportedSuite(folder, len(cases), turns, problems, leaves_out, notes, doubted, len(ended))
+
+
+def _leave_out_unreadable(made: Path, raws: Sequence[Mapping[str, Json]]) -> dict[str, tuple[str, ...]]:
+    """Takes cases whose gold the track cannot read out of the suite's file, e.g. reference code that is no Python.
+
+    Returns what is wrong by case. Raises an InputError if something else is wrong.
+    """
+    found = dict[str, tuple[str, ...]]()
+    suite = read_header(made)
+    track = suite.track()
+    fields = track.gold_fields if isinstance(track, Audits) else ()
+    try:
+        problems = read_suite(suite).problems
+    except InputError as error:
+        problems = error.problems
+    for problem in problems:
+        is_case = problem.file == f"{made.name}/{CASES_FILE}" and problem.field.rpartition(".")[2] in fields
+        if problem.line is None or not is_case:
+            raise InputError(problems)
+        name = str(raws[problem.line - 1]["id"])
+        found.setdefault(name, (f"{made.name}/{name}: {problem.field}: {problem.message}",))
+    if found:
+        _leave_out(made, raws, found)
+    return found
 
 
 @contextmanager
@@ -154,9 +201,17 @@ def _aside(folder: Path, source: Path) -> Iterator[tuple[Path, UsersFiles]]:
 
 
 def import_at_arms_length(
-    form: str, source: Path, name: str, limit: int | None, further: Sequence[Path], columns: Columns = NO_COLUMNS
+    form: str,
+    source: Path,
+    name: str,
+    limit: int | None,
+    further: Sequence[Path],
+    columns: Columns = NO_COLUMNS,
+    heard: Callable[[int, int], None] = lambda done, total: None,
 ) -> ImportedSuite:
     """Runs `import_suite` in a child process, since a foreign file may crash its parser.
+
+    `heard` gets the numbers of golds that are checked, and of all.
 
     Raises:
         InputError: as for `import_suite`, or reading a file crashed the child.
@@ -164,7 +219,7 @@ def import_at_arms_length(
     """
     given: list[Json] = [str(path) for path in further]
     mapped: list[Json] = [dict(columns.by_field), columns.answer_form]
-    told = at_arms_length(_import_there, [form, str(source), name, limit, given, *mapped], [source, *further])
+    told = at_arms_length(_import_there, [form, str(source), name, limit, given, *mapped], [source, *further], heard)
     return _imported.validate_python(told)
 
 
@@ -192,17 +247,14 @@ def _write_header(made: Path, track: str, options: dict[str, Json], description:
     (made / SUITE_FILE).write_text(yaml.safe_dump(header, sort_keys=False, allow_unicode=True), encoding="utf-8")
 
 
-def _leave_out(
-    made: Path, raws: Sequence[Mapping[str, Json]], wrong: Mapping[str, Sequence[tuple[Turn[Any], str]]]
-) -> None:
-    """Takes the cases whose gold does not hold out of the suite, and notes them. Raises InputError if none is left."""
-    if all(wrong.values()):
-        turn, why = next(iter(wrong.values()))[0]
-        told = f"no case is left, since no gold holds, e.g. {turn.id}: {why}; nothing was imported"
+def _leave_out(made: Path, raws: Sequence[Mapping[str, Json]], left_out: Mapping[str, Sequence[str]]) -> None:
+    """Takes cases out of the suite, and notes why. Raises InputError if none is left."""
+    kept = [raw for raw in raws if str(raw["id"]) not in left_out]
+    if not kept:
+        told = f"no case is left, since no gold holds, e.g. {next(iter(left_out.values()))[0]}; nothing was imported"
         raise InputError([Problem(f"{made.name}/{CASES_FILE}", None, "", told)])
-    _write_cases(made, [raw for raw in raws if not wrong[str(raw["id"])]])
-    first = ((name, *found[0]) for name, found in wrong.items() if found)
-    write_left_out(made, [LeftOutAtImport(case_id=name, why=f"{turn.id}: {why}") for name, turn, why in first])
+    _write_cases(made, kept)
+    write_left_out(made, [LeftOutAtImport(case_id=name, why=why[0]) for name, why in left_out.items()])
 
 
 def _write_cases(folder: Path, raws: Sequence[Mapping[str, Json]]) -> None:

@@ -61,10 +61,13 @@ IMPORTERS: Mapping[str, ForeignForm] = {
         "files",
         "File of labels, table, or folder of such (may be given again).",
     ),
-    "pandaseval": ForeignForm(
-        "pandas",
-        "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
-        leaves_out_wrong_gold=True,
+    **dict.fromkeys(
+        ("pandaseval", "numpyeval"),  # of one project, in one form
+        ForeignForm(
+            "pandas",
+            "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
+            leaves_out_wrong_gold=True,
+        ),
     ),
     "bigcodebench": ForeignForm(
         "pandas",

@@ -42,3 +42,26 @@ def busy(progress: Progress, label: str) -> Iterator[None]:
         yield
     finally:
         progress.finish(label)
+
+
+class Tally:
+    """A bar for work elsewhere that tells how far it is; of unknown length until it does so."""
+
+    def __init__(self, progress: Progress, label: str) -> None:
+        self._progress, self._label, self._done, self._total = progress, label, 0, 0
+
+    def __enter__(self) -> "Tally":
+        self._progress.start(self._label, 0)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.finish(self._label)
+
+    def reached(self, done: int, total: int) -> None:
+        """Shows that so much of a total is done."""
+        if total != self._total:
+            self._progress.finish(self._label)
+            self._progress.start(self._label, total)
+            self._done, self._total = 0, total
+        self._progress.advance(self._label, done - self._done)
+        self._done = done

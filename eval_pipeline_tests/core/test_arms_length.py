@@ -1,7 +1,6 @@
 """Work in a process of its own: whatever becomes of that one, it is a sentence here."""
 
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -9,13 +8,24 @@ import pytest
 from eval_pipeline.core import arms_length
 from eval_pipeline.core.arms_length import MEMORY_MB, at_arms_length, why_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
-from eval_pipeline_tests.fakes.foreign_work import chatter, crash, doubled, end, fail, hunger, reserved_by_threads
+from eval_pipeline_tests.fakes.foreign_work import (
+    chatter,
+    count,
+    crash,
+    doubled,
+    end,
+    fail,
+    hunger,
+    reserved_by_threads,
+)
+
+RUN = arms_length._run
 
 
 @pytest.fixture(autouse=True)
 def interpreters(monkeypatch: pytest.MonkeyPatch) -> None:
     """Here children are what the program starts."""
-    monkeypatch.setattr(arms_length, "subprocess", subprocess)
+    monkeypatch.setattr(arms_length, "_run", RUN)
 
 
 def test_what_it_gives_comes_back(tmp_path: Path) -> None:
@@ -67,3 +77,17 @@ def test_errors_come_across_as_what_they_are(tmp_path: Path) -> None:
 def test_whoever_needs_too_long_is_told_so() -> None:
     assert why_ended(-signal.SIGXCPU) == "takes more than 900 seconds of CPU time to read"
     assert why_ended(0) is None
+
+
+def test_who_is_interrupted_has_what_was_done_if_the_work_ends_early(tmp_path: Path) -> None:
+    heard: list[tuple[int, int]] = []
+
+    def interrupt(done: int, total: int) -> None:
+        heard.append((done, total))
+        if done == 3:
+            raise KeyboardInterrupt
+
+    assert at_arms_length(count, [True], [tmp_path], interrupt) == "ended"
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+    with pytest.raises(KeyboardInterrupt):
+        at_arms_length(count, [False], [tmp_path], interrupt)

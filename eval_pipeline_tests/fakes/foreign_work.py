@@ -2,8 +2,11 @@
 
 import os
 import signal
+from contextlib import nullcontext
 from pathlib import Path
+from threading import Event
 
+from eval_pipeline.core.arms_length import tell_progress, until_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
 
 
@@ -33,6 +36,16 @@ def fail(kind: str) -> None:
         "fault": ZeroDivisionError("division by zero"),
         "memory": MemoryError(),
     }[kind]
+
+
+def count(ends_early: bool) -> str:
+    """Counts to three, and then has work for ever."""
+    ended = Event()
+    with until_ended(ended.set) if ends_early else nullcontext():
+        for number in range(1, 4):
+            tell_progress(number, 3)
+        ended.wait()
+    return "ended"
 
 
 def chatter(text: str) -> str:

@@ -103,12 +103,6 @@ DATA: dict[str, tuple[str, str, str, str]] = {
         "\n" + lines(TASK, TASK),
         "tasks.jsonl:3: id: duplicate id 'pandaseval_0', first used at line 2",
     ),
-    "a solution that is not Python": (
-        "pandaseval",
-        "tasks.jsonl",
-        lines(TASK, TASK | {"task_id": "PandasEval/1", "canonical_solution": ["  return ((("]}),
-        "tasks.jsonl:2: turns.0.code: is not Python",
-    ),
 }
 
 

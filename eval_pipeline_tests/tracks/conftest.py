@@ -11,7 +11,7 @@ import pytest
 def foreign_files_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else a process of its own reads them first, which takes longer; see `core/test_arms_length.py`."""
 
-    def call(work: Callable[..., Any], arguments: Sequence[Any], below: Sequence[Any]) -> Any:
+    def call(work: Callable[..., Any], arguments: Sequence[Any], below: Sequence[Any], *_: Any) -> Any:
         return json.loads(json.dumps(work(*arguments)))
 
     for module in ("importing", "recorded.logs"):

@@ -2,6 +2,7 @@
 
 import atexit
 from functools import lru_cache
+from threading import Lock
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError
@@ -10,6 +11,9 @@ from eval_pipeline.sandbox.tiers import UNSAFE
 
 OWN_CODE_S = 120.0
 """Seconds that code of a suite, or of this track, may take: it is trusted, and must not fail on a crowded machine."""
+
+
+_OPENING = Lock()
 
 
 class MissingPackagesError(EvalError):
@@ -24,13 +28,18 @@ def sandbox(layer: Layer | None = None) -> BlockingSandbox:
         MissingPackagesError: the layer is not installed; says which command does that.
     """
     if layer is None:
-        return _opened("")
+        return _sandbox("")
     if not layer.installed:
         raise MissingPackagesError(
             f"the packages that {layer.source} lists are not installed; "
             f"`eval-pipeline packages install --suite {layer.source.parent.name}` does that"
         )
-    return _opened(str(layer.folder))
+    return _sandbox(str(layer.folder))
+
+
+def _sandbox(packages: str) -> BlockingSandbox:
+    with _OPENING:  # several threads may be the first that need it
+        return _opened(packages)
 
 
 @lru_cache(maxsize=8)

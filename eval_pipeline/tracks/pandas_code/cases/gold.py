@@ -23,6 +23,10 @@ def gold_problem(gold: PandasGold) -> str | None:
     """
     if gold.code is None:
         return None
+    if gold.tests is not None:
+        verdict, _, details = judged(gold, Code(gold.code), {})
+        told = _first_line(str(details["message"]))
+        return None if verdict == MATCH else f"the reference code does not pass its tests: {told}"
     result = reference_result(gold)
     if isinstance(result, SnippetFailed):
         return f"the reference code does not run: {_first_line(error_text(result))}"

@@ -1,4 +1,4 @@
-"""Reads PandasEval (microsoft/PyCodeGPT): JSON lines of programs to complete, with tests.
+"""Reads PandasEval and NumpyEval (microsoft/PyCodeGPT): JSON lines of programs to complete, with tests.
 
 A model writes the whole program, and the tests are appended. The first of several canonical solutions is the reference
 code. Solutions that fail with current pandas and numpy are detected when the suite is made, listed, and left out.
