@@ -36,6 +36,9 @@ def large(rows: int, width: int) -> Iterator[tuple[str, Table, Table]]:
     expected = Table.from_columns(names, cells)
     order = rng.sample(range(rows), rows)
 
+    def one_of_them(key: int) -> int:
+        return key if key > 1_000_000 else -1
+
     def changed(**changes: Callable[[Any], Any]) -> Table:
         made = [list(map(changes.get(f"c{place}", lambda cell: cell), column)) for place, column in enumerate(cells)]
         return table(names, made)
@@ -57,8 +60,19 @@ def large(rows: int, width: int) -> Iterator[tuple[str, Table, Table]]:
     yield "duplicates", Table.from_columns(names, repeated), expected
     yield "case, rounding", changed(c1=str.upper, c2=lambda cell: round(cell, 2)), expected
     yield "names, text numbers", Table(tuple(f"{name}_x" for name in names), changed(c3=str).rows), expected
-    yield "another cell", changed(c0=lambda cell: cell if cell > 1_000_000 else -1), expected
-    yield "one row less", Table(names, expected.rows[1:]), expected
+    yield "another cell", changed(c0=one_of_them), expected
+    yield (
+        "case, rounding, another cell",
+        changed(c0=one_of_them, c1=str.upper, c2=lambda cell: round(cell, 2)),
+        expected,
+    )
+    yield "a third of the cells of a column", changed(c3=lambda cell: cell + (cell % 3 == 0)), expected
+    yield "floats a little off", changed(c2=lambda cell: cell * rng.uniform(0.999, 1.001)), expected
+    less = table(names, cells).rows[1:]
+    yield "one row less", Table(names, less), expected
+    yield "half of the rows", Table(names, less[::2]), expected
+    yield "names, one row less", Table(tuple(f"{name}_x" for name in names), less), expected
+    yield "any other table", table(names, [rng.sample(column, rows) for column in cells]), expected
 
 
 def main() -> None:

@@ -14,10 +14,9 @@ from typing import Any
 from eval_pipeline.table_comparison.relaxations import Relaxation
 
 NULL_WORDS = frozenset({"", "null", "none", "nan", "na", "n/a", "nil", "nat", "<na>", "-"})
-LONGEST_NULL_WORD = max(map(len, NULL_WORDS))
 NAN = ("NaN", "number")
 
-_NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
+NUMBER = re.compile(r"[-+]?(?:(?:0|[1-9]\d*|[1-9]\d{0,2}(?:,\d{3})+)(?:\.\d+)?|\.\d+)(?:[eE][-+]?\d{1,3})?", re.ASCII)
 _PERCENT = re.compile(r"([-+]?\d+(?:\.\d+)?) ?%", re.ASCII)
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _MONTH_NAMES = "january february march april may june july august september october november december".split()
@@ -101,7 +100,7 @@ def relaxed_key(key: Any, overlooked: Collection[Relaxation], *, day_first: bool
 
 def number_in(text: str) -> int | float | None:
     """Returns the number that a text is; None if it is none, or has leading zeros as identifiers have."""
-    return _number(text.replace(",", "")) if _NUMBER.fullmatch(text) else None
+    return _number(text.replace(",", "")) if NUMBER.fullmatch(text) else None
 
 
 def _number(text: str) -> int | float | None:

@@ -11,16 +11,16 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.cells import (
-    LONGEST_NULL_WORD,
     MAY_BE_DATE,
     NAN,
     NULL_WORDS,
+    NUMBER,
     SLASHED_DATE,
     key_of,
     moment_in,
-    number_in,
     relaxed_key,
 )
+from eval_pipeline.table_comparison.numbers import most_decimals
 from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
 
 if TYPE_CHECKING:
@@ -39,6 +39,10 @@ _SPACED = re.compile(rf"[^\S ]|{_BETWEEN} | {_BETWEEN}|  ")
 _NUMBERS_FROM = 1 << 40
 _SPREAD = 18
 _DIGIT = re.compile(r"\d", re.ASCII)
+# In all texts of a column at once, each between two marks.
+_NULL_WORD = re.compile(f"{_BETWEEN}(?:{'|'.join(map(re.escape, sorted(NULL_WORDS)))}){_BETWEEN}", re.IGNORECASE)
+_NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern}){_BETWEEN}", NUMBER.flags)
+_DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
 
 
 class Keys(dict[Any, int]):
@@ -133,20 +137,23 @@ class Column:
         values = [] if self.is_plain else list(self.values.values())
         found = {Relaxation.NULLS} if float in self._types and NAN in values else set()
         texts = [key for key in values if isinstance(key, str)]
+        if not texts:
+            return frozenset(found)
         joined = _BETWEEN + _BETWEEN.join(texts) + _BETWEEN
         if _SPACED.search(joined):
             found.add(Relaxation.WHITE_SPACE)
             texts = [" ".join(text.split()) for text in texts]
         if joined.casefold() != joined:
             found.add(Relaxation.CASE)
-        if any(len(text) <= LONGEST_NULL_WORD and text.casefold() in NULL_WORDS for text in texts):
+        joined = _BETWEEN + _BETWEEN.join(texts) + _BETWEEN
+        if _NULL_WORD.search(joined):
             found.add(Relaxation.NULLS)
         if _DIGIT.search(joined):
             if "%" in joined:
                 found.add(Relaxation.PERCENT)
-            if any(number_in(text) is not None for text in texts):
+            if _NUMBER.search(joined):
                 found.add(Relaxation.TEXT_NUMBERS)
-            if any(MAY_BE_DATE.match(text) and moment_in(text) is not None for text in texts) or self.has_slashes:
+            if _DATE.search(joined) and (self.has_slashes or any(map(moment_in, texts))):
                 found.add(Relaxation.DATES)
         return frozenset(found)
 
@@ -154,7 +161,8 @@ class Column:
     def has_slashes(self) -> bool:
         """Whether some of its cells are dates with slashes, in which the month or the day is first."""
         return str in self._types and any(
-            isinstance(key, str) and SLASHED_DATE.fullmatch(key.strip()) is not None for key in self.values.values()
+            isinstance(key, str) and "/" in key and SLASHED_DATE.fullmatch(key.strip()) is not None
+            for key in self.values.values()
         )
 
     def readings(self, overlooked: Set) -> "list[Column]":
@@ -250,6 +258,11 @@ class Column:
         return codes[order], numbers[order]
 
     @cached_property
+    def decimals(self) -> int | None:
+        """How many decimals its numbers have at most; None if too many."""
+        return most_decimals(self.numbers[1])
+
+    @cached_property
     def exact(self) -> bool:
         """Whether none of its numbers is a float."""
         return float not in self._types
@@ -274,11 +287,12 @@ def distinct(codes: Any) -> Any:
     return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
 
 
-def concatenated(one: Any, other: Any) -> Any:
-    """Returns the numbers of two arrays."""
+def common(one: Any, other: Any) -> int:
+    """Returns how many numbers two arrays as `distinct` returns them have in common."""
     import numpy as np
 
-    return np.concatenate((one, other))
+    few, many = sorted((one, other), key=len)
+    return int((many[np.searchsorted(many, few).clip(0, len(many) - 1)] == few).sum()) if len(few) else 0
 
 
 def mixed(codes: Any, salt: int = 0) -> "Hashes":

@@ -1,12 +1,10 @@
 """Compares two tables: what one must overlook for them to be equal, or how they differ."""
 
-from collections import Counter
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.table_comparison.cells import key_of
-from eval_pipeline.table_comparison.graded import unmatched
+from eval_pipeline.table_comparison.assigning import bag_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.needs import smallest_sets
 from eval_pipeline.table_comparison.pairing import closest_columns
@@ -135,7 +133,7 @@ def compare(generated: Table, expected: Table) -> Comparison:
     """
     rows = len(generated.rows), len(expected.rows)
     names = expected.columns, generated.columns
-    if generated.shape == expected.shape and names[0] == names[1] and generated.rows == expected.rows:
+    if generated.shape == expected.shape and names[0] == names[1] and _same(generated.rows, expected.rows):
         return Comparison((frozenset(),), tuple(range(len(expected.columns))), None, None, names, rows)
     trial = Trial(generated, expected)
     needs = smallest_sets(lambda overlooked: trial.fit(overlooked) is not None, trial.stages)
@@ -146,6 +144,13 @@ def compare(generated: Table, expected: Table) -> Comparison:
     else:
         columns, difference = fit.columns, None
     return Comparison(needs, columns, rounded.decimals if rounded is not None else None, difference, names, rows)
+
+
+def _same(rows: Sequence[Row], others: Sequence[Row]) -> bool:
+    try:
+        return rows == others
+    except (ArithmeticError, ValueError):  # a signalling NaN or an array does not say
+        return False
 
 
 def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
@@ -160,7 +165,7 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     added = {place: trial.hashes(here, place) for place, here in pairs}
     mine: Any = sum(one for _, one, _ in added.values())
     theirs: Any = sum(other for _, _, other in added.values())
-    extra, missing = unmatched(mine.tolist(), theirs.tolist()), unmatched(theirs.tolist(), mine.tolist())
+    extra, missing = _unmatched(mine, theirs), _unmatched(theirs, mine)
 
     def shown(table: Table, places: Sequence[int], rows: Sequence[int]) -> tuple[Row, ...]:
         return tuple(tuple(table.rows[row][place] for place in places) for row in rows[:_EXAMPLES])
@@ -189,28 +194,46 @@ def _differing_columns(
     odd: tuple[list[int], list[int]],
 ) -> tuple[ColumnDifference, ...]:
     """Returns columns without which the rows are the same: all that have other cells, or a single one."""
-    extra, missing = odd
-    if not extra or len(extra) != len(missing):
+    import numpy as np
+
+    extra, missing = map(np.array, odd)
+    if not len(extra) or len(extra) != len(missing):
         return ()
     others = [place for place, (same, _, _) in added.items() if not same]
     for places in [others] if others else [[place] for place in added]:
         if len(places) == len(added):
             continue
-        mine, theirs = (rows[side] - sum(added[place][1 + side] for place in places) for side in (0, 1))
-        left: dict[int, list[int]] = {}
-        for row in missing:
-            left.setdefault(int(theirs[row]), []).append(row)
-        if Counter(mine[extra].tolist()) == Counter(theirs[missing].tolist()):
-            found = [(row, left[int(mine[row])].pop(0)) for row in extra]
-            return tuple(_column_difference(trial, place, columns[place], found) for place in places)
+        mine, theirs = (
+            rows[side][odd[side]] - sum(added[place][1 + side][odd[side]] for place in places) for side in (0, 1)
+        )
+        if bag_of(mine) == bag_of(theirs):
+            order = missing[theirs.argsort(kind="stable")][mine.argsort(kind="stable").argsort()]
+            return tuple(
+                _column_difference(trial, place, columns[place], (extra, order), added[place]) for place in places
+            )
     return ()
 
 
-def _column_difference(trial: Trial, place: int, here: int, rows: Sequence[tuple[int, int]]) -> ColumnDifference:
+def _column_difference(
+    trial: Trial, place: int, here: int, rows: tuple[Any, Any], added: tuple[bool, Any, Any]
+) -> ColumnDifference:
     generated, expected = trial.generated.rows, trial.expected.rows
-    cells = [(generated[one][here], expected[other][place]) for one, other in rows]
-    differing = [pair for pair in cells if key_of(pair[0]) != key_of(pair[1])]
-    return ColumnDifference(trial.expected.columns[place], len(differing), len(expected), tuple(differing[:_EXAMPLES]))
+    differing = (added[1][rows[0]] != added[2][rows[1]]).nonzero()[0]
+    first = zip(*(side[differing[:_EXAMPLES]].tolist() for side in rows), strict=True)
+    examples = tuple((generated[one][here], expected[other][place]) for one, other in first)
+    return ColumnDifference(trial.expected.columns[place], len(differing), len(expected), examples)
+
+
+def _unmatched(rows: Any, others: Any) -> list[int]:
+    """Returns the places of rows that `others` does not have, as multisets, by their hashes."""
+    import numpy as np
+
+    order = rows.argsort(kind="stable")
+    ranked, others = rows[order], np.sort(others)
+    before = np.arange(len(rows)) - np.searchsorted(ranked, ranked)
+    there = np.searchsorted(others, ranked, side="right") - np.searchsorted(others, ranked)
+    found: list[int] = np.sort(order[before >= there]).tolist()
+    return found
 
 
 def _column_words(one: ColumnDifference) -> str:
@@ -233,5 +256,8 @@ def _cells(row: Row) -> str:
 
 
 def _cell(cell: Any) -> str:
-    text = "NULL" if cell is None else str(cell)
+    try:
+        text = "NULL" if cell is None else str(cell)
+    except ValueError:  # Python does not write integers of more than 4,300 digits
+        text = "a very large number"
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

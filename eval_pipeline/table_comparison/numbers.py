@@ -25,6 +25,7 @@ MOST_DECIMALS = 12
 
 _LARGEST_EXACT = 2.0**53
 _FACTORS = (100.0, 0.01)
+_SOME = 64
 
 
 class Match:
@@ -40,72 +41,122 @@ class Match:
     def __init__(self, generated: Any, expected: Any, decimals: int | None = None) -> None:
         self.generated, self.expected, self.decimals = generated, expected, decimals
 
+    @property
+    def complete(self) -> bool:
+        """Whether each number has one in the other column that is the same."""
+        import numpy as np
+
+        there = np.zeros((2, max(int(self.generated.max()), int(self.expected.max())) + 1), np.bool_)
+        there[0, self.generated] = there[1, self.expected] = True
+        return bool((there[0] == there[1]).all())
+
 
 def matches(
-    generated: "Floats", expected: "Floats", *, exact: bool, overlooked: Collection[Relaxation]
+    generated: "Floats",
+    expected: "Floats",
+    decimals: tuple[int | None, int | None],
+    *,
+    exact: bool,
+    overlooked: Collection[Relaxation],
 ) -> Iterator[Match]:
-    """Yields ways in which numbers of two columns are the same, the mildest first.
+    """Yields the complete matches of the numbers of two columns, the mildest first.
 
     Args:
         generated: numbers of one.
         expected: numbers of the other.
+        decimals: how many decimals they have at most, see `most_decimals`.
         exact: whether one column has integers or decimals only: only the last digits of a float may then differ.
         overlooked: what may be overlooked.
     """
     if not len(generated) or not len(expected):
         return
-    yield _snapped(generated, expected, _last_digits if exact else _noise)
-    if not exact:
+    for factor in (1.0, *_FACTORS) if Relaxation.PERCENT in overlooked else (1.0,):
+        scaled = generated * factor
+        if _may_be_complete(scaled, expected, _widest(decimals, overlooked, factor)):
+            for match in _matches(generated, expected, decimals, exact, overlooked, factor):
+                if match.complete:
+                    yield match
+
+
+def _matches(
+    generated: "Floats",
+    expected: "Floats",
+    decimals: tuple[int | None, int | None],
+    exact: bool,
+    overlooked: Collection[Relaxation],
+    factor: float,
+) -> Iterator[Match]:
+    """Yields matches, complete or not; `factor` is expected by generated."""
+    scaled = generated * factor
+    yield nearest(scaled, expected, exact=exact)
+    if not exact and factor == 1:
         yield from grouped(generated, expected)
-    yield from _relaxed(generated, expected, overlooked)
-    if Relaxation.PERCENT in overlooked:
-        for factor in _FACTORS:
-            yield _snapped(generated * factor, expected, _last_digits if exact else _noise)
-            yield from _relaxed(generated, expected, overlooked, factor)
+    if Relaxation.ROUNDING in overlooked:
+        # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
+        yield from _rounded(generated, expected / factor, decimals[0])
+        for found in _rounded(expected, scaled, decimals[1]):
+            yield Match(found.expected, found.generated, found.decimals)
+    if Relaxation.TOLERANCE in overlooked:
+        yield _snapped(scaled, expected, _within_tolerance)
+        yield from _grouped(scaled, expected, _within_tolerance, 0)
 
 
-def may_match(generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation], *, once: bool) -> bool:
-    """Returns whether columns whose numbers are so spread (`Column.spread`) may have the same numbers.
+def nearest(generated: "Floats", expected: "Floats", *, exact: bool) -> Match:
+    """Returns the match in which a generated number is the nearest expected one, if that is the same."""
+    return _snapped(generated, expected, _last_digits if exact else _noise)
 
-    Args:
-        generated: the number of other cells of one, and some of its numbers, ascending.
-        expected: those of the other.
-        overlooked: what may be overlooked.
-        once: whether cells may repeat, so that only the ends say something.
-    """
+
+def _widest(
+    decimals: tuple[int | None, int | None], overlooked: Collection[Relaxation], factor: float
+) -> tuple[float, float]:
+    """Returns how far two numbers may be apart at most to be the same: the absolute and the relative part."""
+    halves = [
+        0.5 * 10.0**-places * scale for places, scale in zip(decimals, (factor, 1.0), strict=True) if places is not None
+    ]
+    absolute = max(halves, default=0.0) if Relaxation.ROUNDING in overlooked else 0.0
+    return 1.1 * absolute + ABSOLUTE, 1.1 * (TOLERANCE if Relaxation.TOLERANCE in overlooked else NOISE)
+
+
+def _may_be_complete(generated: "Floats", expected: "Floats", widest: tuple[float, float]) -> bool:
+    """Returns whether each number has one in the other column that is near, or equal if all are whole."""
     import numpy as np
 
-    if not len(generated) or not len(expected):
+    if _whole(generated) and _whole(expected):
+        return bool(np.array_equal(generated, expected))
+    for some, others in ((generated, expected), (expected, generated)):
+        step = len(some) // _SOME + 1
+        for chosen in (some[::step], some) if step > 1 else (some,):  # most columns differ in the first few
+            after = np.searchsorted(others, chosen).clip(0, len(others) - 1)
+            with np.errstate(invalid="ignore"):
+                apart = np.minimum(np.abs(chosen - others[after]), np.abs(chosen - others[after - 1]))
+                near = apart <= widest[0] + widest[1] * np.abs(chosen)
+            if not (near | (chosen == others[after])).all():
+                return False
+    return True
+
+
+def _whole(numbers: "Floats") -> bool:
+    """Returns whether all are whole and small enough to be told apart."""
+    import numpy as np
+
+    return bool(((np.round(numbers) == numbers) & (np.abs(numbers) < _LARGEST_EXACT)).all())
+
+
+def may_match(generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation]) -> bool:
+    """Returns whether columns whose numbers are so spread (`Column.spread`) may have the same numbers as often."""
+    import numpy as np
+
+    if not len(generated) or not len(expected) or generated[0] != expected[0]:
         return False
-    if once:
-        generated, expected = generated[[1, -1]], expected[[1, -1]]
-    elif generated[0] != expected[0]:
-        return False
-    else:
-        generated, expected = generated[1:], expected[1:]
     rounded = 0.51 if Relaxation.ROUNDING in overlooked else 0.0
     within = 1.1 * (TOLERANCE if Relaxation.TOLERANCE in overlooked else NOISE)
     for factor in (1.0, *(_FACTORS if Relaxation.PERCENT in overlooked else ())):
         with np.errstate(invalid="ignore"):
-            apart = np.abs(generated * factor - expected)
-            allowed = rounded * max(1.0, factor) + within * np.abs(expected) + ABSOLUTE
-            if ((apart <= allowed) | (generated == expected)).all():
+            apart = np.abs(generated[1:] * factor - expected[1:])
+            allowed = rounded * max(1.0, factor) + within * np.abs(expected[1:]) + ABSOLUTE
+            if ((apart <= allowed) | (generated[1:] == expected[1:])).all():
                 return True
     return False
-
-
-def _relaxed(
-    generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation], factor: float = 1.0
-) -> Iterator[Match]:
-    """Yields matches with rounded numbers and within the tolerance; `factor` is expected by generated."""
-    if Relaxation.ROUNDING in overlooked:
-        # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
-        yield from _rounded(generated, expected / factor)
-        for found in _rounded(expected, generated * factor):
-            yield Match(found.expected, found.generated, found.decimals)
-    if Relaxation.TOLERANCE in overlooked:
-        yield _snapped(generated * factor, expected, _within_tolerance)
-        yield from _grouped(generated * factor, expected, _within_tolerance, 0)
 
 
 def grouped(generated: "Floats", expected: "Floats") -> Iterator[Match]:
@@ -120,10 +171,13 @@ def _grouped(generated: "Floats", expected: "Floats", close: Any, decimals: int)
     """Yields the match by rank, and that of groups of which each has one number at most with so few decimals."""
     import numpy as np
 
+    if not len(generated) or not len(expected):
+        return
     if len(generated) == len(expected) and close(generated, expected).all():
         ranks = np.arange(len(expected))
         yield Match(ranks, ranks)
-    both = np.unique(np.concatenate((generated, expected)))
+    both = np.sort(np.concatenate((generated, expected)), kind="stable")  # which merges what is sorted already
+    both = both[np.concatenate(([True], both[1:] != both[:-1]))]
     starts = np.flatnonzero(np.concatenate(([True], ~close(both[:-1], both[1:]))))
     ends = np.concatenate((starts[1:], [len(both)])) - 1
     exact = np.add.reduceat((np.round(both, decimals) == both).astype(np.int64), starts)
@@ -140,7 +194,8 @@ def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
     import numpy as np
 
     # Expected numbers between which there is nothing but noise are one.
-    apart = np.abs(np.diff(expected)) > LAST_DIGITS * np.abs(expected[1:])
+    gaps = np.abs(np.diff(expected))
+    apart = np.isinf(gaps) | (gaps > LAST_DIGITS * np.abs(expected[1:]))
     apart &= (np.abs(expected[1:]) > ABSOLUTE) | (np.abs(expected[:-1]) > ABSOLUTE)
     codes = np.concatenate(([0], np.cumsum(apart)))
     after = np.searchsorted(expected, generated).clip(0, len(expected) - 1)
@@ -155,15 +210,14 @@ def _snapped(generated: "Floats", expected: "Floats", close: Any) -> Match:
     return Match(found, codes)
 
 
-def _rounded(coarse: "Floats", fine: "Floats") -> Iterator[Match]:
-    """Yields codes in which each number of `fine` has the code of what it is rounded to in `coarse`.
+def _rounded(coarse: "Floats", fine: "Floats", decimals: int | None) -> Iterator[Match]:
+    """Yields codes in which each number of `fine` has the code of what it is rounded to in `coarse`, of these decimals.
 
     Halves are rounded up, to even, or as the binary numbers are, the same way in the whole column. At least half of the
     numbers other than zero are still so afterwards: else what they said is lost. Cutting digits off is not rounding.
     """
     import numpy as np
 
-    decimals = _decimals(coarse)
     if decimals is None:
         return
     half = 0.5 * 10.0**-decimals
@@ -177,22 +231,25 @@ def _rounded(coarse: "Floats", fine: "Floats") -> Iterator[Match]:
         either = held[0] & held[1] & (before != after) & (coarse[after] != fine)
         even = np.round(coarse[before] * 10.0**decimals) % 2 == 0
         away = np.abs(coarse[before]) > np.abs(coarse[after])
+    if not (held[0] | held[1]).all():
+        return
+    said = np.abs(fine) > ABSOLUTE
     for lower in (away, even, apart[0] < apart[1]) if either.any() else (away,):
         found = np.where(held[0] & (~held[1] | (either & lower)), before, after)
-        lost = ~held[0] & ~held[1]
-        said = (np.abs(fine) > ABSOLUTE) & ~lost
         if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
             continue
-        codes = np.where(lost, len(coarse) + np.arange(len(fine)), found)
-        yield Match(np.arange(len(coarse)), codes, decimals)
+        yield Match(np.arange(len(coarse)), found, decimals)
 
 
-def _decimals(numbers: "Floats") -> int | None:
+def most_decimals(numbers: "Floats") -> int | None:
     """Returns how many decimals numbers have at most; None if too many."""
     import numpy as np
 
     finite = numbers[np.isfinite(numbers)]
     left = finite[np.abs(finite) < _LARGEST_EXACT]
+    some = left[:_SOME]
+    if (np.round(some, MOST_DECIMALS) != some).any():
+        return None
     for decimals in range(MOST_DECIMALS + 1):
         left = left[np.round(left, decimals) != left]
         if not len(left):

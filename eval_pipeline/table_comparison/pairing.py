@@ -92,12 +92,13 @@ def closest_columns(trial: Trial) -> tuple[int | None, ...]:
             if found[place] is None and here is not None:
                 found[place] = here
                 left.remove(here)
-    absent = [place for place, here in enumerate(found) if here is None]
-    shares = [(-trial.shared(here, place), abs(here - place), place, here) for place in absent for here in left]
-    for share, _, place, here in sorted(shares):
-        if share < 0 and found[place] is None and here in left:
-            found[place] = here
-            left.remove(here)
+    for shared in (trial.alike, trial.shared):  # most have all cells in common, which is soon seen
+        absent = [place for place, here in enumerate(found) if here is None]
+        shares = [(-shared(here, place), abs(here - place), place, here) for place in absent for here in left]
+        for share, _, place, here in sorted(shares):
+            if share < 0 and found[place] is None and here in left:
+                found[place] = here
+                left.remove(here)
     absent = [place for place, here in enumerate(found) if here is None]
     if len(absent) == len(left):
         for place, here in zip(absent, left, strict=True):

@@ -2,7 +2,7 @@
 
 import string
 from collections import Counter
-from datetime import date, datetime
+from datetime import UTC, date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from random import Random
 
@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import Relaxation, Table, column_orders, compare
+from eval_pipeline.table_comparison import Relaxation, Table, column_orders, compare, pair, same_rows, soft_f1
 from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline_tests.goldens import golden
@@ -151,6 +151,33 @@ def test_values_of_every_type_are_compared(one, other, same):
     assert (found.needs == (frozenset(),)) is same
 
 
+ODD = st.sampled_from(
+    [
+        *(Decimal(text) for text in ("sNaN", "-sNaN", "NaN", "Infinity", "1E+99999", "0E-99999", "-0", "1.50")),
+        *(10**400, -(10**400), 2**64, 1e308, 5e-324, -0.0, float("inf"), float("-inf"), float("nan")),
+        *(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=timezone(-timedelta(hours=9))), date.max),
+        *(datetime(2024, 1, 1), datetime(2024, 1, 1, tzinfo=UTC), time(1), time(1, tzinfo=UTC), timedelta(1)),
+        *(b"", b"a", "", "a", "\0", "\ud800", "1e999", "9" * 5000, "\u0663", None, True, frozenset({1}), ()),
+    ]
+)
+NESTED = st.recursive(
+    ODD, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.just("a"), inner), max_leaves=4
+)
+ODD_ROWS = st.lists(st.tuples(NESTED, NESTED), min_size=1, max_size=4)
+
+
+@settings(max_examples=100)
+@given(ODD_ROWS, ODD_ROWS)
+def test_any_value_is_compared(rows, others):
+    assert compare(table(rows), table(rows[::-1])).needs == (frozenset(),)
+    found = compare(table(rows), table(others))
+    assert found.sentence()
+    assert same_rows(rows, others) is (frozenset() in found.needs)
+    assert 0 <= soft_f1(rows, others) <= soft_f1(rows, rows) == 1
+    pairing = pair(table(rows), table(others))
+    assert len(pairing.same) + len(pairing.changed) + len(pairing.missing) == len(others)
+
+
 def test_columns_with_equal_cells_are_assigned_by_their_rows():
     rng = Random(1)
     columns = [rng.sample(range(40), 40) for _ in range(26)]
@@ -185,6 +212,7 @@ def test_arrow_tables_are_read():
             "column `b` differs in 1 of 3 rows: 6.0 for 7.0",
         ),
         ([(1, "x")], [(1, "x"), (2, "y")], "1 row is missing, e.g. (2, y)"),
+        ([(10**5000,)], [(1,)], "1 row is missing, e.g. (1)"),
         ([(1, 0.33), (2, 1.5)], [(1, 0.333333), (2, 1.5)], "rounded to 2 decimals"),
     ],
 )
