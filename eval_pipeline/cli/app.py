@@ -95,6 +95,7 @@ def command_line() -> int:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names of files need not be UTF-8
+    output = _output()
     try:
         check_utf8(arguments)
         code = app(arguments, standalone_mode=False)
@@ -108,7 +109,12 @@ def command_line() -> int:
     except SystemExit as ended:  # typer ends so on any broken pipe, without a word
         if not isinstance(ended.__context__, BrokenPipeError):
             raise
-        code = OK if _nobody_reads_on() else _failed(f"{ended.__context__!r} {_FAULT}", debug, FAILED)
+        # Rich, which writes the help, then has replaced the output by nothing.
+        code = (
+            OK
+            if _nobody_reads_on() or _output() != output
+            else _failed(f"{ended.__context__!r} {_FAULT}", debug, FAILED)
+        )
     except Exception as error:
         show = getattr(error, "show", None)
         if isinstance(error, BrokenPipeError) and _nobody_reads_on():
@@ -138,6 +144,15 @@ def _leave(code: int) -> NoReturn:
         with suppress(OSError, ValueError):  # nobody reads the output any more, or it is closed
             stream.flush()
     os._exit(code)
+
+
+def _output() -> tuple[int, int] | None:
+    """Which file the output is; None if it is none, as in a notebook."""
+    try:
+        found = os.fstat(sys.stdout.fileno())
+    except (OSError, ValueError):
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _nobody_reads_on() -> bool:

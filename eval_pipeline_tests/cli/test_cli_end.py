@@ -88,7 +88,9 @@ def test_a_pipe_to_another_process_that_breaks_is_an_error(lab: Lab, monkeypatch
     assert "BrokenPipeError" in said.err
 
 
-@pytest.mark.parametrize(("program", "argument"), [(ENDING, "--version"), (AFTER_THE_MAIN_THREAD, "plan")])
+@pytest.mark.parametrize(
+    ("program", "argument"), [(ENDING, "--version"), (ENDING, "--help"), (AFTER_THE_MAIN_THREAD, "plan")]
+)
 @pytest.mark.parametrize("buffered", ["", "1"])
 def test_a_reader_that_stops_is_no_error(lab: Lab, program: str, argument: str, buffered: str) -> None:
     """As with `| head`."""

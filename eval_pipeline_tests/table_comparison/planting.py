@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from eval_pipeline.table_comparison import Relaxation, Table
+from eval_pipeline.table_comparison import Relaxation, Shape, Table
 
 R = Relaxation
 WORDS = ("Ada Lovelace", "Grace Hopper", "Alan Turing", "Kurt Gödel", "Emmy Noether", "Édouard Roche", "Li Wei")
@@ -24,7 +24,7 @@ class Draft:
     ties: tuple[int, ...] | None = None
     generated: list[list[Any]] = field(default_factory=list)
     generated_names: list[str | None] = field(default_factory=list)
-    shape: str = "table"
+    shape: Shape = "table"
     kept: int = 0
 
     def column(self, *kinds: str) -> list[Any] | None:
@@ -211,7 +211,7 @@ def planted(seed: int, rows: int | None = None, width: int | None = None) -> tup
     if made.ties is None:
         rng.shuffle(generated)
     return (
-        Table(tuple(made.generated_names), generated, None, made.shape),  # type: ignore[arg-type]
+        Table(tuple(made.generated_names), generated, None, made.shape),
         Table(tuple(made.names), expected, made.ties),
         frozenset(chosen),
     )

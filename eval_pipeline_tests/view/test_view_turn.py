@@ -15,12 +15,14 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
 from eval_pipeline.operations import reviewing
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.cards import FactsCard
 from eval_pipeline.view.parts import cards, metrics
 from eval_pipeline.view.parts.conversation import messages_of
 from eval_pipeline.view.published import Look
+from eval_pipeline.view.rendering import render
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
 from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of, turns_of
 
@@ -251,8 +253,21 @@ def test_who_has_no_name_on_this_machine_has_none(monkeypatch: pytest.MonkeyPatc
     assert reviewing.own_name() == ""
 
 
+def seen_with(*metrics: dict[str, Any], track: str = "pandas") -> Any:
+    rows = [dict.fromkeys(("value", "label", "reason", "details", "error")) | row for row in metrics]
+    return SimpleNamespace(
+        evaluation=SimpleNamespace(track=track), rows=lambda table, by: rows if table == "metrics" else []
+    )
+
+
 def test_metrics_that_reports_show_apart_are_not_among_those_of_a_turn() -> None:
-    row = dict.fromkeys(("value", "label", "reason", "details", "error"))
-    rows = {"metrics": [row | {"metric": name} for name in ("coverage_score", "coverage_score_from_words")]}
-    seen: Any = SimpleNamespace(evaluation=SimpleNamespace(track="pandas"), rows=lambda table, _: rows.get(table, []))
+    seen = seen_with({"metric": "coverage_score"}, {"metric": "coverage_score_from_words"})
     assert [row["metric"] for row in metrics._values(seen)["plain"]] == ["coverage_score"]
+
+
+def test_a_turn_that_cannot_be_scored_says_why_once() -> None:
+    why = f"{UNSCORED}its program gives 5"
+    seen = seen_with(*({"metric": name, "reason": why} for name in ("correct", "tokens")))
+    page = render(metrics.PART.template, its=metrics.PART.values(seen))
+    assert page.count(why) == 1
+    assert "2 metrics have no value" in page

@@ -16,6 +16,8 @@ def check_gold_usable(inputs: Inputs) -> Verdict:
         return Verdict(
             True, "the gold of every turn could be used, and gave what it gave when the suite was read", facts
         )
-    parts = [f"{len(unscored)} turns cannot be scored, as their gold does not hold"] * bool(unscored)
-    parts += [f"the gold of {len(moved)} turns gave another result than when the suite was read"] * bool(moved)
+    parts = [f"the gold of {len(unscored)} turns does not hold, so they cannot be scored"] * (len(unscored) > 1)
+    parts += ["the gold of 1 turn does not hold, so it cannot be scored"] * (len(unscored) == 1)
+    of = f"{len(moved)} turn{'s' * (len(moved) > 1)}"
+    parts += [f"the gold of {of} gave another result than when the suite was read"] * bool(moved)
     return Verdict(False, "; ".join(parts), facts)

@@ -87,7 +87,9 @@ def gold_sentence(turns: int, wrong: int, doubts: Sequence[Contradiction], overr
     """Returns a summary of the state of a suite's gold."""
     linted = sum(doubt.linted for doubt in doubts)
     against_itself = len(doubts) - linted
-    parts = [f"the gold of {wrong} of {turns} turns does not hold; they are in no figure"] * bool(wrong)
+    parts = [
+        f"the gold of {wrong} of {turns} turns does not hold; {'it is' if wrong == 1 else 'they are'} in no figure"
+    ] * bool(wrong)
     if against_itself:
         parts.append(
             f"the gold of {against_itself} of {turns} turns contradicts itself; table gold_suspects lists them"

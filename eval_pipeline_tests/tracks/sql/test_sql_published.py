@@ -281,8 +281,8 @@ def test_a_suite_has_further_databases_of_one_schema(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("further", "value"), [(0, None), (3, 0.0)])
 def test_without_further_databases_there_is_no_test_suite_accuracy(further: int, value: float | None) -> None:
-    assert test_suite.test_suite(None, "error", {}, further, True).value == value
-    assert test_suite.test_suite("SELECT 1", "match", {"test_suite": 1.0}, 2, True).value == 1.0
+    assert test_suite.test_suite(None, "error", {}, further, True, False).value == value
+    assert test_suite.test_suite("SELECT 1", "match", {"test_suite": 1.0}, 2, True, False).value == 1.0
 
 
 BIRD = outside.SQL / "bird_mini"

@@ -148,7 +148,7 @@ def _table(
     for unique, text in indexes:
         inner = [part.strip(" '\"").lower() for part in text.strip("[]").split(",")]
         rules.add(f"unique {names(sorted(inner))}" if unique else f"index {names(inner)}")
-    return Thing(TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules))
+    return Thing(TABLE, tuple(c.lower() for c, *_ in columns), rules=frozenset(rules))
 
 
 def _quoted(name: str) -> str:

@@ -267,9 +267,7 @@ class PrivatePostgres:
         triggers = self._asked(_TRIGGERS, oid)
         rules |= {A_TRIGGER} if triggers else set()
         definition = "\n".join(trigger for (trigger,) in triggers)
-        return Thing(
-            TABLE, tuple(c.lower() for c, *_ in columns), key=key, rules=frozenset(rules), definition=definition
-        )
+        return Thing(TABLE, tuple(c.lower() for c, *_ in columns), rules=frozenset(rules), definition=definition)
 
     def _named(self, schema: str, name: str) -> str:
         from psycopg import sql

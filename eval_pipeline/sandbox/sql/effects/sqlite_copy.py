@@ -115,9 +115,7 @@ class PrivateSqlite(GuardedSqlite):
         )
         rules |= {A_TRIGGER} if triggers else set()
         definition = "\n".join(trigger for (trigger,) in triggers)
-        return Thing(
-            TABLE, tuple(column for column, *_ in columns), key=key, rules=frozenset(rules), definition=definition
-        )
+        return Thing(TABLE, tuple(column for column, *_ in columns), rules=frozenset(rules), definition=definition)
 
     def _indexes(self, table: str) -> Iterator[str]:
         for _, index, unique, origin, partial in self._pragma("index_list", table):

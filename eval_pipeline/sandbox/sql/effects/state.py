@@ -44,7 +44,6 @@ class Thing:
         kind: `table`, `view`, `materialized view`, `function`, `sequence`, `type` or `schema`.
         columns: of a table or view, in lower case.
         rows: only of tables that are different afterwards, and of views that a script made or changed.
-        key: columns of the primary key.
         rules: what a table demands, as texts that do not depend on how it was written, such as `not null (id)`.
         definition: the text of a view or function, or of a table's triggers; it only says whether that was changed.
     """
@@ -52,7 +51,6 @@ class Thing:
     kind: str
     columns: tuple[str, ...] = ()
     rows: list[tuple[Any, ...]] = field(default_factory=list)
-    key: tuple[str, ...] = ()
     rules: frozenset[str] = frozenset()
     definition: str = ""
 
@@ -200,7 +198,7 @@ def _sent(thing: Thing | None) -> list[Any] | None:
     if thing is None:
         return None
     rules = sorted(thing.rules)
-    return [thing.kind, thing.columns, list(_sent_rows(thing.rows)), thing.key, rules, thing.definition]
+    return [thing.kind, thing.columns, list(_sent_rows(thing.rows)), rules, thing.definition]
 
 
 def _sent_rows(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
@@ -210,8 +208,8 @@ def _sent_rows(rows: Iterable[tuple[Any, ...]]) -> list[list[Any]]:
 def _received(told: list[Any] | None) -> Thing | None:
     if told is None:
         return None
-    kind, columns, rows, key, rules, definition = told
-    return Thing(kind, tuple(columns), [*map(tuple, rows)], tuple(key), frozenset(rules), definition)
+    kind, columns, rows, rules, definition = told
+    return Thing(kind, tuple(columns), [*map(tuple, rows)], frozenset(rules), definition)
 
 
 def changed_names(before: dict[str, Thing], after: dict[str, Thing]) -> Iterator[str]:

@@ -1,7 +1,6 @@
 """Compares the states that two scripts left: whether they are the same, and otherwise in what they differ."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -20,7 +19,7 @@ from eval_pipeline.sandbox.sql.effects.state import (
 )
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.table_comparison import Relaxation, Table, compare
-from eval_pipeline.table_comparison.cells import key_of
+from eval_pipeline.table_comparison.graded import unmatched
 
 COLUMNS = ("object", "change", "row")
 """The columns of the rows that `change_rows` returns."""
@@ -102,36 +101,8 @@ def _differing(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> s
 
 def _rows(mine: Thing, theirs: Thing) -> Iterator[str]:
     found = compare(Table(mine.columns, mine.rows), Table(theirs.columns, theirs.rows))
-    if found.accepted(_OF_TABLES if theirs.kind == TABLE else _OF_VIEWS):
-        return
-    by_key = mine.key and mine.key == theirs.key and set(mine.columns) == set(theirs.columns)
-    yield (_by_key(mine, theirs) if by_key else "") or found.sentence()
-
-
-def _by_key(mine: Thing, theirs: Thing) -> str:
-    """Returns how many rows of a table are missing, not expected, or other ones under the same key."""
-    columns = theirs.columns
-    here, there = _keyed(mine, columns), _keyed(theirs, columns)
-    changed = [(here[key], row) for key, row in there.items() if key in here and here[key] != row]
-    missing, extra = len(there.keys() - here.keys()), len(here.keys() - there.keys())
-    told = [f"{_count(missing)} missing"] if missing else []
-    told += [f"{_count(extra)} not expected"] if extra else []
-    if changed:
-        places = Counter(place for one, other in changed for place in range(len(columns)) if one[place] != other[place])
-        listed = ", ".join(columns[place] for place, _ in sorted(places.items()))
-        told.append(f"{_count(len(changed))} different ({listed})")
-    return ", ".join(told)
-
-
-def _count(rows: int) -> str:
-    return f"{rows:,} row{'s' * (rows != 1)}"
-
-
-def _keyed(thing: Thing, columns: Sequence[str]) -> dict[tuple[Any, ...], tuple[Any, ...]]:
-    places = [thing.columns.index(name) for name in columns]
-    key = [columns.index(name) for name in thing.key]
-    rows = (tuple(key_of(row[place]) for place in places) for row in thing.rows)
-    return {tuple(row[place] for place in key): row for row in rows}
+    if not found.accepted(_OF_TABLES if theirs.kind == TABLE else _OF_VIEWS):
+        yield found.sentence()
 
 
 def _rules(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> Iterator[str]:
@@ -230,13 +201,8 @@ def _by_name(thing: Thing) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
 
 def _only(rows: Sequence[tuple[Any, ...]], others: Sequence[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
     """Returns the rows that the others do not have, as multisets, in an order that does not depend on the engine."""
-    left, found = Counter(map(repr, others)), []
-    for text, row in sorted(zip(map(repr, rows), rows, strict=True), key=lambda one: one[0]):
-        if left[text] > 0:
-            left[text] -= 1
-        else:
-            found.append(row)
-    return found
+    told = sorted(zip(map(repr, rows), rows, strict=True), key=lambda one: one[0])
+    return [told[place][1] for place in unmatched([text for text, _ in told], list(map(repr, others)))]
 
 
 def _told(name: str, cell: Any) -> str:

@@ -13,7 +13,7 @@ def test_suite(
     published: Mapping[str, float],
     further_databases: int,
     should_pass: bool,
-    changes_data: bool = False,  # noqa: PT028
+    changes_data: bool,
 ) -> MetricResult:
     """Returns the score of a turn."""
     if should_pass and not changes_data and not further_databases:
