@@ -88,8 +88,7 @@ def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:
         )
     met = found.details["met"]
     if met is not None and met["words"]:
-        like = "as if" if met["exact"] else "mostly as if"
-        yield "it behaves", f"{like} {', or '.join(met['words'])}"[:_MOST_TEXT]
+        yield "mistakes", "; ".join(met["words"])[:_MOST_TEXT]
 
 
 def _closed(seen: PandasSeen) -> TableCard:

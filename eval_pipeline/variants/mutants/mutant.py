@@ -46,6 +46,18 @@ class Mutant:
     words: str
     code: str
 
+    @property
+    def was(self) -> str:
+        """What the reference code has, in words; empty if the mutant has something that it lacks."""
+        was, _, now = self.words.partition(" were ")
+        return "" if now == "added" else was
+
+    @property
+    def now(self) -> str:
+        """What the mutant has instead, in words; empty for nothing."""
+        was, _, now = self.words.partition(" were ")
+        return was if now == "added" else "" if now.startswith("missing") else now
+
 
 @value
 class Known:

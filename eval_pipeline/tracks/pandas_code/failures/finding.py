@@ -9,21 +9,23 @@ from eval_pipeline.tracks.pandas_code.cases.closed_answers import given_answers,
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.failures.modes import OF_ASPECT, OF_KIND, Failure
-from eval_pipeline.tracks.pandas_code.failures.of_code import failure_beside_reference, failure_by_mending
+from eval_pipeline.tracks.pandas_code.failures.of_code import failure_by_mending
 from eval_pipeline.tracks.pandas_code.failures.of_results import failure_of_answers, failure_of_result
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.structure import differences
 
 Met = Mapping[str, Json]
+_UNIT = "wrong_unit"
+_OF_UNITS = ("constant", "derived", "step")
+"""Kinds of requirements that may concern nothing but a unit or a rounding, if the result shows that."""
 
 
 def failure_of(gold: PandasGold, code: str, result: Json, met: Callable[[], Met | None]) -> Failure | None:
     """Returns what went wrong in an answer, by the strongest evidence available; None if nothing shows it.
 
-    From strongest to weakest, the evidence is: one altered line of the reference code; a mutant of the reference code
-    with the same results on all variants of the tables; the result itself; without reference code, a correct mutant of
-    the answer's own code; the mutant most similar to the answer; aspects in which the code differs from the reference
-    code.
+    From strongest to weakest, the evidence is: steps after which the reference code behaves like the answer; the result
+    itself; without reference code, a correct mutant of the answer's own code; where nothing could be tried, aspects in
+    which the code differs from the reference code.
 
     Args:
         gold: the turn's gold.
@@ -34,31 +36,20 @@ def failure_of(gold: PandasGold, code: str, result: Json, met: Callable[[], Met 
     Raises:
         NoSandboxError: this machine has no sandbox that can run code.
     """
-    if code and gold.code is not None:
-        if found := failure_beside_reference(code, gold.code):
-            return found
-        if (explained := met()) and explained["exact"] and (found := _as_told(explained)):
-            return found
-    else:
-        explained = None
+    explained = met() if code and gold.code is not None else None
     shown = _shown_by_result(gold, result)
-    if shown is not None:
+    if explained and explained["exact"]:
+        kind, words = explained["kinds"][0], "; ".join(explained["words"])
+        if shown is not None and shown.mode == _UNIT and kind in _OF_UNITS:
+            return Failure(_UNIT, f"{words}: {shown.why}")
+        return Failure(OF_KIND[kind], words)
+    if shown is not None or not code:
         return shown
     if gold.code is None:
-        return failure_by_mending(gold, code, lambda other: _is_right(gold, other)) if code else None
-    if not code:
+        return failure_by_mending(gold, code, lambda other: _is_right(gold, other))
+    if explained or is_polars(gold.context):  # the lines of polars say nothing beside those of pandas code
         return None
-    if is_polars(gold.context):  # its lines say nothing beside those of pandas code
-        return _as_told(explained) if explained else None
-    return (explained and _as_told(explained)) or _by_aspect(code, gold.code)
-
-
-def _as_told(explained: Met) -> Failure | None:
-    """Returns the mode of the first requirement that explains an answer; None if none does."""
-    if not explained["kinds"]:
-        return None
-    like = "the same as" if explained["exact"] else "most like"
-    return Failure(OF_KIND[explained["kinds"][0]], f"on all variants {like} if {explained['words'][0]}")
+    return _by_aspect(code, gold.code)
 
 
 def _shown_by_result(gold: PandasGold, result: Json) -> Failure | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from eval_pipeline.core.model import ErrorClass, Json, MetricResult
 from eval_pipeline.tracks.metric import Metric
 
-_UNKNOWN = "nothing shows what went wrong: no mutant of the code, no variant, no part of the result"
+_UNKNOWN = "nothing shows what went wrong: no few steps mend the code, and no part of the result tells"
 
 
 def failure_mode(

@@ -8,6 +8,8 @@ from eval_pipeline.tracks.metric import Metric
 _NO_CODE = "the prediction is an answer without code"
 _NO_EVIDENCE = "the suite has no reference code for this turn whose result decides, or no variants of its tables"
 
+_NOT_MENDED = "it takes more steps to the reference code than are looked for"
+
 
 def understanding_score(closed_answer: bool, decides: bool, ran: bool, met: Mapping[str, Json] | None) -> MetricResult:
     """Returns the share of requirements that are met; an altered requirement counts as not met.
@@ -16,7 +18,7 @@ def understanding_score(closed_answer: bool, decides: bool, ran: bool, met: Mapp
         closed_answer: whether the final attempt is a recorded answer without code.
         decides: whether the suite has reference code for the turn and its result defines what is right.
         ran: whether the final attempt ran.
-        met: `understanding`, `coverage` and `words` of the explanation of the answer; None if it ran on no variant.
+        met: `understanding`, `coverage`, `words` and `exact` of the explanation of the answer; None if it ran on no variant.
     """
     return _score("understanding", closed_answer, decides, ran, met)
 
@@ -35,8 +37,9 @@ def _score(name: str, closed_answer: bool, decides: bool, ran: bool, met: Mappin
         return MetricResult(0.0, reason="it gives no result", details={"missing_requirements": []})
     if met is None:
         return MetricResult(None, reason=_NO_EVIDENCE)
-    words = [f"as if {one}" for one in met["words"]]
-    return MetricResult(met[name], reason=words[0] if words else None, details={"missing_requirements": words})
+    words = list(met["words"])
+    unmended = _NOT_MENDED if not met["exact"] and met["understanding"] < 1 else None
+    return MetricResult(met[name], reason="; ".join(words) or unmended, details={"missing_requirements": words})
 
 
 _NULL = "0 where it gives no result; NULL without reference code or variants, and for a recorded answer without code."

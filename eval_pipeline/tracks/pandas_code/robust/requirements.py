@@ -1,10 +1,9 @@
 """The requirements of a turn, i.e. what mutants of its reference code drop or alter."""
 
-from collections.abc import Sequence
 from functools import lru_cache
 
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.variants.mutants import Known, Mutant, mutants_of
+from eval_pipeline.variants.mutants import Known, Mutant, mutants_of, normal, requirement_count
 
 
 def known_of(gold: PandasGold) -> Known:
@@ -20,6 +19,12 @@ def turn_mutants(gold: PandasGold) -> tuple[Mutant, ...]:
     return () if gold.code is None else tuple(mutants_of(gold.code, known_of(gold)))
 
 
-def requirement_count(mutants: Sequence[Mutant]) -> int:
-    """Returns how many requirements the mutants drop or alter."""
-    return len({mutant.requirement for mutant in mutants})
+def normal_code(gold: PandasGold, code: str) -> str:
+    """Returns code that parses in the normal form, for the tables of a turn."""
+    return normal(code, {name for names in gold.context.columns.values() for name in names})
+
+
+def turn_requirements(gold: PandasGold) -> int:
+    """Returns how many requirements the reference code of a turn has; at least two, its data and what is done with it."""
+    assert gold.code is not None
+    return max(2, requirement_count(normal_code(gold, gold.code), known_of(gold)))

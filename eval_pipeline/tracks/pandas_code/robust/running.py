@@ -8,7 +8,7 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline.tracks.pandas_code.runner import sandbox
-from eval_pipeline.variants.snippets import run_snippet
+from eval_pipeline.variants.snippets import examine_snippet, run_snippet
 
 _FEW = 5
 """Variants that are run together where all of them took longer than a snippet may."""
@@ -46,6 +46,23 @@ def results_of(gold: PandasGold, codes: Sequence[str], variants: Sequence[Json])
         rows = outcomes_on(gold, variants, some)
         found += [[row[place] for row in rows] for place in range(len(some))]
     return found
+
+
+def shared_results(gold: PandasGold, codes: Sequence[str], variants: Sequence[Json]) -> list[list[Json]]:
+    """Returns the same as `results_of`; what several codes compute is computed once.
+
+    All run in one process of the sandbox. If that takes too long, or too much, none has a result.
+    """
+    if not codes or not variants:
+        return [[None] * len(variants) for _ in codes]
+    text = examine_snippet([*gold.context.paths], variants, [gold.code or ""], codes, [], [])
+    found = sandbox(gold.context.layer).run(text, gold.context.paths)
+    if isinstance(found, SnippetFailed):
+        return [[None] * len(variants) for _ in codes]
+    told, _, _, rows = listed(found.result["value"])
+    results = [told_result(one) for one in listed(told)]
+    places = [listed(row) for row in listed(rows)]
+    return [[results[row[place]] for row in places] for place in range(len(codes))]
 
 
 def same(gold: PandasGold, returned: Json, expected: Json) -> bool:

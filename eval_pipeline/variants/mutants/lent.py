@@ -1,0 +1,231 @@
+"""Makes mutants of code with elements that another code has: the mistakes that its author may have made."""
+
+import ast
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import chain
+
+from eval_pipeline.variants.mutants.elements import (
+    FAMILY,
+    CALL,
+    COLUMN,
+    FLAG,
+    Element,
+    Key,
+    called,
+    counted,
+    elements,
+    option_kind,
+)
+from eval_pipeline.variants.mutants.making import mutants_of
+from eval_pipeline.variants.mutants.mutant import Kind, Known, Mutant, missing, pretty
+
+_DEFAULTS: Mapping[str, object] = {
+    "how": "inner",
+    "right": True,
+    "ascending": True,
+    "keep": "first",
+    "case": True,
+    "dropna": True,
+    "closed": "left",
+    "method": "average",
+    "fill_value": None,
+}
+_STEPS: Mapping[str, Kind] = {
+    **dict.fromkeys(("sort_values", "sort_index"), Kind.SORT),
+    **dict.fromkeys(("head", "tail", "nlargest", "nsmallest"), Kind.LIMIT),
+    **dict.fromkeys(("groupby",), Kind.GROUPING),
+    **dict.fromkeys(("dropna", "drop_duplicates", "fillna", "ffill", "bfill", "abs", "round", "unique"), Kind.STEP),
+    **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "clip"), Kind.STEP),
+    **dict.fromkeys(("normalize", "shift", "diff", "pct_change", "cumsum", "cummax", "rank", "astype"), Kind.STEP),
+    **dict.fromkeys(("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate", "total_seconds"), Kind.STEP),
+}
+_WINDOWS = frozenset({"rolling", "expanding", "resample", "ewm"})
+_LONGEST = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A mutant, and how much it has more (less, if negative) elements that the other code lacks, or lacks of it."""
+
+    rank: int
+    mutant: Mutant
+
+
+def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
+    """Returns mutants of code, those first that make it more like the other code.
+
+    They are those of `mutants_of`, those in which an element is exchanged by one that the other code has, and those
+    without a step.
+
+    Args:
+        code: code that parses, in the normal form.
+        other: code that parses, in the normal form; nothing of it but single constants and names comes into a mutant.
+        known: columns and texts of the tables.
+    """
+    columns = {name for table in known.tables.values() for name in table}
+    tree, theirs = ast.parse(code), [*elements(ast.parse(other), columns)]
+    lack = Counter(one.key for one in theirs)
+    lack.subtract(counted(tree, columns))
+    seen, found = {ast.unparse(tree)}, []
+    made = chain(
+        mutants_of(code, known),
+        _exchanged(tree, theirs, columns),
+        _without_steps(tree),
+        _options(tree, ast.parse(other)),
+    )
+    had = counted(tree, columns)
+    for mutant in made:
+        if mutant.code not in seen:
+            seen.add(mutant.code)
+            found.append(Ranked(_nearer(had, mutant.code, lack, columns), mutant))
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _nearer(had: Counter[Key], code: str, lack: Counter[Key], columns: Collection[str]) -> int:
+    """Returns by how much the number of elements grows in which code differs from the other code."""
+    change = counted(ast.parse(code), columns)
+    change.subtract(had)
+    return sum(abs(lack[key] - by) - abs(lack[key]) for key, by in change.items())
+
+
+def _exchanged(tree: ast.Module, theirs: list[Element], columns: Collection[str]) -> Iterator[Mutant]:
+    offered: dict[str, dict[str, object]] = {}
+    for one in theirs:
+        offered.setdefault(one.family, {})[one.key[1]] = one.value
+    for place, element in enumerate([*elements(tree, columns)]):
+        values = {"": not element.value} if element.family == FLAG else offered.get(element.family, {})
+        for value in values.values():
+            if value != element.value or type(value) is not type(element.value):
+                yield _with(tree, element, value, place)
+
+
+def _with(tree: ast.Module, element: Element, value: object, place: int) -> Mutant:
+    held = element.held
+    shown = _around(tree, element)
+    was = _shown(shown, element)
+    element.put(value)
+    try:
+        now, code = _shown(shown, element), ast.unparse(tree)
+    finally:
+        element.put(held)
+    return Mutant(element.kind(value), f"{was} #{place}", False, f"`{was}` were `{now}`", code)
+
+
+def _around(tree: ast.AST, element: Element) -> ast.AST:
+    """Returns the smallest piece of code that says what an element is for."""
+    found: ast.AST = element.parent
+    for node in ast.walk(tree):  # from the outside to the inside
+        if isinstance(node, ast.Compare | ast.Call | ast.keyword | ast.BinOp) and _holds(node, element.parent):
+            found = node
+    return found
+
+
+def _holds(node: ast.AST, part: ast.AST) -> bool:
+    inside = [*node.args, *node.keywords] if isinstance(node, ast.Call) else [node]
+    return node is part or any(one is part for within in inside for one in ast.walk(within))
+
+
+def _shown(node: ast.AST, element: Element) -> str:
+    if element.field == "attr":
+        return str(getattr(element.parent, "attr", ""))
+    if isinstance(node, ast.Call):
+        node = ast.Call(ast.Name(called(node.func), ast.Load()), node.args, node.keywords)
+    text, held = pretty(node), element.held
+    if isinstance(held, ast.Constant) and (len(text) > _LONGEST or isinstance(node, ast.Subscript)):
+        return str(held.value) if element.family == COLUMN else repr(held.value)
+    return text
+
+
+def _without_steps(tree: ast.Module) -> Iterator[Mutant]:
+    """Yields the code without a call of a chain, a window with its statistic, or a condition on rows."""
+    for node in [*ast.walk(tree)]:
+        for field, held in ast.iter_fields(node):
+            for index, child in enumerate(held) if isinstance(held, list) else [(None, held)]:
+                if isinstance(child, ast.expr) and (found := _shorter(child)) is not None:
+                    kind, words, by = found
+                    place = Element("", None, node, field, index, "")
+                    place.put(by)
+                    code = ast.unparse(tree)
+                    place.put(child)
+                    yield Mutant(kind, words, True, words, code)
+
+
+def _shorter(node: ast.expr) -> tuple[Kind, str, ast.expr] | None:
+    match node:
+        case ast.Call(func=ast.Attribute(value=ast.Call(func=ast.Attribute(value=inner, attr=outer)) as window)):
+            if outer in _WINDOWS:
+                text = f"{_call_text(window)}.{_call_text(node)}"
+                return Kind.DERIVED, f"`{text}` were missing", inner
+    match node:
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _STEPS:
+            whole = inner.value if isinstance(inner, ast.Attribute) and inner.attr in ("str", "dt") else inner
+            return _STEPS[name], f"`{_call_text(node)}` were missing", whole
+        case ast.Subscript(value=table, slice=ast.Lambda(body=mask), ctx=ast.Load()):
+            return Kind.FILTER, missing(mask), table
+        case ast.Subscript(value=table, slice=ast.Slice(), ctx=ast.Load()):
+            return Kind.LIMIT, f"`[{ast.unparse(node.slice)}]` were missing", table
+        case ast.Subscript(value=table, slice=ast.BinOp(op=ast.BitAnd() | ast.BitOr()) as mask, ctx=ast.Load()):
+            return Kind.FILTER, missing(mask), table
+    return None
+
+
+def _call_text(node: ast.Call) -> str:
+    return pretty(ast.Call(ast.Name(called(node.func), ast.Load()), node.args, node.keywords))
+
+
+def _options(tree: ast.Module, other: ast.Module) -> Iterator[Mutant]:
+    """Yields the code without a keyword argument, or with one that the other code gives to the same function."""
+    given: dict[str, dict[str, ast.keyword]] = {}
+    for call in _calls(other):
+        for word in call.keywords:
+            if word.arg is not None and _is_literal(word.value):
+                given.setdefault(called(call.func), {})[f"{word.arg}={ast.unparse(word.value)}"] = word
+    for place, call in enumerate(_calls(tree)):
+        had = call.keywords
+        for number, word in enumerate(had):
+            if word.arg is not None and _is_literal(word.value):
+                call.keywords = [*had[:number], *had[number + 1 :]]
+                yield _option(tree, word, None, place)
+        for text, word in given.get(called(call.func), {}).items():
+            left = [one for one in had if one.arg != word.arg]
+            if all(ast.unparse(one) != text for one in had):
+                call.keywords = [*left, word]
+                yield _option(tree, next((one for one in had if one.arg == word.arg), None), word, place)
+        call.keywords = had
+
+
+def _option(tree: ast.Module, was: ast.keyword | None, now: ast.keyword | None, place: int) -> Mutant:
+    name = str((was or now).arg)  # type: ignore[union-attr]
+    usual = f"`{name}={_DEFAULTS[name]!r}`" if name in _DEFAULTS else ""
+    before = f"`{name}={ast.unparse(was.value)}`" if was else usual
+    after = f"`{name}={ast.unparse(now.value)}`" if now else usual
+    words = f"{before} were {after or 'missing'}" if before else f"{after} were added"
+    return Mutant(option_kind(name), f"{name} #{place}", not after, words, ast.unparse(tree))
+
+
+def _calls(tree: ast.AST) -> list[ast.Call]:
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def _is_literal(node: ast.expr) -> bool:
+    match node:
+        case ast.Constant():
+            return True
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return all(isinstance(part, ast.Constant) for part in parts)
+    return False
+
+
+def requirement_count(code: str, known: Known) -> int:
+    """Returns how many elements and steps code has that could be missing or different.
+
+    Args:
+        code: code that parses, in the normal form.
+        known: columns and texts of the tables.
+    """
+    columns = {name for table in known.tables.values() for name in table}
+    tree = ast.parse(code)
+    steps = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.expr) and _shorter(node)}
+    return sum(not family.startswith(CALL) for family, _ in counted(tree, columns)) + len(steps)
