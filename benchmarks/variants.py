@@ -39,7 +39,8 @@ def judged(gold: PandasGold, code: str) -> None:
     """Does with an answer what its evidence does: runs it on the variants and explains what is wrong."""
     found = behaviour_of(gold, code)
     if found is not None:
-        explained(gold, found)
+        given = expected_result(gold) if all(found.right) else None
+        explained(gold, code, given, found)
 
 
 def turns(every: int) -> Iterator[PandasGold]:

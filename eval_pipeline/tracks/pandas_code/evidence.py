@@ -62,7 +62,6 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     artefact = final.artefact
     if artefact is None:
         return
-    ran = isinstance(final.outcome, Ran)
     if isinstance(final.outcome, Ran):
         verdict, score, details = judged(gold, artefact, final.outcome.value)
         yield RESULT, verdict, score, details
@@ -72,7 +71,7 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
         yield RESULT, ERROR, 0.0, {"message": final.outcome.message if final.outcome is not None else ""}
     if artefact.answer is not None:
         return
-    if ran and gold.code is not None:
+    if isinstance(final.outcome, Ran) and gold.code is not None:
         if not is_polars(gold.context):  # the reference code would be measured against another library
             yield from _performance(gold, artefact.code)
         yield from _on_variants(gold, artefact.code, final.outcome.value)

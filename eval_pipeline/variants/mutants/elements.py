@@ -66,13 +66,13 @@ class Element:
     Attributes:
         family: elements of the same family may stand for each other.
         value: a constant, the name of a method or attribute, or the class of an operator.
-        parent: the node that has it, in `field`, at `index` if that is a list.
+        parent: the node that has it, in `field`, at `index` if that is a list; None where it cannot be exchanged.
         role: the call, keyword or operation in which it stands, which says what it is for.
     """
 
     family: str
     value: Any
-    parent: ast.AST
+    parent: ast.AST | None
     field: str
     index: int | None
     role: str
@@ -169,9 +169,7 @@ def _role(node: ast.AST, field: str, outer: str) -> str:
     return outer
 
 
-def _constant(
-    node: ast.Constant, parent: ast.AST, role: str, columns: Collection[str]
-) -> tuple[str, Any] | None:
+def _constant(node: ast.Constant, parent: ast.AST, role: str, columns: Collection[str]) -> tuple[str, Any] | None:
     value = node.value
     match value:
         case bool():
@@ -207,8 +205,7 @@ def _operation(node: ast.AST, role: str) -> Iterator[Element]:
         case ast.BinOp(op=ast.BitAnd() | ast.BitOr() as op):
             yield Element(JUNCTION, type(op), node, "op", None, role)
         case ast.BoolOp(op=op):
-            as_bits = ast.BitAnd if isinstance(op, ast.And) else ast.BitOr
-            yield Element(JUNCTION, as_bits, ast.BinOp(op=op), "op", None, role)
+            yield Element(JUNCTION, ast.BitAnd if isinstance(op, ast.And) else ast.BitOr, None, "", None, role)
         case ast.BinOp(op=op):
             yield Element(ARITHMETIC, type(op), node, "op", None, role)
         case ast.Attribute(attr=name) if name in FAMILY:
@@ -216,7 +213,7 @@ def _operation(node: ast.AST, role: str) -> Iterator[Element]:
         case ast.Attribute(attr=name):
             yield Element(f"{CALL} {name}", name, node, "attr", None, name)
         case ast.Call(func=ast.Name(id="len" | "sum" | "max" | "min" as name)):
-            yield Element("statistic", {"len": "count"}.get(name, name), ast.Attribute(attr=name), "attr", None, name)
+            yield Element("statistic", {"len": "count"}.get(name, name), None, "", None, name)
 
 
 def called(func: ast.expr) -> str:

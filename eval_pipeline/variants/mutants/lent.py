@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import chain
 
 from eval_pipeline.variants.mutants.elements import (
-    FAMILY,
     CALL,
     COLUMN,
     FLAG,
@@ -39,7 +38,7 @@ _STEPS: Mapping[str, Kind] = {
     **dict.fromkeys(("dropna", "drop_duplicates", "fillna", "ffill", "bfill", "abs", "round", "unique"), Kind.STEP),
     **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "clip"), Kind.STEP),
     **dict.fromkeys(("normalize", "shift", "diff", "pct_change", "cumsum", "cummax", "rank", "astype"), Kind.STEP),
-    **dict.fromkeys(("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate", "total_seconds"), Kind.STEP),
+    **dict.fromkeys(("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate"), Kind.STEP),
 }
 _WINDOWS = frozenset({"rolling", "expanding", "resample", "ewm"})
 _LONGEST = 60
@@ -79,14 +78,17 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     for mutant in made:
         if mutant.code not in seen:
             seen.add(mutant.code)
-            found.append(Ranked(_nearer(had, mutant.code, lack, columns), mutant))
+            found.append(Ranked(_nearer(had, mutant, lack, columns), mutant))
     return sorted(found, key=lambda one: one.rank)
 
 
-def _nearer(had: Counter[Key], code: str, lack: Counter[Key], columns: Collection[str]) -> int:
+def _nearer(had: Counter[Key], mutant: Mutant, lack: Counter[Key], columns: Collection[str]) -> int:
     """Returns by how much the number of elements grows in which code differs from the other code."""
-    change = counted(ast.parse(code), columns)
+    change = counted(ast.parse(mutant.code), columns)
     change.subtract(had)
+    if mutant.dropped:
+        # What stands for a condition that is always true is nothing that the code has.
+        change = Counter({key: by for key, by in change.items() if by < 0})
     return sum(abs(lack[key] - by) - abs(lack[key]) for key, by in change.items())
 
 
@@ -94,7 +96,7 @@ def _exchanged(tree: ast.Module, theirs: list[Element], columns: Collection[str]
     offered: dict[str, dict[str, object]] = {}
     for one in theirs:
         offered.setdefault(one.family, {})[one.key[1]] = one.value
-    for place, element in enumerate([*elements(tree, columns)]):
+    for place, element in enumerate([one for one in elements(tree, columns) if one.parent is not None]):
         values = {"": not element.value} if element.family == FLAG else offered.get(element.family, {})
         for value in values.values():
             if value != element.value or type(value) is not type(element.value):
@@ -216,6 +218,13 @@ def _is_literal(node: ast.expr) -> bool:
         case ast.List(elts=parts) | ast.Tuple(elts=parts):
             return all(isinstance(part, ast.Constant) for part in parts)
     return False
+
+
+def shared(code: str, other: str, known: Known) -> float:
+    """Returns the share of the elements of code that another code has too; arguments as for `lent_mutants`."""
+    columns = {name for table in known.tables.values() for name in table}
+    mine, theirs = counted(ast.parse(code), columns), counted(ast.parse(other), columns)
+    return (mine & theirs).total() / max(1, mine.total())
 
 
 def requirement_count(code: str, known: Known) -> int:

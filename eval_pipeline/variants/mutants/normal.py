@@ -113,8 +113,8 @@ class _Normal(ast.NodeTransformer):
         except (SyntaxError, ValueError):
             return None
         outer = {name[1:] for name in text.replace("(", " ").split() if name.startswith("@")}
-        masked: ast.expr = _Masked(outer).visit(found)
-        return self.visit(masked)
+        masked: ast.expr = self.visit(_Masked(outer).visit(found))
+        return masked
 
 
 class _Masked(ast.NodeTransformer):

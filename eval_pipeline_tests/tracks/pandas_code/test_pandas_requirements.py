@@ -6,7 +6,8 @@ With the campaign of docs/pandas.md: all mutants of the reference code, refuted 
 import json
 import subprocess
 import sys
-from collections import Counter, defaultdict
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -25,7 +26,7 @@ from eval_pipeline.tracks.pandas_code.robust.examined import mutants_on_variants
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import results_of, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.mutants import Kind, Known, mutants_of
+from eval_pipeline.variants.mutants import Kind, Known, Mutant, mutants_of
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import SHIPPED
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, scores_of, unmeasured
@@ -186,6 +187,13 @@ def test_nothing_is_paid_on_any_turn(sample: dict[str, Case], name: str) -> None
     assert _paid(sample, _answers(name)) == {}
 
 
+def _is_named(mutant: Mutant, words: Sequence[str]) -> bool:
+    """Whether a step concerns the piece of code that the mutant drops or alters."""
+    pieces = {mutant.requirement.rsplit(" #", 1)[0], mutant.was.replace("`", "")}
+    told = [word.rsplit(" where the reference has ", 1)[-1].removesuffix(" is missing").replace("`", "") for word in words]
+    return any(piece in one or one in piece for piece in pieces for one in told)
+
+
 def _tried(cases: list[Case]) -> tuple[list[str], list[str], list[str], int]:
     """Writes each mutant in another way and scores it as an answer.
 
@@ -199,23 +207,20 @@ def _tried(cases: list[Case]) -> tuple[list[str], list[str], list[str], int]:
     for turn in (turn for case in cases for turn in case.turns):
         gold, variants = turn.gold, variants_of(turn.gold)
         gives = mutants_on_variants(gold)
-        requirements = defaultdict(set)  # mutants at several places may have the same words
-        for one in gives:
-            requirements[one.mutant.words].add(one.mutant.requirement)
         tried = [one for one in gives if one.mutant.words not in listed.get(turn.id, ())]
         names = tuple(gold.context.paths)
         codes = [(rewrites(one.mutant.code, names, 1, 11) or [one.mutant.code])[0] for one in tried]
         given = results_of(gold, codes, [{}])
         found = results_of(gold, codes, [one.tables for one in variants]) if variants else [[] for _ in codes]
         expected = expected_result(gold)
-        for one, on_given, results in zip(tried, given, found, strict=True):
+        for one, code, on_given, results in zip(tried, codes, given, found, strict=True):
             right = tuple(same(gold, got, variant.expected) for got, variant in zip(results, variants, strict=True))
             name = f"{turn.id}: {one.mutant.words}"
             (kept if same(gold, on_given[0], expected) and all(right) else refuted).append(name)
             if on_given[0] is not None and not all(right):
                 told_apart += 1
-                words = explained(gold, Behaviour(tuple(results), right, None)).words
-                if one.mutant.requirement not in set().union(*(requirements[word] for word in words)):
+                words = explained(gold, code, on_given[0], Behaviour(tuple(results), right, None)).words
+                if not _is_named(one.mutant, words):
                     unnamed.append(f"{name} -> {words}")
     return refuted, kept, unnamed, told_apart
 

@@ -18,7 +18,7 @@ def understanding_score(closed_answer: bool, decides: bool, ran: bool, met: Mapp
         closed_answer: whether the final attempt is a recorded answer without code.
         decides: whether the suite has reference code for the turn and its result defines what is right.
         ran: whether the final attempt ran.
-        met: `understanding`, `coverage`, `words` and `exact` of the explanation of the answer; None if it ran on no variant.
+        met: `understanding`, `coverage`, `words` and `exact` of the explanation; None if the answer ran on no variant.
     """
     return _score("understanding", closed_answer, decides, ran, met)
 

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
-from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, same, told_result
+from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, same, shared_results, told_result
 from eval_pipeline.tracks.pandas_code.robust.variants import (
     Variant,
     is_determined,
@@ -25,7 +24,6 @@ from eval_pipeline.variants.snippets import examine_snippet
 
 _SHUFFLED = 3
 """Variants on which the reference code is run with the rows in random order too, not only in the opposite one."""
-_Results = list[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +66,11 @@ def variants_of(gold: PandasGold) -> tuple[Variant, ...]:
 
 def determined(gold: PandasGold) -> list[bool]:
     """Returns for each of `candidates_of` whether it is one of `variants_of`."""
-    found, _ = _examined(gold)
-    return found
+    known = known_candidates(gold)
+    if not known:
+        return []
+    found = once(str(find_home().expected / kept_at(gold, "examined")), _examine, gold)
+    return found or [bool(one["determined"]) for one in known]
 
 
 @lru_cache(maxsize=512)
@@ -79,82 +80,50 @@ def mutants_on_variants(gold: PandasGold) -> tuple[Gives, ...]:
     Raises:
         NoSandboxError: this machine cannot run code.
     """
-    decides, columns = _examined(gold)
-    if not any(decides):
+    if not variants_of(gold):
         return ()
-    return tuple(
-        Gives(mutant, tuple(result for result, is_one in zip(results, decides, strict=True) if is_one))
-        for mutant, results in zip(turn_mutants(gold), columns, strict=True)
-    )
+    codes = [mutant.code for mutant in turn_mutants(gold)]
+    columns = once(str(find_home().expected / kept_at(gold, "mutants", codes)), _mutate, gold)
+    return tuple(Gives(mutant, tuple(results)) for mutant, results in zip(turn_mutants(gold), columns, strict=True))
+
+
+def _mutate(gold: PandasGold) -> list[Json]:
+    """Returns the results of each mutant; where one takes too long, or uses too much, they are run a few at a time."""
+    codes, recipes = [mutant.code for mutant in turn_mutants(gold)], [one.tables for one in variants_of(gold)]
+    found = shared_results(gold, codes, recipes)
+    return results_of(gold, codes, recipes) if all(one is None for row in found for one in row) else found
 
 
 def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
     return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in known_candidates(gold))
 
 
-def _examined(gold: PandasGold) -> tuple[list[bool], list[_Results]]:
-    """Returns for each candidate whether its result is determined, and for each mutant its result on each candidate."""
-    if not known_candidates(gold):
-        return [], [[] for _ in turn_mutants(gold)]
-    codes = [mutant.code for mutant in turn_mutants(gold)]
-    found = once(str(find_home().expected / kept_at(gold, "examined", codes)), _examine, gold)
-    if not found:
-        known = known_candidates(gold)
-        return [bool(one["determined"]) for one in known], [[None] * len(known) for _ in codes]
-    decides, results, columns = found
-    return decides, [[results[place] for place in column] for column in columns]
-
-
 def _examine(gold: PandasGold) -> list[Json] | None:
-    """Does both in one process of the sandbox, as starting it and making the variants costs more than most code.
-
-    Where a mutant takes too long, or uses too much, the mutants are run apart, a few at a time.
-
-    Returns:
-        Whether the candidates are determined, the different results of mutants, and for each mutant which of these it
-        has on each candidate. None if the sandbox could not find it out, which is no fault of the code and not kept.
-    """
-    codes = [mutant.code for mutant in turn_mutants(gold)]
-    both = _run(gold, codes, None)
-    if both is not None:
-        decides, columns = both
-    elif (alone := _run(gold, [], OWN_CODE_S)) is not None:
-        decides, columns = alone[0], results_of(gold, codes, [one.tables for one in _candidates(gold)])
-    else:
-        return None
-    places: dict[str, int] = {}
-    kept = [[places.setdefault(json_text(result), len(places)) for result in column] for column in columns]
-    return [decides, [*map(parse_json, places)], kept]
-
-
-def _run(gold: PandasGold, mutants: Sequence[str], wall_s: float | None) -> tuple[list[bool], list[_Results]] | None:
-    """Returns what `_examined` says; None if the sandbox could not find it out."""
+    """Returns whether each candidate is determined; None if the sandbox could not find it out, which is not kept."""
     candidates = known_candidates(gold)
     unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
     # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
-    found = _checked(gold, mutants, unknown, unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown, wall_s)
-    if found is not None and found[2]:
-        found = _checked(gold, mutants, unknown, unknown, wall_s)
-    return None if found is None else found[:2]
+    found = _checked(gold, unknown, unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown)
+    if found is not None and found[1]:
+        found = _checked(gold, unknown, unknown)
+    return None if found is None else found[0]
 
 
-def _checked(
-    gold: PandasGold, mutants: Sequence[str], unknown: Sequence[int], shuffled: Sequence[int], wall_s: float | None
-) -> tuple[list[bool], list[_Results], bool] | None:
+def _checked(gold: PandasGold, unknown: Sequence[int], shuffled: Sequence[int]) -> tuple[list[Json], bool] | None:
     """Returns the same, and whether some of the shuffled candidates, but not all candidates, turned out to differ."""
     candidates = known_candidates(gold)
     names, recipes = [*gold.context.paths], [one["tables"] for one in candidates]
-    text = examine_snippet(names, recipes, tie_breaking(gold), mutants, unknown, shuffled)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
+    text = examine_snippet(names, recipes, tie_breaking(gold), [], unknown, shuffled)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return None
     told, *parts = listed(found.result["value"])
     results = [told_result(one) for one in listed(told)]
-    orders, ties, given = ([[results[place] for place in listed(row)] for row in listed(part)] for part in parts)
-    decides, differs = [bool(one["determined"]) for one in candidates], False
+    orders, ties, _ = ([[results[place] for place in listed(row)] for row in listed(part)] for part in parts)
+    decides: list[Json] = [bool(one["determined"]) for one in candidates]
+    differs = False
     for place, others, tied in zip(unknown, orders, ties, strict=True):
         first = candidates[place]["expected"]
         decides[place] = is_determined(gold, first, others, tied)
         differs |= not all(same(gold, one, first) for one in others[1:])
-    columns = [[row[place] for row in given] for place in range(len(mutants))]
-    return decides, columns, differs and len(shuffled) < len(unknown)
+    return decides, differs and len(shuffled) < len(unknown)

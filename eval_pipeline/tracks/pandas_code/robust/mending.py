@@ -16,13 +16,17 @@ from eval_pipeline.tracks.pandas_code.dialect import answer_code
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same, shared_results
-from eval_pipeline.variants.mutants import Mutant, lent_mutants
+from eval_pipeline.variants.mutants import Mutant, lent_mutants, shared
 
 MOST_STEPS = 3
 """Answers that are further from the reference code are not mended."""
-_LIKELY, _OTHERS, _TWICE = 10, 60, 24
-"""Changes of either code that are tried: of those that make the codes more alike, of the others, and two at once."""
+_BEST, _LIKELY, _OTHERS, _TWICE = 3, 10, 60, 24
+"""Changes of a code that are tried: those that make the codes most alike, more alike, the others, and two at once."""
 _PROBES = 2
+_TELLING = 4
+"""Different results from which on they tell something about a change that makes the codes no more alike."""
+_SHARED = 0.5
+"""Share of the reference code's elements in an answer whose results are constant, from which on it may be mended."""
 _VERIFIED = 8
 """Candidates that are alike on the probes and are then run on all tables."""
 
@@ -99,27 +103,32 @@ class _Search:
         self._alike: dict[tuple[str, str], bool] = {}
         self._all = range(len(tried.recipes))
         self._probes = self._chosen()
-        # Something constant behaves like the reference code with anything that leaves no rows.
-        self._tells = len({self._text(one) for one in tried.results}) > 1
 
     def found(self) -> tuple[Step, ...] | None:
         """Returns the steps."""
         if not self._probes:
             return None
         theirs = self._candidates(self._reference, self._answer)
+        # Most wrong answers are found here, with one run.
+        best = [one for one in theirs if one.rank == theirs[0].rank < 0][:_BEST]
+        if found := self._like(best, self._run_reference, self._tried.results):
+            return _steps(found.changes, ())
         mine = self._candidates(self._answer, self._reference)
         for likely in (True, False):
-            some = [_some(one, likely) for one in (theirs, mine)]
-            if found := self._like(some[0], self._run_reference, self._tried.results, tells=self._tells):
+            if found := self._like(_some(theirs, likely), self._run_reference, self._tried.results):
                 return _steps(found.changes, ())
-            if found := self._like(some[1], self._run_answer, self._tried.expected, tells=True):
+            if found := self._like(_some(mine, likely), self._run_answer, self._tried.expected):
                 return _steps((), found.changes)
         theirs, mine = ([one for one in some if one.rank <= 0] for some in (theirs, mine))
         return self._met(theirs, mine) or self._further(theirs, mine)
 
+    def _shared(self) -> float:
+        return shared(self._reference, self._answer, self._known)
+
     def _chosen(self) -> list[int]:
-        """Returns places of small tables on which the answer is wrong, the given ones only where it is right on others."""
-        wrong = [place for place in self._all if not self._same(self._tried.results[place], self._tried.expected[place])]
+        """Returns places of small tables on which the answer is wrong; the given ones if it is right on the others."""
+        pairs = zip(self._tried.results, self._tried.expected, strict=True)
+        wrong = [place for place, pair in enumerate(pairs) if not self._same(*pair)]
         told = [place for place in wrong if self._tried.results[place] is not None]
         variants = [place for place in told if self._tried.recipes[place]]
         seen: dict[str, int] = {}
@@ -135,12 +144,13 @@ class _Search:
         candidates: Sequence[_Candidate],
         run: Callable[[Sequence[_Candidate], Iterable[int]], None],
         wanted: Sequence[Json],
-        *,
-        tells: bool,
     ) -> _Candidate | None:
         """Returns the first candidate that gives the wanted results everywhere."""
-        run(candidates, self._probes)
-        if not tells:
+        run(candidates, self._all if len(candidates) <= _BEST else self._probes)
+        # Something constant behaves like anything that leaves no rows, and a flag like many other flags.
+        different = len({self._text(one) for one in wanted})
+        likely = bool(candidates) and candidates[0].rank < 0
+        if (different < _TELLING and not likely) or (different < 2 and self._shared() < _SHARED):
             return None
         near = [one for one in candidates if self._are_same(one, wanted, self._probes)][:_VERIFIED]
         run(near, self._all)
@@ -184,7 +194,7 @@ class _Search:
                     seen.add(second.mutant.code)
                     twice.append(_Candidate((*first.changes, second.mutant), first.rank + second.rank))
         twice = sorted(twice, key=lambda one: one.rank)[:_TWICE]
-        if found := self._like(twice, self._run_reference, self._tried.results, tells=self._tells):
+        if found := self._like(twice, self._run_reference, self._tried.results):
             return _steps(found.changes, ())
         return self._met(twice, mine)
 
@@ -249,7 +259,7 @@ def _signature(result: Json) -> str:
 
 def _steps(theirs: Sequence[Mutant], mine: Sequence[Mutant]) -> tuple[Step, ...]:
     """Returns the steps for changes of the reference code and changes of the answer."""
-    return tuple([*(_step(one, one.was, one.now) for one in theirs), *(_step(one, one.now, one.was) for one in mine)])
+    return (*(_step(one, one.was, one.now) for one in theirs), *(_step(one, one.now, one.was) for one in mine))
 
 
 def _step(change: Mutant, reference: str, answer: str) -> Step:

@@ -25,6 +25,6 @@ def normal_code(gold: PandasGold, code: str) -> str:
 
 
 def turn_requirements(gold: PandasGold) -> int:
-    """Returns how many requirements the reference code of a turn has; at least two, its data and what is done with it."""
+    """Returns how many requirements the reference code has; at least two: its data, and what it does with them."""
     assert gold.code is not None
     return max(2, requirement_count(normal_code(gold, gold.code), known_of(gold)))
