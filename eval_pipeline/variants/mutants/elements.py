@@ -140,9 +140,14 @@ def _within(node: ast.AST, role: str, columns: Collection[str]) -> Iterator[Elem
             if isinstance(child, ast.Constant):
                 if (found := _constant(child, node, inner, columns)) is not None:
                     yield Element(*found, node, field, index, inner)
-            elif isinstance(child, ast.AST):
+            elif isinstance(child, ast.AST) and not _is_always(child):
                 yield from _operation(child, role)
                 yield from _within(child, inner, columns)
+
+
+def _is_always(node: ast.AST) -> bool:
+    """Whether a condition is always true, as mutants write one that is missing: it has nothing that counts."""
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr) and ast.unparse(node.right) == "True"
 
 
 def _role(node: ast.AST, field: str, outer: str) -> str:
@@ -176,7 +181,7 @@ def _constant(node: ast.Constant, parent: ast.AST, role: str, columns: Collectio
             return FLAG, value
         case int() | float():
             return NUMBER, value
-        case str() if isinstance(parent, ast.JoinedStr | ast.FormattedValue | ast.Expr):
+        case str() if role in ("query", "eval") or isinstance(parent, ast.JoinedStr | ast.FormattedValue | ast.Expr):
             return None
         case str() if value in columns:
             stored = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)

@@ -78,17 +78,14 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     for mutant in made:
         if mutant.code not in seen:
             seen.add(mutant.code)
-            found.append(Ranked(_nearer(had, mutant, lack, columns), mutant))
+            found.append(Ranked(_nearer(had, mutant.code, lack, columns), mutant))
     return sorted(found, key=lambda one: one.rank)
 
 
-def _nearer(had: Counter[Key], mutant: Mutant, lack: Counter[Key], columns: Collection[str]) -> int:
+def _nearer(had: Counter[Key], code: str, lack: Counter[Key], columns: Collection[str]) -> int:
     """Returns by how much the number of elements grows in which code differs from the other code."""
-    change = counted(ast.parse(mutant.code), columns)
+    change = counted(ast.parse(code), columns)
     change.subtract(had)
-    if mutant.dropped:
-        # What stands for a condition that is always true is nothing that the code has.
-        change = Counter({key: by for key, by in change.items() if by < 0})
     return sum(abs(lack[key] - by) - abs(lack[key]) for key, by in change.items())
 
 

@@ -79,7 +79,7 @@ def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(sample
     )
     met = _met(case, code)
     assert met["exact"] is True
-    assert met["words"] == ["`status == 'ok'` were missing"]
+    assert met["words"] == ["`status == 'ok'` is missing"]
     assert met["kinds"] == ["filter"]
     assert 0 < met["understanding"] == met["coverage"] < 1
 
@@ -87,7 +87,7 @@ def test_a_dropped_condition_is_named_though_the_given_tables_do_not_tell(sample
 @needs_sandbox
 def test_what_is_altered_is_covered_and_not_understood(sample: dict[str, Case]) -> None:
     met = _met(sample["sales_web_bulk"], "web = df[df.channel == 'web']\nresult = int((web.quantity > 5).sum())")
-    assert met["words"][0] == "`quantity >= 5` were `quantity > 5`"
+    assert met["words"][0] == "`quantity > 5` where the reference has `quantity >= 5`"
     assert met["coverage"] == 1.0 > met["understanding"]
 
 

@@ -159,26 +159,19 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
     assert checked.call_count == 1
 
 
-def test_mutants_that_take_too_long_are_run_apart_from_what_decides(
+def test_mutants_that_take_too_long_together_are_run_apart(
     tables: PandasShared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     gold = _case(tables, PER_AREA.replace("sum", "max"), ["orders", "shops"]).turns[0].gold
-    together = determined(gold), mutants_on_variants(gold)
-    assert 0 < len(together[1][0].results) == sum(together[0])
-    assert len({json_text(one.results) for one in together[1]}) > 1
-    box, failures = running_module.sandbox(None), []
-
-    def run(text: str, paths: Any, wall_s: float | None = None) -> object:
-        if wall_s is None:
-            failures.append(text)
-            return SnippetFailed(ErrorClass.TIMEOUT, "no result within 10 s", "", 10.0, box.tier)
-        return box.run(text, paths, wall_s=wall_s)
-
+    together = mutants_on_variants(gold)
+    assert 0 < len(together[0].results) == sum(determined(gold))
+    assert len({json_text(one.results) for one in together}) > 1
     mutants_on_variants.cache_clear()
     monkeypatch.setenv("EVAL_HOME", str(tmp_path))
-    monkeypatch.setattr(examined_module, "sandbox", lambda layer: Mock(run=run))
-    assert (determined(gold), mutants_on_variants(gold)) == together
-    assert len(failures) == 1
+    nothing = Mock(side_effect=lambda gold, codes, variants: [[None] * len(variants) for _ in codes])
+    monkeypatch.setattr(examined_module, "shared_results", nothing)
+    assert mutants_on_variants(gold) == together
+    assert nothing.call_count == 1
 
 
 def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,14 +182,12 @@ def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, m
     with monkeypatch.context() as now:
         now.setattr(examined_module, "sandbox", lambda layer: Mock(run=Mock(return_value=failed)))
         assert sum(determined(gold)) < len(determined(gold))
-        assert {result for one in mutants_on_variants(gold) for result in one.results} == {None}
         little = behaviour_of(gold, wrong)
     variants_module.once.cache_clear()  # as in the next run
-    mutants_on_variants.cache_clear()
     found = behaviour_of(gold, wrong)
     assert little is not None and found is not None
     assert len(little.results) < len(found.results) == len(variants_of(gold)) == sum(determined(gold))
-    assert explained(gold, found).kinds == ("aggregation",)
+    assert explained(gold, wrong, None, found).kinds == ("aggregation",)
 
 
 def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:
