@@ -114,7 +114,8 @@ def _with(tree: ast.Module, element: Element, value: object, place: int) -> Muta
 
 def _around(tree: ast.AST, element: Element) -> ast.AST:
     """Returns the smallest piece of code that says what an element is for."""
-    found: ast.AST = element.parent
+    assert element.parent is not None
+    found = element.parent
     for node in ast.walk(tree):  # from the outside to the inside
         if isinstance(node, ast.Compare | ast.Call | ast.keyword | ast.BinOp) and _holds(node, element.parent):
             found = node

@@ -190,7 +190,9 @@ def test_nothing_is_paid_on_any_turn(sample: dict[str, Case], name: str) -> None
 def _is_named(mutant: Mutant, words: Sequence[str]) -> bool:
     """Whether a step concerns the piece of code that the mutant drops or alters."""
     pieces = {mutant.requirement.rsplit(" #", 1)[0], mutant.was.replace("`", "")}
-    told = [word.rsplit(" where the reference has ", 1)[-1].removesuffix(" is missing").replace("`", "") for word in words]
+    told = [
+        word.rsplit(" where the reference has ", 1)[-1].removesuffix(" is missing").replace("`", "") for word in words
+    ]
     return any(piece in one or one in piece for piece in pieces for one in told)
 
 

@@ -1,0 +1,211 @@
+"""A wrong answer is explained by the fewest named steps between it and the reference code."""
+
+import ast
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.model import Case
+from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
+from eval_pipeline.tracks.pandas_code.evidence import FAILURE, VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline.variants.mutants import Known, lent_mutants, normal, requirement_count
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
+from eval_pipeline_tests.tracks.pandas_code.market import market
+
+BY_HAND = {entry["id"]: entry for entry in golden("pandas_mending.yaml")}
+DRAWN = ("window_of_three", "or_for_and", "surplus_dropna", "two_join_and_key")
+SHARE_NAMED = 0.85
+COLUMNS = {"a", "b", "s", "day"}
+KNOWN = Known({"t": {"a": "int64", "b": "int64", "s": "str", "day": "datetime64[us]"}}, {"s": ("red", "blue")})
+
+
+@pytest.fixture(scope="module")
+def tables(home: object, working_sandbox: None, tmp_path_factory: pytest.TempPathFactory) -> PandasShared:
+    return market(tmp_path_factory.mktemp("market") / "suite")
+
+
+def _case(tables: PandasShared, code: str, **more: Any) -> Case:
+    return read({"id": "c", "turns": [{"question": "How much is it?", "code": code, **more}]}, tables)
+
+
+def _met(tables: PandasShared, code: str, wrong: str) -> tuple[dict[str, Any], str | None]:
+    case = _case(tables, code)
+    with unmeasured():
+        evidence = TRACK.gather(case, case.turns[0], attempt(case, answer(wrong)))
+    found, failure = of_kind(evidence, VARIANTS), of_kind(evidence, FAILURE)
+    assert found is not None
+    return found.details["met"], failure.details["mode"] if failure else None
+
+
+def _listed(one: Any) -> list[str]:
+    return one if isinstance(one, list) else [one]
+
+
+def _is_named(pieces: list[Any], words: list[str]) -> bool:
+    return any(all(any(text in word for text in _listed(one)) for one in pieces) for word in words)
+
+
+def _judged(tables: PandasShared, entry: dict[str, Any]) -> tuple[int, bool, bool]:
+    """How many mistakes are named, whether the scores fit their number, and whether the mode is one of theirs."""
+    met, mode = _met(tables, entry["code"], entry["answer"])
+    mistakes = entry["mistakes"]
+    modes = [one for mistake in mistakes for one in _listed(mistake["mode"])]
+    least = 0.5 if len(mistakes) == 1 else 0.0
+    fits = least <= met["understanding"] <= 0.99 and met["understanding"] <= met["coverage"]
+    return sum(_is_named(one["told"], met["words"]) for one in mistakes), fits, mode in modes
+
+
+@needs_sandbox
+@pytest.mark.parametrize("name", DRAWN)
+def test_a_mistake_is_named(name: str, tables: PandasShared) -> None:
+    assert _judged(tables, BY_HAND[name]) == (len(BY_HAND[name]["mistakes"]), True, True)
+
+
+@needs_sandbox
+@pytest.mark.parametrize("file", ["pandas_mending.yaml", "pandas_mending_check.yaml"])
+def test_mistakes_by_hand_are_named(file: str, tables: PandasShared) -> None:
+    entries = golden(file)
+    found = [_judged(tables, entry) for entry in entries]
+    mistakes = sum(len(entry["mistakes"]) for entry in entries)
+    print(f"{file}: {len(entries)} answers, {sum(one[0] for one in found)} of {mistakes} mistakes named")
+    print("other scores or modes:", *(entry["id"] for entry, one in zip(entries, found, strict=True) if not all(one)))
+    assert sum(one[0] for one in found) >= SHARE_NAMED * mistakes
+    assert sum(one[1] and one[2] for one in found) >= SHARE_NAMED * len(entries)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ('result = int((orders["quantity"] > 3).sum())', "result = 0"),
+        (
+            'result = int((orders["quantity"] > 3).sum())',
+            "result = 0\nif pd is None:\n    x = (orders.quantity > 3).sum()",
+        ),
+        ('result = orders.groupby("region")["amount"].sum()', 'result = readings.groupby("station")["level"].max()'),
+    ],
+)
+def test_what_is_no_few_steps_away_says_so(code: str, wrong: str, tables: PandasShared) -> None:
+    case = _case(tables, code)
+    found = scores(case, answer(wrong))
+    assert found["understanding_score"] == found["coverage_score"] == 0.0
+    met, _ = _met(tables, code, wrong)
+    assert (met["words"], met["exact"]) == ([], False)
+
+
+@needs_sandbox
+def test_what_the_given_tables_refute_is_not_understood(tables: PandasShared) -> None:
+    """The variants have fewer rows than are left out here."""
+    code = 'result = float(orders["amount"].sum())'
+    wrong = 'result = float(orders["amount"].head(60).sum())'
+    case = _case(tables, code)
+    found = scores(case, answer(wrong))
+    assert (found["robust_correct"], found["failure_mode"]) == (False, "wrong_n")
+    met, _ = _met(tables, code, wrong)
+    assert met["words"] == ["`head(60)` is too much"]
+    assert met["understanding"] < met["coverage"] == 1.0
+
+
+FORMS = [
+    ("df.query('a > 3 and s == \"red\"')", "df[lambda _row: (_row['a'] > 3) & (_row['s'] == 'red')]"),
+    ("df.query('1 < a <= b')", "df[lambda _row: (1 < _row['a']) & (_row['a'] <= _row['b'])]"),
+    ("df.query('s in @some')", "df[lambda _row: _row['s'].isin(some)]"),
+    ("df.query('not a == 1')", "df[lambda _row: ~(_row['a'] == 1)]"),
+    ("df[df.a.gt(3)]", "df[df['a'] > 3]"),
+    ("df[df.a.between(1, 2)]", "df[(df['a'] >= 1) & (df['a'] <= 2)]"),
+    ("df[df.a.between(1, 2, inclusive='left')]", "df[(df['a'] >= 1) & (df['a'] < 2)]"),
+    ("df.loc[df.a > 3, 'b']", "df[df['a'] > 3]['b']"),
+    ("df.loc[df.a.isnull()]", "df[df['a'].isna()]"),
+    ("df[~df.a.isna()]", "df[df['a'].notna()]"),
+    ("df.b.agg('sum')", "df['b'].sum()"),
+    ("pd.merge(x, y, on='a')", "x.merge(y, on='a')"),
+    ("df.a > -3", "df['a'] > -3"),
+    ("df.shape[0] + df.size", "df.shape[0] + df.size"),
+    ("df.query('not python at all')", "df.query('not python at all')"),
+]
+
+
+@pytest.mark.parametrize(("text", "wanted"), FORMS)
+def test_what_means_the_same_has_the_same_form(text: str, wanted: str) -> None:
+    assert normal(f"result = {text}", COLUMNS) == f"result = {ast.unparse(ast.parse(wanted))}"
+    assert normal(normal(text, COLUMNS), COLUMNS) == normal(text, COLUMNS)
+
+
+@needs_sandbox
+def test_the_normal_form_means_the_same(tables: PandasShared) -> None:
+    """All forms in one process: each way of writing a condition keeps the same rows."""
+    paths = _case(tables, "result = 0").context.paths
+    texts = [text for text, _ in FORMS if text.startswith("df") and "@" not in text and "python" not in text]
+    ways = [way for text in texts for way in (text, normal(text, COLUMNS))]
+    frame = (
+        'df = pd.DataFrame({"a": [1, 2, 3, 4, None], "b": [2, 2, 5, 1, 3], "s": ["red", "blue", "red", "red", "x"]})\n'
+    )
+    parts = "\n".join(f"said.append(str({way}))" for way in ways)
+    found = sandbox().run(f"{frame}said = []\n{parts}\nresult = said", paths)
+    assert isinstance(found, SnippetRan), found
+    said = found.result["value"]["v"]
+    assert said[::2] == said[1::2]
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "words"),
+    [
+        ("result = df.a.rolling(7).mean()", "result = df.a.rolling(window=3).mean()", "`rolling(7)` were `rolling(3)`"),
+        (
+            "result = df.a.resample('D').sum()",
+            "result = df.a.resample('W').sum()",
+            "`resample('D')` were `resample('W')`",
+        ),
+        ("result = df.groupby('s').a.sum()", "result = df.groupby('b').a.sum()", "`groupby('s')` were `groupby('b')`"),
+        ("result = df[df.a > 3]", "result = df[df.a != 3]", "`a > 3` were `a != 3`"),
+        (
+            "result = pd.cut(df.a, [1, 2])",
+            "result = pd.cut(df.a, [1, 2], right=False)",
+            "`right=True` were `right=False`",
+        ),
+        ("result = df.s.str.strip()", "result = df.s", "`strip()` were missing"),
+        ("result = df.a.ewm(2).mean().max()", "result = df.a.max()", "`ewm(2).mean()` were missing"),
+        ("result = df.a.sum()", "result = df.dropna().a.max()", "`sum` were `max`"),
+        ("result = df[df.a > 3].b", "result = df.b", "`a > 3` were missing"),
+        (
+            "result = df[df.day > '2024-01-01']",
+            "result = df[df.day > '2024-02-01']",
+            "`day > '2024-01-01'` were `day > '2024-02-01'`",
+        ),
+        ("result = (df.a > 3).sum()", "result = len(df)", "`a > 3` were missing"),
+    ],
+)
+def test_what_makes_codes_more_alike_is_tried_first(code: str, other: str, words: str) -> None:
+    found = lent_mutants(normal(code, COLUMNS), normal(other, COLUMNS), KNOWN)
+    assert found[0].rank < 0
+    assert words in {one.mutant.words for one in found if one.rank == found[0].rank}
+
+
+def test_no_expression_of_the_other_code_is_lent() -> None:
+    """Only single constants and names: what an answer computes never runs beside the reference code."""
+    other = (
+        "import os\nresult = df[df.a > os.system('x')].query('@pd.eval(1)').agg(lambda g: os.getpid(), how=os.environ)"
+    )
+    for one in lent_mutants(
+        normal("result = df.query('`a b` > 1').agg('sum')", COLUMNS), normal(other, COLUMNS), KNOWN
+    ):
+        assert "os" not in one.mutant.code and "eval" not in one.mutant.code
+
+
+@pytest.mark.parametrize(
+    ("code", "count"),
+    [
+        ("result = df['a'].sum()", 2),  # column, statistic
+        ("result = df[df['a'] > 3]['b'].sum()", 5),  # two columns, comparison, constant, statistic
+        (
+            "result = df.groupby(['s', 'b'])['a'].max().head(3)",
+            8,
+        ),  # three columns, max, head, 3; groups and rows as steps
+    ],
+)
+def test_each_element_and_step_is_a_requirement(code: str, count: int) -> None:
+    assert requirement_count(code, KNOWN) == count
