@@ -30,7 +30,7 @@ def value_of(expression: str) -> Any:
 
 
 def told(result: Any) -> Any:
-    return json.loads(encode(result))
+    return json.loads(encode(result, 1_000_000))
 
 
 def compared(generated: Any, expected: Any, **more: Any) -> ResultComparison:

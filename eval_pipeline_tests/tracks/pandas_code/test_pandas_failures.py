@@ -28,7 +28,9 @@ GOLDEN = golden("pandas_failures.yaml")
 
 
 def told(given: Any) -> Any:
-    outcome = read_told(b'{"result":' + encode(pd.DataFrame(given) if isinstance(given, dict) else given) + b"}")
+    outcome = read_told(
+        b'{"result":' + encode(pd.DataFrame(given) if isinstance(given, dict) else given, 1_000_000) + b"}"
+    )
     assert outcome is not None
     return outcome["result"]
 

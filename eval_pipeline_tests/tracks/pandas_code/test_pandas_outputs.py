@@ -32,7 +32,7 @@ def drawn(code: str) -> Any:
     names: dict[str, Any] = {"pd": pd, "np": np, "plt": plt, "df": frame.assign(day=days)}
     try:
         exec(code, names)
-        return json.loads(encode(names["result"]))
+        return json.loads(encode(names["result"], 1_000_000))
     finally:
         plt.close("all")
 
