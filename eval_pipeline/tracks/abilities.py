@@ -66,6 +66,11 @@ def gather_all(track: Track, turns: Sequence[tuple[Case, Turn, Attempt]]) -> Seq
     return track.gather_all(turns) if isinstance(track, Gathers) else [()] * len(turns)
 
 
+def nearness(track: Track, evidence: Sequence[Evidence]) -> float:
+    """Returns how near the last attempt is to being right, by its evidence."""
+    return track.nearness(evidence) if isinstance(track, Gathers) else 0.0
+
+
 def measured_kinds_of(track: Track) -> frozenset[str]:
     """Returns the kinds of evidence that hold measured times."""
     return track.measured_kinds if isinstance(track, Gathers) else frozenset()

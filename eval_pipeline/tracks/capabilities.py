@@ -90,6 +90,10 @@ class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """Runs `gather` for several turns; override it for tools that process many at once."""
         return [self.gather(*turn) for turn in turns]
 
+    def nearness(self, evidence: Sequence[Evidence]) -> float:
+        """Returns how near an attempt is to being right, by its evidence: of several golds the nearest one judges it."""
+        return 0.0
+
 
 class Recovers:
     """After a failure, the model is shown its error and asked again. Without this, failures are final."""

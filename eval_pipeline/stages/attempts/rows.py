@@ -28,7 +28,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.stages.scoring.metric_runner import is_right
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.abilities import gather_all
+from eval_pipeline.tracks.abilities import gather_all, nearness
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.workspace.inputs import Inputs
@@ -177,14 +177,17 @@ def published_turns(inputs: Inputs) -> Iterator[AttemptedTurn]:
 
 
 def agreeing(track: Track, accepted: Sequence[tuple[Case, Turn]], made: Made) -> tuple[Case, Turn]:
-    """Returns the first gold of a turn by which its attempts are right; if they are right by none, the first one."""
-    return next((found for found in accepted if len(accepted) > 1 and _is_right(track, *found, made)), accepted[0])
+    """Returns the first gold of a turn by which its attempts are right; if by none, that which is nearest to them."""
+    if len(accepted) == 1:
+        return accepted[0]
+    return max(accepted, key=lambda found: _rightness(track, found, made))
 
 
-def _is_right(track: Track, case: Case, turn: Turn, made: Made) -> bool:
-    attempts = [attempt for _, attempt in made]
+def _rightness(track: Track, found: tuple[Case, Turn], made: Made) -> tuple[bool, float]:
+    """Returns whether attempts are right by a gold, then how near they are to it."""
+    (case, turn), attempts = found, [attempt for _, attempt in made]
     evidence = gather_all(track, [(case, turn, attempts[-1])])[0]
-    return is_right(track, track.values(case, turn, attempts, evidence))
+    return is_right(track, track.values(case, turn, attempts, evidence)), nearness(track, evidence)
 
 
 def _not_asked(attempt: Attempt) -> bool:

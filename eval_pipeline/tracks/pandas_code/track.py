@@ -225,6 +225,11 @@ class PandasTrack(
 
         return evidence.gather_all(turns)
 
+    def nearness(self, evidence: Sequence[Evidence]) -> float:
+        """Returns the understanding that the steps to the reference code leave."""
+        found = next((one.details["met"] for one in evidence if one.kind == "variants"), None)
+        return found["understanding"] if found else 0.0
+
     def values(
         self, case: "PandasCase", turn: "PandasTurn", attempts: Sequence[Attempt[Code]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """A wrong answer is explained by the fewest named steps between it and the reference code."""
 
 import ast
+import re
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.sandbox import SnippetRan
+from eval_pipeline.stages.attempts.rows import Made, agreeing
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.evidence import FAILURE, VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.runner import sandbox
@@ -108,6 +110,33 @@ def test_what_the_given_tables_refute_is_not_understood(tables: PandasShared) ->
     met, _ = _met(tables, code, wrong)
     assert met["words"] == ["`head(60)` is too much"]
     assert met["understanding"] < met["coverage"] == 1.0
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("test", "steps"), [(">= 9", ["`quantity >= 9` where the reference has `quantity > 9`"]), ("> 9", [])]
+)
+def test_tables_on_which_the_code_fails_are_told_apart(test: str, steps: list[str], tables: PandasShared) -> None:
+    wrong = f'some = orders[orders["quantity"] {test}]\nassert len(some) > 1\nresult = len(some)'
+    met, _ = _met(tables, 'result = int((orders["quantity"] > 9).sum())', wrong)
+    assert met["words"][:-1] == steps
+    assert re.fullmatch(r"the code fails on \d+ of \d+ tables", met["words"][-1])
+    assert met["understanding"] == 1 - len(met["words"]) / 4
+
+
+@needs_sandbox
+def test_of_two_right_answers_the_nearest_one_explains(tables: PandasShared) -> None:
+    per_region, by_product = (f'result = orders.groupby("{key}")["amount"].sum()' for key in ("region", "product"))
+    cases = [_case(tables, code) for code in (per_region, by_product)]
+    accepted = [(case, case.turns[0]) for case in cases]
+    for code, nearest in (
+        (by_product, 1),
+        (by_product.replace("sum", "mean"), 1),
+        (per_region.replace("sum", "max"), 0),
+    ):
+        made: Made = [({}, attempt(cases[0], answer(code)))]
+        with unmeasured():
+            assert agreeing(TRACK, accepted, made) == accepted[nearest]
 
 
 FORMS = [

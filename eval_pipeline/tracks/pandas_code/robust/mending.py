@@ -16,7 +16,7 @@ from eval_pipeline.tracks.pandas_code.dialect import answer_code
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same, shared_results
-from eval_pipeline.variants.mutants import Mutant, lent_mutants, shared
+from eval_pipeline.variants.mutants import Kind, Mutant, lent_mutants, shared
 
 MOST_STEPS = 3
 """Answers that are further from the reference code are not mended."""
@@ -27,6 +27,8 @@ _TELLING = 4
 """Different results from which on they tell something about a change that makes the codes no more alike."""
 _SHARED = 0.5
 """Share of the reference code's elements in an answer whose results are constant, from which on it may be mended."""
+_FAILS = 1 / 3
+"""Share of the tables on which an answer may fail."""
 _VERIFIED = 8
 """Candidates that are alike on the probes and are then run on all tables."""
 
@@ -101,13 +103,22 @@ class _Search:
         self._reference, self._answer = normal_code(gold, str(gold.code)), normal_code(gold, code)
         self._texts: dict[int, str] = {}
         self._alike: dict[tuple[str, str], bool] = {}
-        self._all = range(len(tried.recipes))
+        # Where an answer fails nothing can be compared, which is told apart.
+        self._all = [place for place, one in enumerate(tried.results) if one is not None]
         self._probes = self._chosen()
 
     def found(self) -> tuple[Step, ...] | None:
         """Returns the steps."""
-        if not self._probes:
+        count, fails = len(self._tried.results), len(self._tried.results) - len(self._all)
+        if fails > _FAILS * count:
             return None
+        steps = self._altered() if self._probes else ()
+        if steps is None or not fails:
+            return steps
+        return (*steps, Step(str(Kind.STEP), False, f"the code fails on {fails} of {count} tables"))
+
+    def _altered(self) -> tuple[Step, ...] | None:
+        """Returns the steps after which both codes behave alike wherever the answer has a result."""
         theirs = self._candidates(self._reference, self._answer)
         # Most wrong answers are found here, with one run.
         best = [one for one in theirs if one.rank == theirs[0].rank < 0][:_BEST]
@@ -128,13 +139,12 @@ class _Search:
     def _chosen(self) -> list[int]:
         """Returns places of small tables on which the answer is wrong; the given ones if it is right on the others."""
         pairs = zip(self._tried.results, self._tried.expected, strict=True)
-        wrong = [place for place, pair in enumerate(pairs) if not self._same(*pair)]
-        told = [place for place in wrong if self._tried.results[place] is not None]
-        variants = [place for place in told if self._tried.recipes[place]]
+        wrong = [place for place, pair in enumerate(pairs) if place in self._all and not self._same(*pair)]
+        variants = [place for place in wrong if self._tried.recipes[place]]
         seen: dict[str, int] = {}
         for place in variants:
             seen.setdefault(self._text(self._tried.results[place]), place)
-        return [*seen.values()][:_PROBES] or told[:1]
+        return [*seen.values()][:_PROBES] or wrong[:1]
 
     def _candidates(self, code: str, other: str) -> list[_Candidate]:
         return [_Candidate((one.mutant,), one.rank) for one in lent_mutants(code, other, self._known)]
@@ -162,8 +172,8 @@ class _Search:
         self._run_reference([pair[0] for pair in pairs], self._all)
         self._run_answer([pair[1] for pair in pairs], self._all)
         for one, other in pairs:
-            given = [other.results.get(place) for place in self._all]
-            if len({self._text(result) for result in given}) > 1 and self._are_same(one, given, self._all):
+            given = [other.results.get(place) for place in range(len(self._tried.results))]
+            if len({self._text(given[place]) for place in self._all}) > 1 and self._are_same(one, given, self._all):
                 return _steps(one.changes, other.changes)
         return None
 
