@@ -260,7 +260,7 @@ def _import(
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")
     for sentence in made.wrong_gold:
-        typer.echo(f"gold does not hold{', left out' if made.left_out else ''}: {sentence}")
+        typer.echo(f"{'left out' if made.left_out else 'gold does not hold'}: {sentence}")
     for sentence in made.doubted[:_MOST_DOUBTS]:
         typer.echo(f"gold in doubt: {sentence}")
     if (more := len(made.doubted) - _MOST_DOUBTS) > 0:

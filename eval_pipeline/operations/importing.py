@@ -23,7 +23,7 @@ from eval_pipeline.operations.import_golds import NOT_CHECKED, check_golds
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
-from eval_pipeline.tracks.import_notes import import_notes, take_import_options
+from eval_pipeline.tracks.import_notes import import_notes, take_import_options, take_left_out
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
@@ -142,7 +142,8 @@ def _checked(
         notes: what the importer noted.
         leaves_out: whether it may have cases with invalid gold, which are left out.
     """
-    unread = _leave_out_unreadable(made, raws) if leaves_out else {}
+    unusable = {name: (f"{made.name}/{name}: {why}",) for name, why in take_left_out(made).items()}
+    unread = unusable | (_leave_out_unreadable(made, raws) if leaves_out else {})
     suite = read_header(made)
     read = read_suite(suite)
     if read.problems:

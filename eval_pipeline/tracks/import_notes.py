@@ -1,4 +1,4 @@
-"""What an importer leaves beside the cases: notes for the user, e.g. of a changed id, and options of the suite."""
+"""What an importer leaves beside the cases: notes for the user, what cannot be a case, and options of the suite."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,6 +8,7 @@ from eval_pipeline.core.model import Json
 
 NOTES_FILE = "import_notes.txt"
 _OPTIONS_FILE = "import_options.json"
+_LEFT_OUT_FILE = "import_left_out.jsonl"
 
 
 def add_import_notes(folder: Path, sentences: Iterable[str]) -> None:
@@ -38,3 +39,19 @@ def take_import_options(folder: Path) -> dict[str, Json]:
     options: dict[str, Json] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
     return options
+
+
+def leave_out(folder: Path, name: str, why: str) -> None:
+    """Notes an entry of a data set that cannot be a case."""
+    with (folder / _LEFT_OUT_FILE).open("a", encoding="utf-8") as file:
+        file.write(json.dumps([name, why]) + "\n")
+
+
+def take_left_out(folder: Path) -> dict[str, str]:
+    """Returns why entries are no cases, by name, and removes their file."""
+    path = folder / _LEFT_OUT_FILE
+    if not path.is_file():
+        return {}
+    found = dict(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    path.unlink()
+    return found

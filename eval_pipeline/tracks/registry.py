@@ -69,6 +69,13 @@ IMPORTERS: Mapping[str, ForeignForm] = {
             leaves_out_wrong_gold=True,
         ),
     ),
+    "dacode": ForeignForm(
+        "pandas",
+        "eval_pipeline.tracks.pandas_code.importers.dacode:read_dacode",
+        "files",
+        "Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
+        leaves_out_wrong_gold=True,
+    ),
     "bigcodebench": ForeignForm(
         "pandas",
         "eval_pipeline.tracks.pandas_code.importers.bigcodebench:read_bigcodebench",

@@ -31,7 +31,7 @@ class ResultError(Exception):
     """The result has no form as plain data."""
 
 
-def encode(result: object, most: int) -> bytes:
+def encode(result: object, most: float = math.inf) -> bytes:
     """Returns the result as JSON; of one that takes more than `most` bytes perhaps only a part, which takes more too.
 
     Raises a ResultError if it is nested too deeply or has a type without a plain form.

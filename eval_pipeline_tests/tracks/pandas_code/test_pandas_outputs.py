@@ -8,6 +8,7 @@ import pytest
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.sandbox.results import as_pandas, read_told
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.pandas_code.cases.gold import gold_response
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
@@ -121,6 +122,26 @@ def test_code_may_write_a_file(case: Any, name: str) -> None:
     assert f"`{name}`" in TRACK.prompt(found, found.turns[0], [], "code-1").messages[-1].text
     scored = scores_of((found, 0, [answer(code)]) for code in (right, same, wrong))
     assert [one["result_match"] for one in scored] == [True, True, False]
+
+
+TABLE, OBJECT = {"a": [1, 2], "b": ["x", None]}, {"k": ["x", "y"], "n": {"m": 1.5}}
+
+
+@needs_sandbox
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((f"t.{ending}", TABLE) for ending in ("csv", "tsv", "parquet", "jsonl", "xlsx")),
+        ("t.json", OBJECT),
+        ("t.json", {"k": ["x"], "n": ["y", "z"]}),
+        ("t.json", [{"a": 1, "b": "x"}, {"a": 2, "b": None}]),
+        ("t.txt", "yes"),
+    ],
+)
+def test_a_file_may_be_expected_without_code(case: Any, name: str, expected: Any) -> None:
+    found = case(output=name, expected=expected)
+    right, wrong = scores_of((found, 0, [text]) for text in (gold_response(found.turns[0].gold), answer("result = 1")))
+    assert (right["result_match"], wrong["result_match"]) == (True, False)
 
 
 @needs_sandbox

@@ -6,7 +6,7 @@ from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
-from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
+from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, writing
 from eval_pipeline.tracks.pandas_code.dialect import pandas_response
 from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
 from eval_pipeline.tracks.pandas_code.execute import error_text
@@ -78,7 +78,8 @@ def gold_response(gold: PandasGold) -> str:
         return pandas_response(fenced(gold.code), gold.context)
     if gold.answers:
         return fenced(f"result = {answers_text(gold.answers)!r}")
-    return fenced(f"result = {_written(gold.stored)}")
+    output = gold.context.output
+    return fenced(f"result = {_written(gold.stored)}" + ("" if output is None else f"\n{writing(output)}"))
 
 
 def _written(stored: Json) -> str:
@@ -89,4 +90,13 @@ def _written(stored: Json) -> str:
             return f"pd.DataFrame({columns!r})"
         case "series":
             return f"pd.Series({stored['values']['values']!r})"
-    return repr(stored["value"])
+    return repr(_untagged(stored["value"]))
+
+
+def _untagged(value: Json) -> Json:
+    match value:
+        case {"t": "dict", "v": pairs}:
+            return {name: _untagged(one) for name, one in pairs}
+        case {"t": "list", "v": items}:
+            return [_untagged(one) for one in items]
+    return value

@@ -26,3 +26,20 @@ def with_output(code: str, output: str) -> str:
     if output == FIGURE:
         return f"{code}\nfrom inside.outputs import drawn as _drawn\nresult = _drawn(globals().get('result'))"
     return f"{code}\nfrom inside.outputs import written as _written\nresult = _written({output!r})"
+
+
+def writing(output: str) -> str:
+    """Returns code that writes `result` to a file."""
+    return _WRITERS[output[output.rindex(".") :].lower()].format(repr(output))
+
+
+_AS_JSON = "result.to_json(orient='records') if isinstance(result, pd.DataFrame) else json.dumps(result)"
+_WRITERS = {
+    ".csv": "result.to_csv({}, index=False)",
+    ".tsv": "result.to_csv({}, index=False, sep='\\t')",
+    ".parquet": "result.to_parquet({})",
+    ".jsonl": "result.to_json({}, orient='records', lines=True)",
+    ".xlsx": "result.to_excel({}, index=False)",
+    ".json": f"import json\nopen({{}}, 'w').write({_AS_JSON})",
+    ".txt": "open({}, 'w').write(result)",
+}
