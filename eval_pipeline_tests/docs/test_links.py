@@ -84,7 +84,7 @@ def test_commands_of_the_readme_exist() -> None:
     known = {command.name or command.callback.__name__ for command in app.registered_commands if command.callback}
     known |= {group.name for group in app.registered_groups if group.name}
     text = "\n".join(document.read_text(encoding="utf-8") for document in DOCUMENTS)
-    named = set(re.findall(r"(?:^|`)eval-pipeline ([\w-]+)", text, re.MULTILINE))
+    named = set(re.findall(r"(?:^|`)eval-pipeline (\w[\w-]*)", text, re.MULTILINE))
     assert named == known
 
 
