@@ -3,11 +3,11 @@
 It is read-only, cannot access files, network and extensions, and has locked settings and a deadline.
 """
 
-import re
 import threading
 import time
 import weakref
 from collections.abc import Callable, Collection
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ _OTHER_THAN_SELECT = frozenset(
     "alter analyze attach call checkpoint copy create deallocate delete detach drop execute explain export import "
     "insert install load merge prepare pragma reset set truncate update use vacuum".split()
 )
-_SLEEPS = re.compile(r'\bsleep_ms"?\s*\(', re.IGNORECASE)
+_SLEEPS = frozenset({"sleep_ms", "pg_sleep"})  # which takes no processor time
 
 
 class GuardedDuckdb:
@@ -131,23 +131,32 @@ class GuardedDuckdb:
         pivots = kind.name == "MULTI" and "SELECT" in kinds and not _keywords(sql) & _OTHER_THAN_SELECT
         if kind.name not in kinds and not pivots:
             raise SqlError(ErrorClass.SANDBOX, f"{rule}, not {kind.name}")
-        if _SLEEPS.search(sql):  # which takes no processor time
-            raise SqlError(ErrorClass.SANDBOX, "sleep_ms may not be called")
+        if "sleep" in sql.lower() and _SLEEPS & _called(sql):
+            raise SqlError(ErrorClass.SANDBOX, f"{' and '.join(sorted(_SLEEPS))} may not be called")
         return statements[0]
 
 
 def _keywords(sql: str) -> set[str]:
     """Returns the words of a text that DuckDB takes for keywords, in lower case."""
+    return {word.split()[0] for kind, word in _words(sql) if kind == "keyword"}
+
+
+def _called(sql: str) -> set[str]:
+    """Returns the names before an opening bracket, in lower case."""
+    return {one.strip('"') for (_, one), (_, after) in pairwise(_words(sql)) if after[0] == "("}
+
+
+def _words(sql: str) -> list[tuple[str, str]]:
+    """Returns what DuckDB reads in a text, with the kind of each, in lower case and without comments."""
     import duckdb
 
     found, data = duckdb.tokenize(sql), sql.encode()  # places are those of bytes
     ends = [place for place, _ in found[1:]] + [len(data)]
-    words = (
-        data[place:end].decode(errors="replace").strip().lower()
+    words = [
+        (kind.name, data[place:end].decode(errors="replace").strip().lower())
         for (place, kind), end in zip(found, ends, strict=True)
-        if kind == duckdb.token_type.keyword
-    )
-    return {word.split()[0] for word in words if word}
+    ]
+    return [(kind, word) for kind, word in words if word and kind != "comment"]
 
 
 def _escaped(path: Path) -> str:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import Dialect, Token, TokenType, exp
@@ -30,6 +31,20 @@ _AFTER_LIMIT = frozenset(
     (
         *(TokenType.OFFSET, TokenType.COMMA, TokenType.R_PAREN, TokenType.SEMICOLON),
         *(TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT),
+    )
+)
+_STATEMENTS = frozenset(
+    (
+        *(TokenType.ALTER, TokenType.DROP, TokenType.GRANT, TokenType.INSERT, TokenType.INSTALL),
+        *(TokenType.REVOKE, TokenType.ROLLBACK),
+    )
+)
+_BEFORE_NAMES = frozenset(
+    (
+        *(TokenType.SELECT, TokenType.DISTINCT, TokenType.COMMA, TokenType.FROM, TokenType.JOIN, TokenType.WHERE),
+        *(TokenType.AND, TokenType.OR, TokenType.NOT, TokenType.ON, TokenType.HAVING, TokenType.L_PAREN),
+        *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.EQ, TokenType.NEQ, TokenType.GT, TokenType.LT),
+        *(TokenType.GTE, TokenType.LTE, TokenType.PLUS, TokenType.DASH, TokenType.STAR, TokenType.SLASH),
     )
 )
 
@@ -164,10 +179,20 @@ def _parse(sql: str, dialect: str) -> list[exp.Expr | None]:
     try:
         return sqlglot.parse(sql, dialect=dialect, error_level=ErrorLevel.RAISE)
     except SqlglotError:
-        bracketed = _with_bracketed_limits(sql, dialect) if "%" in sql else sql
-        if bracketed == sql:
+        plainer = _with_quoted_names(_with_bracketed_limits(sql, dialect) if "%" in sql else sql, dialect)
+        if plainer == sql:
             raise
-        return sqlglot.parse(bracketed, dialect=dialect, error_level=ErrorLevel.RAISE)
+        return sqlglot.parse(plainer, dialect=dialect, error_level=ErrorLevel.RAISE)
+
+
+def _with_quoted_names(sql: str, dialect: str) -> str:
+    """Quotes columns and tables named as statements begin (`grant`), which engines read and sqlglot does not."""
+    parts, end = [], 0
+    for before, token in pairwise(sqlglot.tokenize(sql, read=dialect)):
+        if token.token_type in _STATEMENTS and before.token_type in _BEFORE_NAMES:
+            parts += [sql[end : token.start], exp.to_identifier(token.text, quoted=True).sql(dialect)]
+            end = token.end + 1
+    return "".join([*parts, sql[end:]])
 
 
 def _with_bracketed_limits(sql: str, dialect: str) -> str:
