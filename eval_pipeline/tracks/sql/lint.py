@@ -4,12 +4,10 @@ A finding is a doubt (docs/gold.md#lint): it names rows by which people can deci
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime
+from datetime import datetime
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any
 
 from sqlglot import exp
@@ -19,9 +17,20 @@ from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sql_equivalence.queries.determinism import limits_are_ordered, tie_breaks, volatile_parts
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
+from eval_pipeline.table_comparison.graded import unmatched
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
 from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, runner
+from eval_pipeline.tracks.sql.lint_places import (
+    decides,
+    key_of_group,
+    only_source,
+    rounds_down,
+    sorted_columns,
+    table_of,
+    texts_beside,
+    wrongly_ordered_dates,
+)
 
 SCORES = {
     "empty_result": 0.4,
@@ -39,14 +48,7 @@ _OTHER_TIMES = (datetime(2000, 1, 1), datetime(2100, 1, 1))
 _ROW_NUMBERS = {"sqlite": "rowid", "duckdb": "rowid", "postgres": "ctid"}
 _REALS = {"sqlite": "REAL", "postgres": "NUMERIC"}
 """Where `/` of integers drops the rest → type whose `/` keeps it."""
-_COMPARED = (exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between)
 _NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*")
-_DATES = (
-    (re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})"), (1, 2, 3)),
-    (re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})"), (3, 1, 2)),
-    (re.compile(r"(\d{1,2})[-/.](\d{1,2})[-/.](\d{4})"), (3, 2, 1)),
-)
-"""Forms of dates as text, with the groups of year, month and day."""
 _MOST_SECONDS, _MOST_OF_VARIANT = 1.0, 5.0
 """Processor time of a query of which variants are run, and limit of each of these."""
 _MOST_VALUES, _MOST_SHOWN, _LONGEST = 1000, 2, 40
@@ -173,7 +175,7 @@ class _Query:
             return  # the author means it
         copy, changed = self.tree.copy(), False
         for key in copy.find_all(exp.Ordered):
-            if key.args.get("nulls_first") and _decides(key):
+            if key.args.get("nulls_first") and decides(key):
                 key.set("nulls_first", False)
                 changed = True
         if changed and (difference := _difference(result, self.run(self._sql(copy)))):
@@ -183,7 +185,7 @@ class _Query:
     def _text_order(self, result: SqlRows) -> Iterator[Finding]:
         copy = self.tree.copy()
         names: list[str] = []
-        for column, place in [*_sorted_columns(copy)]:
+        for column, place in [*sorted_columns(copy)]:
             found = self._text_column(column)
             if found is None:
                 continue
@@ -191,9 +193,9 @@ class _Query:
             name = ".".join(found)
             if len(values) > 1 and all(map(_NUMBER.fullmatch, values)):
                 names.append(name)
-                for part in [column, *_texts_beside(column, place)]:
+                for part in [column, *texts_beside(column, place)]:
                     part.replace(exp.cast(part.copy(), "REAL" if self.native == "sqlite" else "DOUBLE"))
-            elif (pair := _wrongly_ordered_dates(values)) is not None:
+            elif (pair := wrongly_ordered_dates(values)) is not None:
                 told = f"dates in {name} are compared as text: '{pair[0]}' comes before '{pair[1]}'"
                 yield Finding("text_order", told)
                 return
@@ -205,7 +207,7 @@ class _Query:
 
     def _text_column(self, column: exp.Column) -> tuple[str, str] | None:
         """Returns table and name of a column of type text; None for any other, or if its table is not known."""
-        table = _table_of(column, self.database)
+        table = table_of(column, self.database)
         found = self.database.schema.table(table) if table is not None else None
         known = found.column(column.name) if found is not None else None
         if found is None or known is None or not known.type.upper().startswith(("VARCHAR", "TEXT", "CHAR", "STRING")):
@@ -223,7 +225,7 @@ class _Query:
         real, copy = _REALS.get(self.native), self.tree.copy()
         if real is None:
             return
-        divisions = [one for one in copy.find_all(exp.Div) if not _rounds_down(one)]
+        divisions = [one for one in copy.find_all(exp.Div) if not rounds_down(one)]
         for one in divisions:
             one.set("this", exp.cast(exp.paren(one.this.copy()), real))
         if divisions and (difference := _difference(result, self.run(self._sql(copy)))):
@@ -236,7 +238,7 @@ class _Query:
             if not select.args.get("joins"):
                 continue
             for call in select.find_all(exp.Sum, exp.Avg):
-                alias = _only_source(call, select, self.database)
+                alias = only_source(call, select, self.database)
                 if alias is None or call.find_ancestor(exp.Select) is not select or call.find_ancestor(exp.Window):
                     continue
                 assert number is not None
@@ -249,7 +251,7 @@ class _Query:
     def _with_and_without(self, select: exp.Select, call: exp.Expr, alias: str, number: str) -> Iterator[str]:
         """Yields queries for the groups of a SELECT with an aggregate: over all its rows, and over each row once."""
         inner, group = select.copy(), select.args.get("group")
-        keys = [_key(key, select) for key in (group.expressions if group is not None else ())]
+        keys = [key_of_group(key, select) for key in (group.expressions if group is not None else ())]
         for name in ("group", "having", "order", "limit", "offset", "distinct", "qualify"):
             inner.set(name, None)
         row = exp.column(number, table=alias)
@@ -275,12 +277,7 @@ def _difference(one: SqlRows | None, other: SqlRows | None, *, ordered: bool = F
 
 
 def _only(mine: Sequence[Sequence[Any]], theirs: Sequence[Sequence[Any]]) -> str:
-    left, found = Counter(map(repr, theirs)), []
-    for row in mine:
-        if left[repr(row)]:
-            left[repr(row)] -= 1
-        else:
-            found.append(row)
+    found = [mine[place] for place in unmatched(list(map(repr, mine)), list(map(repr, theirs)))]
     more = f" and {len(found) - _MOST_SHOWN:,} more rows" if len(found) > _MOST_SHOWN else ""
     return f"{', '.join(map(_row, found[:_MOST_SHOWN]))}{more}" if found else "no such row"
 
@@ -288,113 +285,3 @@ def _only(mine: Sequence[Sequence[Any]], theirs: Sequence[Sequence[Any]]) -> str
 def _row(row: Sequence[Any]) -> str:
     cells = ["NULL" if cell is None else str(cell) for cell in row]
     return f"({', '.join(cell if len(cell) <= _LONGEST else f'{cell[:_LONGEST]}…' for cell in cells)})"
-
-
-def _decides(key: exp.Ordered) -> bool:
-    """Whether an order decides which rows there are: that of a LIMIT or of a window."""
-    order = key.find_ancestor(exp.Order)
-    owner = order.parent if order is not None else None
-    return isinstance(owner, exp.Window) or (isinstance(owner, exp.Query) and owner.args.get("limit") is not None)
-
-
-def _sorted_columns(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
-    """Yields the bare columns by which a query sorts, compares with < or >, or takes an extreme, with that node."""
-    kinds: tuple[type[exp.Expr], ...] = (exp.Ordered, exp.Min, exp.Max, *_COMPARED)
-    for node in list(tree.find_all(*kinds)):
-        sides = (node.this, node.args.get("expression")) if isinstance(node, exp.Binary) else (node.this,)
-        for side in sides:
-            if isinstance(side, exp.Column) and not side.is_star:
-                yield side, node
-
-
-def _texts_beside(column: exp.Column, node: exp.Expr) -> list[exp.Expr]:
-    """Returns the literals that a column is compared with, if they are texts."""
-    beside = node.args.values() if isinstance(node, _COMPARED) else ()
-    return [part for part in beside if isinstance(part, exp.Literal) and part.is_string]
-
-
-def _table_of(column: exp.Column, database: Database) -> str | None:
-    """Returns the base table that a column belongs to; None if that is not known."""
-    select = column.find_ancestor(exp.Select)
-    while select is not None:
-        sources = _sources(select)
-        if column.table:
-            if column.table.lower() in sources:
-                return sources[column.table.lower()]
-        else:
-            having = [
-                table
-                for table in sources.values()
-                if (found := database.schema.table(table)) is not None and found.column(column.name) is not None
-            ]
-            if having:
-                return having[0] if len(having) == 1 else None
-        select = select.find_ancestor(exp.Select)
-    return None
-
-
-def _sources(select: exp.Expr) -> dict[str, str]:
-    """Returns alias → table for the tables that a SELECT reads directly."""
-    start = select.args.get("from_")
-    parts = [start.this if start is not None else None, *(join.this for join in select.args.get("joins") or [])]
-    return {part.alias_or_name.lower(): part.name for part in parts if isinstance(part, exp.Table) and part.name}
-
-
-def _only_source(call: exp.Expr, select: exp.Select, database: Database) -> str | None:
-    """Returns the alias of the one base table whose columns an aggregate takes; None if there is no such table."""
-    columns, sources = list(call.find_all(exp.Column)), _sources(select)
-    if not columns or isinstance(call.this, exp.Distinct) or call.find(exp.Query) or _counts(call.this):
-        return None
-    tables = {_table_of(column, database) for column in columns}
-    aliases = [alias for alias, table in sources.items() if tables == {table}]
-    known = len(aliases) == 1 and database.schema.table(sources[aliases[0]]) is not None
-    return aliases[0] if known else None
-
-
-def _counts(summed: exp.Expr) -> bool:
-    """Whether a sum counts rows, as `SUM(CASE WHEN … THEN 1 ELSE 0 END)` does: that of a join's rows may be meant."""
-    given = [*summed.find_all(exp.If)] if isinstance(summed, exp.Case | exp.If) else []
-    values = [part for one in given for part in (one.args.get("true"), one.args.get("false"))]
-    values += [summed.args.get("default")] if isinstance(summed, exp.Case) else []
-    return bool(given) and all(value is None or isinstance(value, exp.Literal | exp.Null) for value in values)
-
-
-def _key(key: exp.Expr, select: exp.Select) -> exp.Expr:
-    """Returns a key of GROUP BY with a position or an alias written out."""
-    if isinstance(key, exp.Literal) and key.is_int and 0 < int(key.name) <= len(select.expressions):
-        place = int(key.name) - 1
-        found: exp.Expr = select.expressions[place].unalias()
-        return found
-    if isinstance(key, exp.Column) and not key.table:
-        made: dict[str, exp.Expr] = {
-            one.alias.lower(): one.unalias() for one in select.expressions if isinstance(one, exp.Alias)
-        }
-        return made.get(key.name.lower(), key)
-    return key
-
-
-def _rounds_down(division: exp.Div) -> bool:
-    """Whether a division is one step of rounding, as in `year / 10 * 10`."""
-    above = division.parent
-    while isinstance(above, exp.Paren):
-        above = above.parent
-    return isinstance(above, exp.Mul) and division.expression in (above.this, above.expression)
-
-
-def _wrongly_ordered_dates(texts: Iterable[str]) -> tuple[str, str] | None:
-    """Returns two texts in their order whose dates are in the other order, if all texts are dates of one form."""
-    found = sorted(texts)
-    for form, groups in _DATES:
-        matches = [form.fullmatch(text.strip().partition(" ")[0]) for text in found]
-        dates = [day for match in matches if match is not None and (day := _date(match, groups)) is not None]
-        if len(found) > 1 and len(dates) == len(found):
-            neighbours = pairwise(zip(found, dates, strict=True))
-            return next(((one, other) for (one, day), (other, then) in neighbours if then < day), None)
-    return None
-
-
-def _date(match: re.Match[str], groups: Sequence[int]) -> date | None:
-    try:
-        return date(*(int(match[group]) for group in groups))
-    except ValueError:
-        return None
