@@ -11,7 +11,7 @@ from eval_pipeline.operations.recorded.mapping import Mapped, nearest
 from eval_pipeline.operations.recorded.reading import read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 from eval_pipeline.suites import read_cases, read_header
-from eval_pipeline.tracks.finqa.recorded import REASONING
+from eval_pipeline.tracks.finqa.recorded import AS_WRITTEN, REASONING
 from eval_pipeline_tests.support import SHIPPED, Lab
 
 ANSWERS: tuple[dict[str, Any], ...] = (
@@ -111,7 +111,7 @@ def test_every_answer_is_read_and_the_columns_told_null_are_null(home: Lab) -> N
     said = imported(home, rows, *MAPPED)
     assert "2 of 3 readable" in said
     assert "1 like this: beta#0 'roughly a lot': the answer is read as no number, and the expected one is" in said
-    assert f"NULL for all answers, since no calculation was recorded: {', '.join(REASONING)}" in said
+    assert f"NULL for all answers, since no calculation was recorded: {', '.join(AS_WRITTEN)}" in said
     home.evaluate(version="old")
     null = {
         name
@@ -119,7 +119,7 @@ def test_every_answer_is_read_and_the_columns_told_null_are_null(home: Lab) -> N
             "SELECT metric FROM metrics GROUP BY metric HAVING count(value) = 0 AND count(label) = 0"
         )
     }
-    assert set(REASONING) <= null
+    assert set(AS_WRITTEN) <= null
 
 
 def test_columns_are_scored_where_there_is_a_calculation(home: Lab) -> None:

@@ -41,6 +41,7 @@ _SHOWN = {"gold": "the right answers", "own": "its own answers", "none": "nothin
 _MOST_ROWS, _MOST_COLUMNS, _MOST_STEPS, _MOST_NUMBERS, _MOST_SENTENCES, _MOST_CELL = 60, 20, 30, 30, 12, 200
 
 FinqaSeen = Seen[Document, FinqaGold, FinqaPlan]
+_GUESSED = "The answer shows no calculation; this one gives its number, and is a guess."
 
 
 def turn_cards(seen: FinqaSeen) -> list[Card]:
@@ -102,7 +103,8 @@ def _failure(seen: FinqaSeen, final: Attempt[FinqaPlan], told: Mapping[str, Any]
 
 def _programs(told: Mapping[str, Any]) -> Iterator[Card]:
     gold, plan = told["gold_program"], told["plan_program"]
-    yield _difference("Program", gold, plan)
+    remark = "" if told["guessed_plan"] is None else _GUESSED
+    yield _difference("Program", gold, plan, remark)
     resolved_gold, resolved_plan = told["resolved_gold"], told["resolved_plan"]
     if (resolved_gold, resolved_plan) != (gold, plan):
         remark = "Numbers that answer earlier turns are replaced by the calculation that gave them."

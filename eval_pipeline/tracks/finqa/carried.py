@@ -139,13 +139,13 @@ def _stand_of(literal: Literal, answers: Sequence[CarriedAnswer], is_printed: Is
             stand = _Stand(answer.program, (literal.value < 0) != (answer.number < 0), scale != 1.0)
             if distance <= _NOISE * size:
                 return stand
-            if rounded is None and distance <= _half_unit(size, literal.percent):
+            if rounded is None and distance <= half_unit(size, literal.percent):
                 rounded = stand
     return None if rounded is None or is_printed(size) else rounded
 
 
 @lru_cache(maxsize=4096)
-def _half_unit(size: float, percent: bool) -> float:
+def half_unit(size: float, percent: bool) -> float:
     """Returns half a unit of the last written digit; a float does not preserve trailing zeros."""
     text = f"{size * 100 if percent else size:.12g}"
     decimals = len(text.partition(".")[2]) if "e" not in text else 12

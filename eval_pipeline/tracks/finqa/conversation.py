@@ -1,18 +1,19 @@
 """Determines what each turn of a conversation may have taken over from earlier turns."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, bands_of, computes, near_any, resolve
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.guesses import guessed_program
 from eval_pipeline.tracks.finqa.lookup import resolved
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable
 from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
 
-NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "own_earlier": (), "turn_before": None}
+NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "own_earlier": (), "turn_before": None, "guessed_plan": None}
 """Conversation values of a turn's metrics if nothing is known about earlier turns."""
 
 
@@ -66,23 +67,29 @@ def _written_program(attempt: Attempt[FinqaPlan], page: Document) -> Program | N
 
 def own_values(final: Attempt[FinqaPlan], gold: FinqaGold, page: Document) -> dict[str, Any]:
     """Returns plan and gold program as written; they are scored like this if nothing is carried over."""
-    written, program = _written_program(final, page), program_of(final, page)
-    operations = None if written is None else expanded_operations(written)
+    return _plan_values(_written_program(final, page), program_of(final, page)) | {
+        "gold_program": gold.program,
+        "gold_operation_list": gold.operations,
+        "gold_literals": gold.literals,
+        "resolved_gold": gold.program,
+        "resolved_gold_operations": gold.operations,
+        "resolved_gold_literals": gold.literals,
+    }
+
+
+def _plan_values(written: Program | None, program: Program | None) -> dict[str, Any]:
+    """Returns the values of a plan as written (None: it is guessed), and in the unit of gold programs."""
+    counted = program if written is None else written
+    operations = None if counted is None else expanded_operations(counted)
     literals = None if program is None else literal_values(program)
     return {
         "written_program": written,
         "plan_program": program,
         "plan_operation_list": operations,
         "plan_literals": literals,
-        "gold_program": gold.program,
-        "gold_operation_list": gold.operations,
-        "gold_literals": gold.literals,
         "resolved_plan": program,
         "resolved_plan_operations": operations,
         "resolved_plan_literals": literals,
-        "resolved_gold": gold.program,
-        "resolved_gold_operations": gold.operations,
-        "resolved_gold_literals": gold.literals,
     }
 
 
@@ -98,8 +105,8 @@ def conversation_values(
 
     Returns:
         For each turn: `earlier`, the turns before it; `own_earlier`, those whose answers the model may have seen and
-        from which alone it can inherit an error (None if it saw no answer of its own); `turn_before`; and the programs
-        with carried values replaced.
+        from which alone it can inherit an error (None if it saw no answer of its own); `turn_before`; `guessed_plan`, a
+        calculation found for an answer that shows none; and the programs with carried values replaced.
     """
     teller = _Teller(case, history)
     return [teller.next(turn, attempts[-1]) for turn, attempts in said]
@@ -122,6 +129,11 @@ class _Teller:
         earlier = tuple(self._earlier)
         told: dict[str, Any] = {"earlier": earlier, "own_earlier": earlier if self._sees_own else None}
         told["turn_before"] = self._turn_before(turn.index)
+        guess = None if program is not None else self._guessed(prediction(final)[0])
+        told["guessed_plan"] = guess
+        if guess is not None:
+            told |= _plan_values(None, guess)
+            program = guess
         written_out = program
         if program is not None and (self._may_carry(program) or self._may_carry(gold.program)):
             answers = [*self._own, *self._gold] if self._own_history else [*self._gold, *self._own]
@@ -132,6 +144,13 @@ class _Teller:
         if turn.index + 1 < len(self._case.turns):
             self._keep(turn, prediction(final)[0], written_out)
         return told
+
+    def _guessed(self, predicted: Answer) -> Program | None:
+        """Returns a calculation for an answer that shows none, first from numbers of earlier turns."""
+        if not isinstance(predicted, float):
+            return None
+        used = [number for turn in self._earlier for number in _numbers_of(turn)]
+        return guessed_program(predicted, self._case.context, used)
 
     def _keep(self, turn: FinqaTurn, predicted: Answer, resolved: Program | None) -> None:
         gold = turn.gold
@@ -167,6 +186,13 @@ class _Teller:
                 self._gold.insert(0, CarriedAnswer(gold.expected, written))
                 self._bands.update(bands_of(gold.expected))
         self._golds = max(self._golds, index)
+
+
+def _numbers_of(turn: EarlierTurn) -> Iterator[float]:
+    if isinstance(turn.predicted, float):
+        yield turn.predicted
+    if turn.program is not None:
+        yield from literal_values(turn.program)
 
 
 def _changed(plan: Resolved, gold: Resolved, in_percent: bool) -> dict[str, Any]:

@@ -74,6 +74,7 @@ def _mode_of(text: str, gold: FinqaGold, document: Document) -> str | None:
         resolved_gold_operations=gold.operations,
         own_earlier=(),
         document=document,
+        guessed_plan=None,
     )
 
 

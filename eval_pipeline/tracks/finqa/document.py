@@ -1,10 +1,12 @@
 """The document of a case, the gold of a turn, and the numbers that operands may come from."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations, islice
 from typing import TypeAlias
 
 from eval_pipeline.core.model import Case, Turn
@@ -19,6 +21,7 @@ _FRACTION = re.compile(r"\.\d+")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _BLANKED = bytes(byte if byte in b"0123456789." else ord(" ") for byte in range(256))
 _SCALES = (1.0, 100.0, 0.01, 1e3, 1e-3, 1e6, 1e-6, 1e9, 1e-9)
+_MOST_PAIRS = 20_000
 _ALWAYS = frozenset(float(n) for n in (*range(13), 100, 1000, 1_000_000))
 
 
@@ -49,13 +52,25 @@ class Document:
         return frozenset(found)
 
     @cached_property
-    def _places(self) -> Mapping[float, Sequence[NumberPlace]]:
+    def placed(self) -> Mapping[float, Sequence[NumberPlace]]:
+        """Sizes of the numbers on the page, with their places."""
         return number_places(self.table, (self.pre_text, self.post_text))
+
+    @cached_property
+    def pairs(self) -> Sequence[tuple[float, float]]:
+        """Pairs of numbers of one line item, or of one row or column of the table."""
+        lines = defaultdict[tuple[str, object], dict[float, None]](dict)
+        for size, places in self.placed.items():
+            for place in places:
+                row, column = place.cell or (place.item, place.item)
+                lines["row", row][size] = lines["column", column][size] = None
+        found = (pair for sizes in lines.values() for pair in combinations(sizes, 2))
+        return list(dict.fromkeys(islice(found, _MOST_PAIRS)))
 
     def places_of(self, literal: Literal) -> Sequence[NumberPlace]:
         """Returns the places of a number on the page, ignoring its sign; 0.0397 also matches a printed 3.97."""
         size = abs(literal.value)
-        return [*self._places.get(_rounded(size), ()), *self._places.get(_rounded(size * 100), ())]
+        return [*self.placed.get(_rounded(size), ()), *self.placed.get(_rounded(size * 100), ())]
 
     def prints(self, size: float) -> bool:
         """Whether a size is printed on the page as it is, or as a percentage."""

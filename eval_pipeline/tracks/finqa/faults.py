@@ -17,6 +17,7 @@ from eval_pipeline.tracks.finqa.expression import (
     tree_of,
     value_of,
 )
+from eval_pipeline.tracks.finqa.guesses import nearest_tree
 from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
 from eval_pipeline.tracks.finqa.number_places import NumberPlace
 from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations
@@ -172,15 +173,25 @@ def _misread(pair: Pair, document: Document) -> str:
 
 def _moved(there: NumberPlace, here: NumberPlace) -> str | None:
     """Returns how the place of a number differs from the right one."""
-    if there.item == here.item and there.period != here.period:
+    if there == here:
+        return None
+    if there.item == here.item:  # columns that say the same thing twice are of two periods
         return "wrong_year"
-    if there.item != here.item and there.period == here.period:
-        return "wrong_row"
-    return None
+    return None if there.is_of_another_period(here) else "wrong_row"
 
 
-def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, document: Document) -> str:
-    """Returns what is wrong with a calculation (with carried values replaced) that has no simpler explanation."""
+def calculation_fault(
+    predicted: Answer, plan: Program | None, gold: Program, document: Document, guess: Program | None = None
+) -> str:
+    """Returns what is wrong with a calculation (with carried values replaced) that has no simpler explanation.
+
+    Args:
+        predicted: the answer.
+        plan: the calculation; None if the answer shows none.
+        gold: the right one.
+        document: the page.
+        guess: a calculation found for an answer that shows none.
+    """
     if plan is not None and has_other_operations(expanded_operations(plan), expanded_operations(gold)):
         return "wrong_operations"
     wanted = normal_tree(gold)
@@ -195,7 +206,10 @@ def calculation_fault(predicted: Answer, plan: Program | None, gold: Program, do
     if is_swapped(predicted, tree, wanted, document):
         return "swapped_operands"
     if tree is None:
-        return "other"
+        tree = nearest_tree(predicted, wanted, document) or normal_tree(guess)
+        if tree is None:
+            return "other"
+        pairs = aligned(tree, wanted)
     if pairs:
         return misread(pairs, document)
     if operations_of(tree) != operations_of(wanted):

@@ -9,6 +9,7 @@ from eval_pipeline.tracks.finqa.document import Document
 from eval_pipeline.tracks.finqa.execute import Value
 from eval_pipeline.tracks.finqa.expression import Node, NoTreeError, Operation, exchanged, tree_of, value_of
 from eval_pipeline.tracks.finqa.faults import aligned, is_right, normal_tree
+from eval_pipeline.tracks.finqa.guesses import is_as_written
 from eval_pipeline.tracks.finqa.matching import Answer, is_number
 from eval_pipeline.tracks.finqa.program import Literal, Program
 
@@ -19,12 +20,14 @@ _SCALES = (1.0, 100.0)
 def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn]) -> bool:
     """Whether a calculation contains a wrong earlier answer or one of its numbers.
 
-    A fast check that is usually False.
+    A fast check that is usually False. What an answer without a calculation contains is not known.
     """
     wrong = [turn for turn in earlier if not turn.is_right]
     if not wrong:
         return False
-    written = ({abs(predicted)} if is_number(predicted) else set()) if plan is None else sizes(plan)
+    if plan is None:
+        return is_number(predicted)
+    written = sizes(plan)
     for turn in wrong:
         if turn.program is not None and not written.isdisjoint(sizes(turn.program)):
             return True
@@ -35,17 +38,27 @@ def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[Ea
 
 
 def inherits(
-    predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn], expected: float | str, document: Document
+    predicted: Answer,
+    plan: Program | None,
+    earlier: Sequence[EarlierTurn],
+    expected: float | str,
+    gold: Program,
+    document: Document,
 ) -> bool:
     """Whether the calculation becomes right when wrong earlier answers in it are replaced by the right ones.
 
-    An earlier answer may appear as a number, as the same computation, or through its wrong numbers.
+    An earlier answer may appear as a number, also with the other sign, as the same computation, or through its wrong
+    numbers. An answer without a calculation inherits if the gold calculation with wrong answers in it gives it.
     """
-    tree = _tree(predicted, plan)
-    if tree is None:
-        return False
     wrong = [turn for turn in earlier if not turn.is_right]
-    return any(is_right(mended, expected, document) for mended in _mended(tree, wrong, document))
+    tree = _tree(predicted, plan)
+    if tree is not None and any(is_right(mended, expected, document) for mended in _mended(tree, wrong, document)):
+        return True
+    wanted = normal_tree(gold)
+    if plan is not None or wanted is None or not is_number(predicted):
+        return False
+    spoilt = _mended(wanted, wrong, document, spoil=True)
+    return any(is_as_written(predicted, value_of(one, document.table)) for one in spoilt)
 
 
 def without_inherited(
@@ -75,29 +88,39 @@ def _tree(predicted: Answer, plan: Program | None) -> Node | None:
         return None
 
 
-def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document) -> Iterator[Node]:
-    """Yields the tree with wrong answers corrected: those of all turns, then of one turn, then their numbers."""
+def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document, spoil: bool = False) -> Iterator[Node]:
+    """Yields the tree with wrong answers corrected: those of all turns, then of one turn, then their numbers.
+
+    With `spoil` right ones are replaced by wrong ones instead.
+    """
     for turns in (wrong, *([turn] for turn in wrong if len(wrong) > 1)):
-        found = exchanged(tree, _Exchange(turns, document).right_answer)
-        if found != tree:
-            yield found
+        for keeps_sign in (True, False):
+            found = exchanged(tree, _Exchange(turns, document, spoil, keeps_sign).other_answer)
+            if found != tree:
+                yield found
     numbers = _right_numbers(wrong)
+    if spoil:
+        numbers = {right: mine for mine, right in numbers.items()}
     if numbers:
         yield exchanged(tree, lambda node: _other_number(node, numbers))
 
 
 class _Exchange:
-    """Replaces the wrong answers of some turns by the right ones."""
+    """Replaces the wrong answers of some turns by the right ones, or the reverse (`spoil`).
 
-    def __init__(self, turns: Sequence[EarlierTurn], document: Document) -> None:
-        self._answers = [
+    Where the number has the other sign, so has what replaces it (`keeps_sign`), or it is replaced as it is.
+    """
+
+    def __init__(self, turns: Sequence[EarlierTurn], document: Document, spoil: bool, keeps_sign: bool) -> None:
+        both = [
             (turn.predicted, turn.expected)
             for turn in turns
             if is_number(turn.predicted) and is_number(turn.expected) and turn.predicted
         ]
-        self._document = document
+        self._answers = [(right, mine) for mine, right in both if right] if spoil else both
+        self._document, self._keeps_sign, self._spoil = document, keeps_sign, spoil
 
-    def right_answer(self, node: Node) -> Node | None:
+    def other_answer(self, node: Node) -> Node | None:
         if isinstance(node, Literal):
             return self._of_literal(node)
         if isinstance(node, Operation):
@@ -105,18 +128,22 @@ class _Exchange:
         return None
 
     def _of_literal(self, literal: Literal) -> Node | None:
-        for mine, right in self._answers:
+        for old, new in self._answers:
             for scale in _SCALES:
-                if isclose(abs(literal.value), abs(mine) * scale, rel_tol=_NEAR):
-                    turned = -1.0 if (literal.value < 0) != (mine < 0) else 1.0
-                    return Literal(turned * scale * right)
+                if isclose(abs(literal.value), abs(old) * scale, rel_tol=_NEAR):
+                    return self._signed(literal.value, old, new * scale)
         return None
 
     def _of_result(self, result: Value | None) -> Node | None:
-        for mine, right in self._answers:
-            if is_number(result) and isclose(result, mine, rel_tol=1e-6):
-                return Literal(right)
+        for old, new in self._answers:
+            if is_number(result) and isclose(abs(result), abs(old), rel_tol=1e-6):
+                return self._signed(result, old, new)
         return None
+
+    def _signed(self, found: float, old: float, new: float) -> Node:
+        turned = (found < 0) != (old < 0)
+        turns = turned if self._keeps_sign else self._spoil and not turned
+        return Literal(-new if turns else new)
 
 
 def _right_numbers(wrong: Sequence[EarlierTurn]) -> dict[float, float]:

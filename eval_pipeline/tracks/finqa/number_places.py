@@ -10,10 +10,17 @@ from eval_pipeline.tracks.finqa.execute import cell_number
 
 Rows = tuple[tuple[str | float, ...], ...]
 
+_MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|tember|ober|ember)?"
+_ORDINAL = r"(?:first|second|third|fourth|[1-4](?:st|nd|rd|th))"
 _PERIOD = re.compile(
-    r"\b(?:19|20)\d\d\b|\bq[1-4]\b|\bquarter|\bmonths?\b|\byears?\b|"
-    r"\b(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|tember|ober|ember)?\b",
-    re.IGNORECASE,
+    rf"""\b(?:19|20)\d\d\b | \b\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?\b
+    | \b\d{{1,2}}/\d{{2,4}}\b | \b(?:fy|cy|h|q)\s*'?\d{{1,4}}\b
+    | \b{_ORDINAL}\s+(?:quarter|half|three\b|six\b|nine\b) | ^\W*{_ORDINAL}\W*$ | \b(?:three|six|nine|twelve)\s+months\b
+    | ^\W*(?:current|prior|previous|last|this)\s+(?:year|quarter|month)\W*$ | \b{_MONTH}\b""",
+    re.VERBOSE | re.IGNORECASE,
+)
+_FILLER = re.compile(
+    r"\b(?:for|the|as|of|at|in|and|to|ended|ending|fiscal|years?|months?|quarters?|half)\b|\d+|[^a-z]", re.IGNORECASE
 )
 _SENTENCE = re.compile(r"(?<=[a-z)%])\s*[.;](?=\s|$)", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.,])\d[\d,]*(?:\.\d+)?|(?<![\w.,])\.\d+")
@@ -29,12 +36,20 @@ class NumberPlace:
     """The line item and period of a number.
 
     Attributes:
-        item: its table row (or column, if rows are periods), or its sentence.
-        period: its table column (or row), or its position in a sentence's list of periods.
+        item: what the labels of its row and column say besides the period, or its sentence.
+        period: the periods that they name (empty: none), or its position in a sentence's list of periods.
+        cell: its row and column in the table; None in a text.
     """
 
     item: str
-    period: str
+    period: tuple[str, ...]
+    cell: tuple[int, int] | None = None
+
+    def is_of_another_period(self, other: "NumberPlace") -> bool:
+        """Whether the periods contradict each other; a label without a period contradicts none."""
+        if len(self.period) != len(other.period):
+            return True
+        return any(a and b and a != b for a, b in zip(self.period, other.period, strict=True))
 
 
 def number_places(table: Rows, texts: Sequence[str]) -> Mapping[float, list[NumberPlace]]:
@@ -48,26 +63,48 @@ def number_places(table: Rows, texts: Sequence[str]) -> Mapping[float, list[Numb
 def _in_table(table: Rows) -> Iterator[tuple[float, NumberPlace]]:
     if not table:
         return
-    rows_are_periods = _rows_are_periods(table)
+    rows = _axis([str(row[0]) if row else "" for row in table])
+    columns = _axis(_headers(table))
     for number, row in enumerate(table):
         for column, cell in enumerate(row[1:], start=1):
             size = cell_number(cell)
-            if size is None:
-                continue
-            here, there = f"row {number}", f"column {column}"
-            place = NumberPlace(there, here) if rows_are_periods else NumberPlace(here, there)
-            yield abs(size), place
+            if size is not None and column < len(columns):
+                item, period = zip(rows[number], columns[column], strict=True)
+                yield abs(size), NumberPlace(" | ".join(item), period, (number, column))
 
 
-def _rows_are_periods(table: Rows) -> bool:
-    """Whether row labels name periods more often than column headers do."""
-    labels = [str(row[0]) for row in table[1:] if row]
-    headers = [str(cell) for cell in table[0][1:]]
-    return _share_of_periods(labels) > _share_of_periods(headers)
+def _headers(table: Rows) -> list[str]:
+    """Returns the label of each column: its header, with the year below it where a second row has years only."""
+    width = max(map(len, table))
+    rows = [table[0], *([table[1]] if len(table) > 1 and _holds_years(table[1]) else ())]
+    return [" ".join(str(row[column]) for row in rows if column < len(row)) for column in range(width)]
 
 
-def _share_of_periods(names: Sequence[str]) -> float:
-    return sum(_PERIOD.search(name) is not None for name in names) / len(names) if names else 0.0
+def _holds_years(row: Sequence[str | float]) -> bool:
+    """Whether a row has no label, and nothing but years."""
+    return bool(row[1:]) and not str(row[0]).strip() and all(_YEAR.match(str(cell)) for cell in row[1:])
+
+
+def _axis(labels: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns item and period of each row or column.
+
+    Where at least half of the labels name a period and nothing besides, the others (a total) are periods, too.
+    """
+    found = [_item_and_period(label if label.strip() else f"({number})") for number, label in enumerate(labels)]
+    others = found[1:]
+    items = {item for item, period in others if period}
+    if items == {""} and 2 * sum(bool(period) for _, period in others) >= len(others):
+        return [("", period or label) for label, (_, period) in zip(labels, found, strict=True)]
+    return found
+
+
+def _item_and_period(label: str) -> tuple[str, str]:
+    """Splits a label: `pension plans , december 31 , 2018` → (`pension plans`, the rest); no period: all is item."""
+    named = _PERIOD.findall(label)
+    if not named:
+        return label.strip().casefold(), ""
+    item = _FILLER.sub(" ", _PERIOD.sub(" ", label)).casefold()
+    return " ".join(item.split()), " ".join(named).casefold()
 
 
 def _in_texts(texts: Sequence[str]) -> Iterator[tuple[float, NumberPlace]]:
@@ -83,4 +120,7 @@ def _in_sentence(sentence: str, name: str) -> Iterator[tuple[float, NumberPlace]
         number = parse_number(match[0].rstrip(","))
         if number is None or _YEAR.fullmatch(match[0]):
             continue
-        yield abs(number.value), NumberPlace(name if listed else f"{name}.{place}", str(place) if listed else "text")
+        if listed:
+            yield abs(number.value), NumberPlace(name, (str(place),))
+        else:
+            yield abs(number.value), NumberPlace(f"{name}.{place}", ("text",))

@@ -20,7 +20,9 @@ REASONING = (
     *("logic_recall", "logic_precision", "logic_f1", "operation_order", "operand_recall", "program_match"),
     *("partial_credit", "operations_per_turn", "plan_steps"),
 )
-"""Metrics that are NULL without a calculation that can be parsed."""
+"""Metrics that are NULL without a calculation, read or guessed."""
+AS_WRITTEN = ("operations_per_turn", "plan_steps")
+"""Those that are NULL for a guessed calculation, too."""
 _MAX_TEXT = 300
 _AGREES = 0.01
 

@@ -3,7 +3,6 @@
 import re
 
 from eval_pipeline.core.model import Attempt, CallErrorKind, Ran
-from eval_pipeline.core.numbers import normalised_text
 
 _SAYS_SO = re.compile(
     r"""
@@ -17,13 +16,26 @@ _SAYS_SO = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_WORDS = frozenset({"na", "nan", "none", "null", "unknown", "unanswerable", "undetermined", "notavailable", "nodata"})
+_ONLY = re.compile(
+    r"""(?:(?:the\s+)?(?:final\s+)?answer\s*(?:is\b|:|=))?[\W_]*
+    (?:n\s*[./]?\s*a|nan|none|null|nil|unknown|unanswerable|(?:un|in)determin(?:ed|able|ate)|no\s+(?:answer|value)
+      |i\s+(?:do\s+not|don['’]?t)\s+know)[\W_]* | [-–—]+""",
+    re.VERBOSE | re.IGNORECASE,
+)
+"""A text that is nothing else than such a word, possibly after a marker and in quotation marks."""
+_FIELD = re.compile(r'"(?:answer|value|calculation|program|result)"\s*:\s*(?:"((?:[^"\\]|\\.){0,300})"|(null)\b)')
 _MOST_CHARS = 2000
 
 
 def says_no_answer(text: str) -> bool:
     """Whether a text says that the page does not tell, or that no answer can be given."""
-    return normalised_text(text[:40]) in _WORDS or _SAYS_SO.search(text[:_MOST_CHARS]) is not None
+    return _ONLY.fullmatch(text[:80].strip()) is not None or _SAYS_SO.search(text[:_MOST_CHARS]) is not None
+
+
+def _has_empty_field(text: str) -> bool:
+    """Whether the last value of an answer in JSON says that there is none: `{"answer": "N/A"}`."""
+    values = _FIELD.findall(text[:_MOST_CHARS])
+    return bool(values) and says_no_answer("".join(values[-1]))
 
 
 def refuses(final: Attempt) -> bool:
@@ -33,4 +45,7 @@ def refuses(final: Attempt) -> bool:
     if isinstance(final.outcome, Ran):
         text = final.outcome.value.get("text")
         return isinstance(text, str) and says_no_answer(text)
-    return final.response is not None and final.artefact is None and says_no_answer(final.response.text)
+    if final.response is None:
+        return False
+    text = final.response.text
+    return _has_empty_field(text) or (final.artefact is None and says_no_answer(text))

@@ -43,7 +43,14 @@ from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
 from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
-from eval_pipeline.tracks.finqa.recorded import NO_CALCULATION, REASONING, as_given, not_comparable, recorded_response
+from eval_pipeline.tracks.finqa.recorded import (
+    AS_WRITTEN,
+    NO_CALCULATION,
+    REASONING,
+    as_given,
+    not_comparable,
+    recorded_response,
+)
 from eval_pipeline.tracks.finqa.refusals import refuses
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
@@ -319,8 +326,13 @@ class FinqaTrack(
         return not_comparable(turn.gold, artefact)
 
     def unscored(self, artefact: FinqaPlan) -> Mapping[str, tuple[str, ...]]:
-        """Returns the reasoning metrics if no calculation can be parsed, with the reason."""
-        return {} if artefact.program is not None else {artefact.problem or NO_CALCULATION: REASONING}
+        """Returns the metrics that are NULL if no calculation can be parsed, with the reason.
+
+        For a number a calculation may be guessed, see `guesses`.
+        """
+        if artefact.program is not None:
+            return {}
+        return {artefact.problem or NO_CALCULATION: REASONING if isinstance(artefact.answer, str) else AS_WRITTEN}
 
 
 @asynccontextmanager

@@ -47,7 +47,8 @@ def why(
     if mode == "execution_error":
         return final.outcome.message if isinstance(final.outcome, Failed) else "The plan did not run."
     if mode == "inherited_error":
-        return _inherited(predicted, expected, told["plan_program"], told["earlier"], page)
+        plan = told["plan_program"] if told["guessed_plan"] is None else None
+        return _inherited(predicted, expected, plan, told["earlier"], told["resolved_gold"], page)
     if mode == "scale_error":
         return _scaled(predicted, expected)
     gold: Program = told["resolved_gold"]
@@ -62,14 +63,19 @@ def why(
 
 
 def _inherited(
-    predicted: Answer, expected: float | str, plan: Program | None, earlier: Sequence[EarlierTurn], page: Document
+    predicted: Answer,
+    expected: float | str,
+    plan: Program | None,
+    earlier: Sequence[EarlierTurn],
+    gold: Program,
+    page: Document,
 ) -> str:
     """Names the turns at fault: those whose right answer alone would have sufficed, or else all wrong ones."""
     wrong = [turn for turn in earlier if not turn.is_right]
     alone = [
         turn
         for turn in wrong
-        if inherits(predicted, plan, [one for one in earlier if one.is_right or one is turn], expected, page)
+        if inherits(predicted, plan, [one for one in earlier if one.is_right or one is turn], expected, gold, page)
     ]
     told = ", ".join(
         f"turn {turn.index} ({answer_text(turn.predicted)} instead of {answer_text(turn.expected)})"
@@ -109,16 +115,10 @@ def _placed(literal: Literal, page: Document) -> str:
 def _named(literal: Literal, page: Document) -> Iterator[str]:
     """Yields line item and period of a number in the table."""
     for place in page.places_of(literal):
-        numbers = {word: int(number) for word, _, number in (part.partition(" ") for part in _of_table(place))}
-        if len(numbers) == 2:
-            row, column = page.table[numbers["row"]], page.table[0]
-            period = cell_text(column[numbers["column"]]) if numbers["column"] < len(column) else ""
+        if place.cell is not None:
+            row, column = page.table[place.cell[0]], page.table[0]
+            period = cell_text(column[place.cell[1]]) if place.cell[1] < len(column) else ""
             yield ", ".join(part for part in (cell_text(row[0]), period) if part)
-
-
-def _of_table(place: Any) -> list[str]:
-    parts = [place.item, place.period]
-    return parts if all(part.startswith(("row ", "column ")) for part in parts) else []
 
 
 def answer_text(answer: Answer) -> str:

@@ -54,7 +54,7 @@ def _taken_over(program: Program, was: float, now: float) -> Program:
 
 
 def planted_conversation(case: Case) -> list[str]:
-    """Responses up to the first or second wrong one: gold programs, then one with a slip, then one that takes it over."""
+    """Gold programs as responses, then one with a slip, then perhaps one that takes its answer over."""
     rng = seeded("failure", case.id)
     turns = [turn for turn in case.turns if any(True for _ in slips(case, turn))]
     turn = rng.choice(turns)

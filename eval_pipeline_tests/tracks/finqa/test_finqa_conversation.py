@@ -16,6 +16,7 @@ from eval_pipeline.tracks.finqa.carried import program_text
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.program import parse_program
 from eval_pipeline.tracks.finqa.track import TRACK
+from eval_pipeline_tests.goldens import golden
 
 from .helpers import (
     answered,
@@ -24,6 +25,7 @@ from .helpers import (
     case_of,
     cases,
     gold_turn,
+    measured,
     measured_conversation,
     raw_case,
     sample_cases,
@@ -92,6 +94,84 @@ def test_rows_and_years_by_the_table_both_ways_round() -> None:
         assert modes(case, "412.5 / 20.5") == ["swapped_operands"]
 
 
+@pytest.mark.parametrize("row", golden("finqa_places.yaml"), ids=lambda row: row["name"])
+def test_periods_and_items_by_what_labels_say(row: dict[str, Any]) -> None:
+    document = {"pre_text": "", "table": row["table"], "post_text": ""}
+    case = TRACK.read_case(raw_case(gold_turn(str(row["gold"]), row["gold"]), document=document), "suite", "file", 1)
+    assert {number: modes(case, str(number))[0] for number in row["modes"]} == row["modes"]
+
+
+@pytest.mark.parametrize("row", golden("finqa_guesses.yaml"), ids=lambda row: row["answer"])
+def test_a_number_is_a_program_unless_chance_would_find_one(row: dict[str, Any]) -> None:
+    case = case_of(gold_turn("divide(20, 30)"))
+    found = _numbers_said(case, row["answer"])[0]
+    assert found["guessed_plan_text"] == row["plan"]
+    assert (found["logic_recall"] is None) is (row["plan"] is None)
+    assert found["plan_steps"] is found["operations_per_turn"] is None
+
+
+def test_a_number_may_use_those_of_earlier_turns() -> None:
+    case = case_of(gold_turn("412.5"), gold_turn("371"), gold_turn("subtract(412.5, 371), divide(#0, 371)"))
+    found = _numbers_said(case, "412.5", "371", "11.2%")
+    assert found[-1]["guessed_plan_text"] == "subtract(412.5, 371), divide(#0, 371)"
+    assert found[-1]["program_match"] is True
+
+
+@pytest.mark.parametrize(
+    ("cells", "answer", "guessed"),
+    [
+        ([12.25, 25.5, 61.0], "13.25", "subtract(25.5, 12.25)"),
+        ([12.25, 25.5, 38.75], "13.25", None),  # so is 38.75 - 25.5
+        ([1.5 + 0.37 * n for n in range(30)], "1.76", None),  # of 30 numbers some pair has such a ratio
+    ],
+)
+def test_a_guess_is_the_only_one_and_not_by_chance(cells: list[float], answer: str, guessed: str | None) -> None:
+    document = {"pre_text": "", "table": [["", *map(str, range(len(cells)))], ["sales", *cells]], "post_text": ""}
+    case = TRACK.read_case(raw_case(gold_turn("7"), document=document), "suite", "file", 1)
+    assert _numbers_said(case, answer)[0]["guessed_plan_text"] == guessed
+
+
+def test_another_operation_explains_a_number_before_another_number_does() -> None:
+    document = {"pre_text": "", "table": [["", "2020", "2019"], ["sales", 30, 20], ["costs", 70, 5]], "post_text": ""}
+    case = TRACK.read_case(raw_case(gold_turn("subtract(30, 20)", 10), document=document), "suite", "file", 1)
+    assert _numbers_said(case, "50")[0]["failure_mode"] == "wrong_operations"
+
+
+@pytest.mark.parametrize(
+    ("program", "answers", "mode"),
+    [
+        (("subtract(412.5, 188)",), ("600.5",), "wrong_operations"),
+        (("subtract(412.5, 188)",), ("412.5",), "wrong_operations"),
+        (("subtract(412.5, 188), divide(#0, 188)",), ("224.5",), "wrong_operations"),
+        (("divide(412.5, 20)",), ("9.4",), "wrong_year"),
+        (("divide(412.5, 20)",), ("13.75",), "wrong_year"),
+        (("subtract(412.5, 30)",), ("382.9",), None),
+        (("divide(412.5, 188)",), ("0.455757",), "swapped_operands"),
+        (("multiply(412.5, const_3)",), ("412500.7",), "other"),
+        (("412.5", "subtract(412.5, 188), divide(#0, 188)"), ("20", "-0.89361702"), "inherited_error"),
+        (("412.5", "subtract(412.5, 188), divide(#0, 188)"), ("20", "-1.10638298"), "inherited_error"),
+    ],
+)
+def test_what_is_wrong_with_a_number_alone(
+    program: tuple[str, ...], answers: tuple[str, ...], mode: str | None
+) -> None:
+    found = _numbers_said(case_of(*map(gold_turn, program)), *answers)[-1]
+    assert found["failure_mode"] == mode
+
+
+def _numbers_said(case: Case, *answers: str) -> list[dict[str, Any]]:
+    texts = [TRACK.from_recorded({"answer": answer}) for answer in answers]
+    said = [(t, [attempt_at(case, t, text, recorded=True)]) for t, text in zip(case.turns, texts, strict=False)]
+    return measured_conversation(case, said, "own")
+
+
+def test_an_earlier_answer_with_the_other_sign_is_inherited() -> None:
+    assert modes(SALES, "412.5", "412.5 - 20", "392.5 / 188")[1:] == ["wrong_operands", "inherited_error"]
+    assert modes(SALES, "412.5", "412.5 - 20", "-392.5 / 188")[1:] == ["wrong_operands", "inherited_error"]
+    assert modes(SALES, "412.5", "412.5 - 20", "(20 - 412.5) / 188")[1:] == ["wrong_operands", "inherited_error"]
+    assert modes(SALES, "412.5", "412.5 - 188", "-224.5 / 188")[1:] == [None, "sign_error"]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -101,14 +181,30 @@ def test_rows_and_years_by_the_table_both_ways_round() -> None:
         "N/A",
         "not available",
         "There is insufficient information to answer.",
+        "insufficient data",
+        "cannot be determined",
+        "Answer: N/A",
+        "The answer is **n.a.**",
+        "—",
+        "<UNKNOWN>",
+        "I don't know",
+        '{"answer": "N/A"}',
+        '{"calculation": "not available"}',
+        '{"plan": [{"tool": "extract", "value": "N/A", "source": "table"}]}',
+        '{"program": null}',
+        TRACK.from_recorded({"answer": "N/A", "calculation": "N/A"}),
     ],
 )
 def test_refusals(text: str) -> None:
     case = case_of(gold_turn("412.5"))
-    assert answered(case, text)[0]["failure_mode"] == "refusal"
+    found = measured(case, case.turns[0], attempt_at(case, case.turns[0], text, recorded="recorded" in text))
+    assert found["failure_mode"] == "refusal"
 
 
-@pytest.mark.parametrize("text", ["The answer follows from the page: {", "net sales were high", '{"plan": ['])
+@pytest.mark.parametrize(
+    "text",
+    ["The answer follows from the page: {", "net sales were high", '{"plan": [', '{"calculation": "nascent + 1"}'],
+)
 def test_what_only_fails_is_no_refusal(text: str) -> None:
     assert answered(case_of(gold_turn("412.5")), text)[0]["failure_mode"] == "execution_error"
 

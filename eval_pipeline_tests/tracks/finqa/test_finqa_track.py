@@ -272,7 +272,7 @@ def test_a_recorded_answer_has_no_program() -> None:
     case = case_of(gold_turn("subtract(412.5, 188)"))
     text = TRACK.from_recorded({"answer": 224.5})
     found = card_lines(TRACK.cards(seen_turn(case, [attempt_at(case, case.turns[0], text, recorded=True)], 0)))
-    assert "Gold program" in found
+    assert "is a guess" in found["Program"][0]
     assert "Steps and their values: Answer" not in found
 
 

@@ -44,16 +44,23 @@ def failure_mode(
     resolved_gold_operations: Sequence[str],
     own_earlier: Sequence[EarlierTurn] | None,
     document: Document,
+    guessed_plan: Program | None,
 ) -> str | None:
-    """Returns the first of `FAILURE_MODES` that applies; None for a correct turn without a rounding difference."""
+    """Returns the first of `FAILURE_MODES` that applies; None for a correct turn without a rounding difference.
+
+    Of an answer without a calculation, one slip against the gold is a better explanation than a calculation guessed
+    from the page.
+    """
     if numerical_match:
         return "rounding" if exact_match is False else None
     for applies, mode in ((no_answer, "no_answer"), (refused, "refusal"), (failed, "execution_error")):
         if applies:
             return mode
     earlier = own_earlier or ()
+    if guessed_plan is not None:
+        plan_program = resolved_plan = resolved_plan_operations = None
     taken_up = bool(earlier) and takes_up_wrong(predicted, plan_program, earlier)
-    if taken_up and inherits(predicted, plan_program, earlier, expected, document):
+    if taken_up and inherits(predicted, plan_program, earlier, expected, resolved_gold, document):
         return "inherited_error"
     if sign_agnostic_match:
         return "sign_error"
@@ -61,10 +68,10 @@ def failure_mode(
         return "scale_error"
     if taken_up:
         plan = without_inherited(plan_program, earlier, resolved_gold, document)
-        return calculation_fault(predicted, plan, resolved_gold, document)
+        return calculation_fault(predicted, plan, resolved_gold, document, guessed_plan)
     if has_other_operations(resolved_plan_operations, resolved_gold_operations):  # a fast check with the same result
         return "wrong_operations"
-    return calculation_fault(predicted, resolved_plan, resolved_gold, document)
+    return calculation_fault(predicted, resolved_plan, resolved_gold, document, guessed_plan)
 
 
 METRIC = Metric(

@@ -1,4 +1,4 @@
-"""Plan and gold program with carried values replaced, as text."""
+"""Plan and gold program with carried values replaced, and guessed plans, as text."""
 
 from eval_pipeline.tracks.finqa.carried import program_text
 from eval_pipeline.tracks.finqa.program import Program
@@ -15,6 +15,11 @@ def resolved_program_text(gold_program: Program, resolved_gold: Program) -> str 
     return None if resolved_gold is gold_program else program_text(resolved_gold)
 
 
+def guessed_plan_text(guessed_plan: Program | None) -> str | None:
+    """Returns the calculation found for an answer that shows none, in FinQA's form; None if there is none."""
+    return None if guessed_plan is None else program_text(guessed_plan)
+
+
 METRICS: tuple[Metric, ...] = (
     Metric(
         "resolved_plan_text",
@@ -27,5 +32,12 @@ METRICS: tuple[Metric, ...] = (
         resolved_program_text,
         "label",
         "The gold program with answers to earlier turns written out that the plan computes; NULL: there are none.",
+    ),
+    Metric(
+        "guessed_plan_text",
+        guessed_plan_text,
+        "label",
+        "The calculation that was found for an answer that shows none, in FinQA's form, on which the metrics of "
+        "reasoning are then based; NULL: it shows one, or none was found.",
     ),
 )
