@@ -1,4 +1,4 @@
-"""Wrong answers made from the public conversations by a slip in the gold program, for labels and for doubts about gold."""
+"""Wrong answers made from the public conversations by a slip in the gold program."""
 
 import hashlib
 import json
