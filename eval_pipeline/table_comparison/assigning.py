@@ -194,9 +194,9 @@ def rows_agree(
 
     once = Relaxation.DUPLICATES in overlooked
     if ties is None or Relaxation.ROW_ORDER in overlooked:
-        if once:
-            return bool(np.array_equal(distinct(mine), distinct(theirs)))
-        return len(mine) == len(theirs) and bag_of(mine) == bag_of(theirs)
+        if len(mine) == len(theirs) and bag_of(mine) == bag_of(theirs):
+            return True
+        return once and bool(np.array_equal(distinct(mine), distinct(theirs)))
     groups = np.asarray(ties)
     if once:
         mine = mine[np.sort(np.unique(mine, return_index=True)[1])]

@@ -203,9 +203,8 @@ def _differing_columns(
     for places in [others] if others else [[place] for place in added]:
         if len(places) == len(added):
             continue
-        mine, theirs = (
-            rows[side][odd[side]] - sum(added[place][1 + side][odd[side]] for place in places) for side in (0, 1)
-        )
+        mine = rows[0][extra] - sum(added[place][1][extra] for place in places)
+        theirs = rows[1][missing] - sum(added[place][2][missing] for place in places)
         if bag_of(mine) == bag_of(theirs):
             order = missing[theirs.argsort(kind="stable")][mine.argsort(kind="stable").argsort()]
             return tuple(
