@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 
+from eval_pipeline.answers.errors import ArtefactError as ArtefactError
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
@@ -17,7 +18,6 @@ from eval_pipeline.core.model import (
     Attempt,
     Case,
     ContextT,
-    ErrorClass,
     Evidence,
     GoldT,
     Json,
@@ -29,15 +29,6 @@ from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.metric import Metric as Metric
 from eval_pipeline.tracks.metric import Plain as Plain
-
-
-class ArtefactError(Exception):
-    """A response does not contain an artefact in the track's form."""
-
-    def __init__(self, error_class: ErrorClass, message: str) -> None:
-        super().__init__(message)
-        self.error_class = error_class
-        self.message = message
 
 
 class CaseError(ValueError):

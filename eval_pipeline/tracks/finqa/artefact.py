@@ -4,6 +4,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import Any
 
+from eval_pipeline.answers.json_text import MAX_CHARS
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.base import ArtefactError
@@ -28,7 +29,6 @@ from eval_pipeline.tracks.finqa.program import (
 from eval_pipeline.tracks.finqa.recorded import RECORDED, read_recorded, said_answer
 from eval_pipeline.tracks.finqa.response import find_json
 from eval_pipeline.tracks.finqa.workflow import is_workflow, read_workflow
-from eval_pipeline.tracks.json_response import MAX_CHARS
 
 _MAX_TEXT = 300
 _KEYS = frozenset({"plan", "steps", "calculation", "program"})

@@ -4,10 +4,10 @@ import re
 from collections.abc import Mapping
 from typing import Literal, get_args
 
+from eval_pipeline.answers.json_text import find_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.json_response import find_json
 
 Confidence = Literal["high", "medium", "low"]
 LEVELS: tuple[Confidence, ...] = get_args(Confidence)

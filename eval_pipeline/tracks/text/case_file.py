@@ -6,13 +6,13 @@ from typing import Annotated, Any, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from eval_pipeline.answers.labels import label_of
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
-from eval_pipeline.tracks.text.answer.labels import label_of
-from eval_pipeline.tracks.text.answer.schema import schema_problem
+from eval_pipeline.tracks.text.schema import schema_problem
 from eval_pipeline.tracks.text.settings import AnswerForm, TextOptions
 from eval_pipeline.tracks.text.template import TemplateError, render
 

@@ -1,16 +1,13 @@
 """Compares an answer with the expected one: texts, numbers, sets, JSON, and the content of the answer section."""
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import parse_number
-from eval_pipeline.core.values import value
-from eval_pipeline.tracks.text.answer.labels import asserted
-from eval_pipeline.tracks.text.answer.mentions import (
+from eval_pipeline.answers.labels import asserted
+from eval_pipeline.answers.mentions import (
     Source,
     Span,
     is_denied,
@@ -19,11 +16,17 @@ from eval_pipeline.tracks.text.answer.mentions import (
     is_quoted,
     words_of,
 )
-from eval_pipeline.tracks.text.answer.patterns import compiled
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.numbers import parse_number
+from eval_pipeline.core.values import value
+from eval_pipeline.tracks.text.patterns import compiled
 from eval_pipeline.tracks.text.settings import AnswerForm, Exact, JsonField
 
 _MOST_MATCHES = 30
 """An answer that repeats itself more often is none, and each match takes time in proportion to the text."""
+_MOST_LITERAL = 20_000
+_LITERAL_STARTS, _LITERAL_ENDS = frozenset("[{('\""), frozenset("]})'\"")
 _EDGE = re.compile(r"^(?:the|an?)\s+|[.!]+$")
 _BULLET = re.compile(r"^\s*(?:[-*•·+]|\(?\d{1,3}[.)])\s+")
 
@@ -43,7 +46,16 @@ class Asked:
 
 
 def same_text(said: str, expected: str, rules: Exact) -> bool:
-    """Returns whether two texts are equal by the rules of `exact`."""
+    """Returns whether two texts are equal by the rules of `exact`.
+
+    An expected literal of Python or JSON (a list, a mapping, a text in quotes) is compared by value instead.
+    """
+    right = _literal(expected)
+    if right is not None:
+        given = _literal(said)
+        return (type(given) is type(right) and bool(given == right)) or (
+            isinstance(right, str) and said.strip() == right
+        )
 
     def folded(text: str) -> str:
         text = " ".join(text.split())
@@ -54,6 +66,22 @@ def same_text(said: str, expected: str, rules: Exact) -> bool:
         return _EDGE.sub("", bare) or text
 
     return folded(said) == folded(expected)
+
+
+def _literal(text: str) -> Any:
+    """Returns the value of a text that is a list, tuple, mapping, set or quoted text; None for any other."""
+    from ast import literal_eval
+
+    text = text.strip()
+    if text[:1] not in _LITERAL_STARTS or text[-1:] not in _LITERAL_ENDS or len(text) > _MOST_LITERAL:
+        return None
+    for read in (literal_eval, json.loads):
+        try:
+            found = read(text)
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+            continue
+        return found
+    return None
 
 
 def same_number(said: float, expected: float, absolute: float, relative: float) -> bool:
@@ -212,8 +240,6 @@ def _same(text: str, expected: Json) -> bool:
 
 
 def _json_list(text: str) -> list[Any] | None:
-    import json
-
     if not text.startswith("["):
         return None
     try:

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Evidence, MetricResult, Outcome, Ran
-from eval_pipeline.tracks.text.answer.reading import read_answer, sources_of
 from eval_pipeline.tracks.text.case_file import TextCase, TextTurn
 from eval_pipeline.tracks.text.judging import judgement_of
 from eval_pipeline.tracks.text.metrics import METRICS, failure_mode, verdict
+from eval_pipeline.tracks.text.reading import read_answer, sources_of
 
 
 def read_of(text: str, case: TextCase) -> Outcome:

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.text.answer.patterns import check_pattern
-from eval_pipeline.tracks.text.answer.schema import check_schema
+from eval_pipeline.tracks.text.patterns import check_pattern
+from eval_pipeline.tracks.text.schema import check_schema
 
 _STRICT = ConfigDict(extra="forbid", frozen=True)
 _Share = Annotated[float, Field(ge=0, le=1)]
@@ -76,6 +76,8 @@ class AnswerForm(BaseModel):
         section: `answer` matches the part that gives the answer, `whole` the whole response.
         allow: what to accept that is rejected by default: `negated`, `unfinished`, `quoted` and `several`.
         units: words after a number that do not change its value, such as `million` if the question asks for millions.
+        locale: language of the answers, such as `de` or `pt-BR`, which says how 1.234 is read; None reads it as in
+            English, and refuses it where the response is evidently in a language with a decimal comma.
     """
 
     model_config = _STRICT
@@ -86,6 +88,7 @@ class AnswerForm(BaseModel):
     section: Literal["answer", "whole"] = "answer"
     allow: frozenset[Literal["negated", "unfinished", "quoted", "several"]] = frozenset()
     units: tuple[str, ...] = ()
+    locale: Annotated[str, Field(pattern=r"^[a-z]{2,3}([-_][A-Za-z]{2,4})?$")] | None = None
 
     @field_validator("labels", mode="before")
     @classmethod

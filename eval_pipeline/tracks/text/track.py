@@ -159,7 +159,7 @@ class TextTrack(
 
     def unreadable(self, turn: "TextTurn", artefact: str) -> str | None:
         """Returns why a recorded response contains no answer in the suite's form."""
-        from eval_pipeline.tracks.text.answer.reading import read_answer
+        from eval_pipeline.tracks.text.reading import read_answer
 
         outcome = read_answer(artefact, turn.gold.form, turn.question, {})
         return outcome.message if isinstance(outcome, Failed) else None

@@ -15,11 +15,11 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Failed, Ran
 from eval_pipeline.suites import read_header, read_suite
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.text.answer.patterns import compiled
 from eval_pipeline.tracks.text.case_file import TextCase, read_case
 from eval_pipeline.tracks.text.evidence import difference_of
 from eval_pipeline.tracks.text.examples import checked_options
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
+from eval_pipeline.tracks.text.patterns import compiled
 from eval_pipeline.tracks.text.scoring import is_correct, metrics_of, mode_of, read_of
 from eval_pipeline.tracks.text.template import MOST_OUTPUT, TemplateError, render
 from eval_pipeline_tests.goldens import golden
@@ -59,7 +59,7 @@ def test_there_are_enough_forged_answers() -> None:
 
 @pytest.mark.parametrize("entry", FOUND["numbers"], ids=lambda entry: entry["says"])
 def test_a_number_is_read_as_it_is_said(entry: dict[str, Any]) -> None:
-    outcome = read_of(entry["says"], case_of({"answer": {"form": "number"}}, answer=1))
+    outcome = read_of(entry["says"], case_of({"answer": {"form": "number", "locale": entry.get("locale")}}, answer=1))
     assert (outcome.value["answer"] if isinstance(outcome, Ran) else None) == entry["gives"]
 
 

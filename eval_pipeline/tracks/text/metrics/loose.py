@@ -6,9 +6,9 @@ They test whether the answer section asserts the expected answer, instead of den
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eval_pipeline.answers.mentions import Source
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.answer.mentions import Source
 from eval_pipeline.tracks.text.matching import Asked, contains, finds
 from eval_pipeline.tracks.text.settings import TextOptions
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.text.answer.patterns import compiled
+from eval_pipeline.tracks.text.patterns import compiled
 
 _REFERENCES = frozenset({"$ref", "$dynamicRef", "$recursiveRef", "$schema"})
 """Keywords that may refer to other documents, or to themselves without end."""

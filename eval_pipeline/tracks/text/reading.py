@@ -1,31 +1,39 @@
 """Finds the answer in a response, in the form that the suite asks for, or the reason why there is none."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
-from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.json_response import find_json
-from eval_pipeline.tracks.text.answer.labels import (
+from eval_pipeline.answers.chosen_number import Wanted, number_of
+from eval_pipeline.answers.envelope import (
+    MOST_CHARS,
+    Section,
+    answer_section,
+    breaks_off_in_json,
+    last_line,
+    why_unfinished,
+)
+from eval_pipeline.answers.errors import ArtefactError
+from eval_pipeline.answers.json_text import find_json
+from eval_pipeline.answers.labels import (
     asserted,
     bare_line,
+    concluded,
     first_line_label,
     is_taken_back,
     label_of,
     mentions_of,
 )
-from eval_pipeline.tracks.text.answer.mentions import Source
-from eval_pipeline.tracks.text.answer.numbers import number_of
-from eval_pipeline.tracks.text.answer.schema import schema_problem
-from eval_pipeline.tracks.text.answer.section import Section, answer_section, last_line, plain, why_unfinished
+from eval_pipeline.answers.markers import COMMA
+from eval_pipeline.answers.markup import plain, without_latex
+from eval_pipeline.answers.mentions import Source
+from eval_pipeline.answers.numbers import Decimal, decimal_of
+from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.tracks.text.schema import schema_problem
 from eval_pipeline.tracks.text.settings import AnswerForm
 
-_KEYS = ("answer", "final_answer", "label", "category", "class", "result")
-"""Fields of a JSON object in which some models put their answer."""
+_MOST_CHARS_OF_LAST = 200
 _QUESTION_SLACK, _FIELD_SLACK = 4, 20
-_MOST_CHARS = 100_000
 _MOST_JSON_CHARS = 50_000
 
 
@@ -42,20 +50,19 @@ def read_answer(text: str, form: AnswerForm, question: str, fields: Mapping[str,
         `Ran` with `answer` (label, number, text or JSON), `section` (the text that was matched) and `marked` (whether
         the response introduces it), or `Failed` with a sentence that can be shown to the model.
     """
-    if len(text) > _MOST_CHARS:
-        return _failed(f"the response has {len(text):,} characters, at most {_MOST_CHARS:,} are read")
+    if len(text) > MOST_CHARS:
+        return _failed(f"the response has {len(text):,} characters, at most {MOST_CHARS:,} are read")
     if form.form == "json":
         return _json(text, form)
     section = _section(text, form)
-    problem = None if "unfinished" in form.allow else why_unfinished(section.text)
-    if problem is not None:
+    if (problem := _why_unfinished(text, section, form)) is not None:
         return Failed(ErrorClass.SYNTAX, problem)
     told = sources_of(form, question, fields)
     if form.form == "label":
         return _label(text, section, form, told)
     if form.form == "number":
-        return _number(section, form, told)
-    return _ran("\n".join(map(plain, section.text.splitlines())), section)
+        return _number(text, section, form, told)
+    return _ran(section.text if section.closed else "\n".join(map(plain, section.text.splitlines())), section)
 
 
 def sources_of(form: AnswerForm, question: str, fields: Mapping[str, Json]) -> tuple[Source, ...]:
@@ -66,27 +73,35 @@ def sources_of(form: AnswerForm, question: str, fields: Mapping[str, Json]) -> t
 
 
 def _section(text: str, form: AnswerForm) -> Section:
+    """Returns the part of a response that gives the answer; a JSON value may introduce it again."""
     if form.section == "whole":
         return Section(text.strip(), False)
-    return _wrapped(text) or answer_section(text)
+    section = answer_section(text)
+    if not section.closed:
+        return section
+    inner = answer_section(section.text)
+    return inner if inner.marked and inner.closed else section
 
 
-def _wrapped(text: str) -> Section | None:
-    """Returns the answer of a response that is a JSON object containing one, such as `{"answer": "yes"}`."""
-    bare = re.sub(r"(?m)^\s*(?:```|~~~)\w*\s*$", "", text).strip()
-    if not bare.startswith("{") or len(bare) > _MOST_JSON_CHARS:
+def _why_unfinished(text: str, section: Section, form: AnswerForm) -> str | None:
+    """Returns why a response is not finished, or None.
+
+    Paragraphs after an introduced answer explain it, so that they may break off.
+    """
+    if form.section == "answer" and not section.marked and breaks_off_in_json(text):
+        return "the JSON breaks off, or is broken, before it gives an answer"
+    if "unfinished" in form.allow:
         return None
-    try:
-        found = json.loads(bare)
-    except (ValueError, RecursionError):
-        return None
-    name = next((name for name in _KEYS if isinstance(found, dict) and name in found), None)
-    if name is None or not isinstance(found[name], str | int | float):
-        return None
-    return Section(str(found[name]), True)
+    if section.marked and form.form != "text":
+        section = Section(re.split(r"\n[ \t]*\n", section.text, maxsplit=1)[0], True, section.closed)
+    end = section.text.rstrip()[-_MOST_CHARS_OF_LAST:]
+    if form.labels and (named := mentions_of(end, form.labels)) and named[-1].span[1] == len(end):
+        section = Section(f"{section.text.rstrip()}.", section.marked, section.closed)  # a label may be `A`
+    return why_unfinished(section)
 
 
 def _label(text: str, section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
+    text, section = _set_plainly(text), Section(_set_plainly(section.text), section.marked, section.closed)
     if (found := label_of(section.text, form.labels)) is not None and (section.marked or "\n\n" not in text.strip()):
         return _ran(found, section)
     if section.marked:
@@ -101,12 +116,19 @@ def _label(text: str, section: Section, form: AnswerForm, told: Sequence[Source]
     return _asserted_label(section, form, told)
 
 
+def _set_plainly(text: str) -> str:
+    """Returns the text without LaTeX and without the marks of Markdown that make letters bold."""
+    return re.sub(r"\*{1,3}|`{1,3}", "", without_latex(text))
+
+
 def _asserted_label(section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
     labels = asserted(section.text, form.labels, told, form.allow)
     expected = f"expected one of {', '.join(form.labels)}"
     if not labels:
         why = "denies or quotes every label that it names" if mentions_of(section.text, form.labels) else "has no label"
         return _failed(f"the answer {why}; {expected}")
+    if len(labels) > 1 and len(last := concluded(section.text, form.labels, told, form.allow)) == 1:
+        labels = last
     if len(labels) > 1 and "several" not in form.allow:
         return _failed(f"the answer gives {len(labels)} labels ({', '.join(labels)}); {expected}")
     if section.text.rstrip(" *_`\"'”’)").endswith("?"):
@@ -114,10 +136,17 @@ def _asserted_label(section: Section, form: AnswerForm, told: Sequence[Source]) 
     return _ran(labels[-1], section)
 
 
-def _number(section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
-    text = section.text if section.marked or form.section == "whole" else last_line(section.text)
-    number, why = number_of(text, marked=section.marked, units=form.units, sources=told, allow=form.allow)
-    return _failed(why) if number is None else _ran(number, Section(text, section.marked))
+def _number(text: str, section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
+    said = section.text
+    if not section.marked and form.section == "answer":
+        said = _last_line_with_digits(said) or last_line(said)
+    decimal: Decimal = decimal_of(form.locale) if form.locale else "?" if COMMA.search(text) else "."
+    number, why = number_of(said, Wanted(section.marked, decimal, form.units, told, form.allow))
+    return _failed(why) if number is None else _ran(number, Section(said, section.marked, section.closed))
+
+
+def _last_line_with_digits(text: str) -> str:
+    return next((line for line in reversed(text.splitlines()) if re.search(r"\d", line)), "")
 
 
 def _json(text: str, form: AnswerForm) -> Outcome:

@@ -7,8 +7,8 @@ from itertools import islice
 
 from pydantic_core import from_json
 
+from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.tracks.base import ArtefactError
 
 MAX_CHARS = 200_000
 _MAX_SCANNED = 2 * MAX_CHARS
@@ -16,6 +16,8 @@ _MAX_SCANNED = 2 * MAX_CHARS
 _MAX_STARTS = 2_000
 _MAX_BARE = 100
 _START = re.compile(r"[\[{]")
+_COMMA_TOO_MANY = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+"""Strings, which are left alone, and commas before a closing bracket, which models write as in Python."""
 _decoder = json.JSONDecoder(strict=False)
 """Accepts line breaks within strings, since models write SQL and code like that."""
 
@@ -53,10 +55,28 @@ def find_json(text: str, wanted: Callable[[Json], bool], what: str, forms: str, 
     return _search(text, wanted, what, forms)
 
 
+def lenient_json(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, int, int]]:
+    """Returns the wanted JSON values in a text with their positions, in order; none if they cannot be read."""
+    try:
+        return _scan(text, wanted)[0] or _repaired(text, wanted)
+    except ArtefactError:
+        return []
+
+
+def _repaired(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, int, int]]:
+    repaired = _COMMA_TOO_MANY.sub(_without_comma, text)
+    return _scan(repaired, wanted)[0] if repaired != text else []
+
+
+def _without_comma(match: re.Match[str]) -> str:
+    return match[0] if match[0][0] == '"' else " "
+
+
 def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) -> Json:
     found, problem, some_json = _scan(text, wanted)
+    found = found or _repaired(text, wanted)
     if found:
-        return found[-1]
+        return found[-1][0]
     # a broken value at the very start was intended as the answer, even if something inside it parses
     meant_broken = problem is not None and text[0] in "{["
     if (some_json and not meant_broken) or (problem is None and _is_bare_json(text)):
@@ -64,9 +84,9 @@ def _search(text: str, wanted: Callable[[Json], bool], what: str, forms: str) ->
     raise ArtefactError(ErrorClass.SYNTAX, problem or f"the response holds no JSON; expected {forms}")
 
 
-def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | None, bool]:
-    """Returns the wanted values, the first parse error, and whether anything parsed."""
-    found: list[Json] = []
+def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[tuple[Json, int, int]], str | None, bool]:
+    """Returns the wanted values with their positions, the first parse error, and whether anything parsed."""
+    found: list[tuple[Json, int, int]] = []
     problem: str | None = None
     some_json = False
     scanned = looked_at = 0
@@ -86,7 +106,7 @@ def _scan(text: str, wanted: Callable[[Json], bool]) -> tuple[list[Json], str | 
         else:
             some_json = True
             if wanted(value):
-                found.append(value)
+                found.append((value, position, end))
                 looked_at = end
         scanned += end - position
         if scanned > _MAX_SCANNED:

@@ -32,6 +32,9 @@ _DENYING_AFTER = re.compile(
     re.IGNORECASE,
 )
 _QUESTION_SLACK = 4
+_SPOKEN_OF = re.compile(r"\b(?:non[-–\s]|(?:word|term|phrase)s?\s+[\"'“‘`]?)$", re.IGNORECASE)
+"""What stands before a word that is turned round (`non-negative`) or only spoken of (`the word negative`)."""
+_WINDOW = 400
 _MOST_WORDS_BEFORE = 7
 """How many words ahead in its clause a denial applies."""
 _ALTERNATIVE = re.compile(r"^[\s\"'”’`*.)]*(?:,?\s*(?:and/or|or)\b|/|\?)", re.IGNORECASE)
@@ -63,7 +66,15 @@ def is_denied(text: str, span: Span, among: Sequence[Span] = ()) -> bool:
         span: position of the mention.
         among: positions of all mentions, whose words never deny anything (a label may be `no`).
     """
+    # only the clause around the mention counts, so that the time does not depend on the length of the text
+    offset = max(span[0] - _WINDOW, 0)
+    text, span = text[offset : span[1] + _WINDOW], (span[0] - offset, span[1] - offset)
+    among = [
+        (max(start - offset, 0), end - offset) for start, end in among if offset < end and start < offset + len(text)
+    ]
     text = _IDIOMS.sub(lambda match: " " * len(match[0]), text)
+    if _SPOKEN_OF.search(text[: span[0]]):
+        return True
     start = max((found.end() for found in _BREAK.finditer(text, 0, span[0])), default=0)
     before = _blanked(text, among)[start : span[0]]
     words = list(_WORD.finditer(before))

@@ -5,15 +5,22 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
+from eval_pipeline.answers.mentions import Source, Span, is_denied, is_quoted
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.text.answer.mentions import Source, Span, is_denied, is_quoted
 
-_LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;]|\s+(?:is|because|since|as)\b)"
+_LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;!]|\s+(?:is|because|since|as)\b|\s*[—–]|\s-\s)"
+_BEFORE_LETTER: Final = "is be it's it’s choose chose pick select with hence so thus therefore la die".split()
+_NAMING: Final = "option choice answer letter letra lettre lettera".split()
+"""Words after which a letter is an option, even a small one."""
 _EDGES = " \t\n\r\"'“”‘’`*_.,;:!?()[]{}<>#-"
 _MOST_MENTIONS = 50
 """An answer that repeats itself more often is none, and each mention takes time in proportion to the text."""
 _TURNED = re.compile(
     r"\b(?:actually|wait|correction|on second thought|scratch that|no,|hmm|i mean|rather|instead|sorry|oops)\b",
+    re.IGNORECASE,
+)
+_CONCLUDES = re.compile(
+    r"\b(?:hence|thus|therefore|overall|consequently|in conclusion|ultimately|all in all)\b|(?:^|[.,;]\s)so\b(?=,? )",
     re.IGNORECASE,
 )
 
@@ -57,6 +64,12 @@ def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozen
         and ("quoted" in allow or not is_quoted(text, mention.span, sources))
     ]
     return list(dict.fromkeys(kept))
+
+
+def concluded(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
+    """Returns the labels that a text asserts after the last word that concludes, such as `hence`."""
+    found = list(_CONCLUDES.finditer(text))
+    return asserted(text[found[-1].end() :], labels, sources, allow) if found else []
 
 
 def bare_line(text: str, labels: Labels) -> str | None:
@@ -107,7 +120,10 @@ def _form(name: str) -> str:
     parts = [re.escape(part) for part in re.split(r"[\s_-]+", name.strip())]
     inner = r"[\s_-]+".join(parts)
     if len(name) == 1 and name.isalpha():
-        return rf"(?<![\w'’])(?:(?<=[(\[])|(?<=option )|(?<=choice )|(?<=answer )|(?<=Option )|(?<=is )|\A){inner}" + (
-            _LETTER_AFTER
+        before = "|".join(rf"(?<=(?i:{word}) )" for word in _BEFORE_LETTER)
+        naming = "|".join(rf"(?<=(?i:{word}) )" for word in _NAMING)
+        return (
+            rf"(?<![\w'’-])(?:{inner}(?=[)\]])|(?:{before}|\A){inner}{_LETTER_AFTER}"
+            rf"|(?:{naming})(?i:{inner})(?![\w'’]){_LETTER_AFTER})"
         )
     return rf"(?<!\w)(?i:{inner})(?!\w)"

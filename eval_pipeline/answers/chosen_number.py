@@ -1,0 +1,152 @@
+"""Decides which number of an answer is the answer."""
+
+import re
+from collections.abc import Sequence
+
+from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
+from eval_pipeline.answers.mentions import Source, is_denied, is_left_open, is_quoted
+from eval_pipeline.answers.number_words import number_in_words
+from eval_pipeline.answers.numbers import Decimal, Found, numbers_in
+from eval_pipeline.answers.refusals import declines
+from eval_pipeline.core.values import value
+
+_MOST_CHARS = 5_000
+_MOST_NUMBERS = 100
+_ANOTHER = re.compile(
+    r"^[\s\"'”’*)]*(?:[a-z°%²]{1,12}\s*)?(?:-|–|—|\bto\b|\bthrough\b|\band/or\b|\bor\b|\band\b|/|;|,|&)\s*"
+    r"(?:or\s|and\s)?[\"'“‘]?[$€£¥₹]?\s?-?\.?\d",
+    re.IGNORECASE,
+)
+"""A second number after the first, as in a range, a list or a choice."""
+_FURTHER = re.compile(r"\b(?:and|or|plus)\s+[$€£¥₹]?\d", re.IGNORECASE)
+_BOUND = re.compile(
+    r"(?:(?<![-=<])>|<|\b(?:more|less|fewer|greater|smaller|higher|lower|larger|bigger) than"
+    r"|\b(?:over|under|above|below))\s*$",
+    re.IGNORECASE,
+)
+_BRACKETED = re.compile(r"\([^()]{0,300}\)")
+_LEADING = re.compile(
+    r"^[\s\"'“‘`*_=≈~(\[{#-]*(?:about|approximately|approx\.?|around|roughly|exactly|it is|is|that|a total of"
+    r"|[a-z]\s?=)?[\s\"'“‘*($]*$",
+    re.IGNORECASE,
+)
+_ASIDE = re.compile(
+    r"\b(?:after|before|because|since|when|if|while|given|although|as|from|out of|by|for|than|to(?= [a-z])"
+    r"|in(?= (?:19|20)\d\d))\b"
+    r"[^,;.\n]*(?:(?:[.,](?=\d))[^,;.\n]*)*",
+    re.IGNORECASE,
+)
+"""A part of a sentence that says of what, when or why: `42 apples are left after giving 8 of her 50 away`."""
+_NO_UNIT = re.compile(
+    r"\b(?:or|and|to|than|not|no|if|but|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"
+)
+_AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒])")
+
+
+@value
+class Wanted:
+    """How a number is looked for.
+
+    Attributes:
+        marked: whether the response introduces the text as its answer.
+        decimal: how a number with two readings is read.
+        units: words after a number that do not change it.
+        allow: what to accept that is rejected by default: see `AnswerForm.allow`.
+    """
+
+    marked: bool
+    decimal: Decimal
+    units: Sequence[str]
+    sources: Sequence[Source]
+    allow: frozenset[str]
+
+
+def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
+    """Returns the number that an answer section gives; None and a sentence if it gives none or several.
+
+    An introduced answer (`Answer: 42 in 2019`) gives the number it begins with. Otherwise it is the number after the
+    last `=`, or the only one that is not said aside; numbers that are denied, left open or quoted from the question do
+    not count.
+    """
+    text = with_plain_digits(without_latex(text))
+    first, _, rest = text.strip().partition("\n")
+    if wanted.marked and rest and re.search(r"\d", first) and "=" not in rest:
+        text = first
+    if len(text) > _MOST_CHARS:
+        return None, f"the answer has {len(text):,} characters; expected a number"
+    text = plain(re.sub(r"(?<=\d)_(?=\d)", "\u2009", text))
+    if not wanted.marked and declines(text):
+        return None, "the response says that it cannot answer"
+    found = numbers_in(text, decimal=wanted.decimal, units=wanted.units)
+    if not found:
+        return _in_words(text, wanted)
+    if len(found) > _MOST_NUMBERS:
+        return None, f"the answer gives {len(found):,} numbers; expected one"
+    kept = _asserted(text, found, wanted)
+    if not kept:
+        return None, "the answer gives no number of its own: it denies or quotes those in it"
+    return _chosen(text, kept, wanted)
+
+
+def _in_words(text: str, wanted: Wanted) -> tuple[float | None, str]:
+    lead = re.match(r"[\s\"'“*(]*(?:(?:about|approximately|exactly|there are|it is|is)\s+)?", text, re.IGNORECASE)
+    said = number_in_words(text[lead.end() if lead else 0 :].rstrip(" .!\"')”*"))
+    if said is None or len(said[1].split()) > 3 or _NO_UNIT.search(said[1].casefold()):
+        return None, "the answer gives no number"
+    return float(said[0]), ""
+
+
+def _asserted(text: str, found: Sequence[Found], wanted: Wanted) -> list[Found]:
+    spans = [number.span for number in found]
+    return [
+        number
+        for number in found
+        if ("negated" in wanted.allow or not is_denied(text, number.span, spans))
+        and ("quoted" in wanted.allow or not is_quoted(text, number.span, wanted.sources))
+    ]
+
+
+def _chosen(text: str, kept: Sequence[Found], wanted: Wanted) -> tuple[float | None, str]:
+    first = kept[0]
+    equals = list(_AFTER_EQUALS.finditer(_BRACKETED.sub(lambda match: " " * len(match[0]), text)))
+    begins = wanted.marked and _LEADING.match(text[: first.span[0]]) is not None
+    if begins and equals and not text[first.span[1] : text.find("=")].strip(" *"):
+        return _value(text, first, wanted)  # 42 = 6 × 7
+    if begins and (not equals or equals[-1].end() <= first.span[0]):
+        return _single(text, first, wanted)
+    after = equals[-1].end() if equals else -1
+    rest = [number for number in kept if number.span[0] >= after] if equals else list(kept)
+    if not rest:
+        return None, "the answer gives no number after '='"
+    if "several" in wanted.allow:
+        return _single(text, rest[-1], wanted)
+    if len({number.value for number in rest}) > 1:
+        asides = [match.span() for match in _ASIDE.finditer(text)]
+        main = [number for number in rest if not any(start <= number.span[0] < end for start, end in asides)]
+        if len({number.value for number in main}) != 1:
+            return None, f"the answer gives {len({number.value for number in rest})} numbers; expected one"
+        rest = main
+    return _single(text, rest[-1], wanted)
+
+
+def _single(text: str, number: Found, wanted: Wanted) -> tuple[float | None, str]:
+    """Returns a number unless another one stands beside it as an alternative."""
+    rest = text[number.span[1] :]
+    further = _ANOTHER.match(rest) or _FURTHER.search(_BRACKETED.sub("", rest.partition(". ")[0]))
+    if further and "several" not in wanted.allow:
+        return None, "the answer gives a range or several numbers; expected one"
+    return _value(text, number, wanted)
+
+
+def _value(text: str, number: Found, wanted: Wanted) -> tuple[float | None, str]:
+    """Returns a number unless it cannot be read, is only a bound, or is left open."""
+    if number.why:
+        return None, f"the answer cannot be read as a number: {number.why}"
+    if "several" in wanted.allow:
+        return number.value, ""
+    if _BOUND.search(text[: number.span[0]].rstrip(" $*")):
+        return None, "the answer gives a bound; expected a number"
+    asks = text[number.span[1] :].strip(" *_`\"'”’.)") == "?"
+    if (asks and not wanted.marked) or (not asks and is_left_open(text, number.span)):
+        return None, "the answer leaves open which number is right"
+    return number.value, ""

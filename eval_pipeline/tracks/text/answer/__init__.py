@@ -1,1 +1,0 @@
-"""Extracts the answer from a model's response."""

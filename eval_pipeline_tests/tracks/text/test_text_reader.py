@@ -1,0 +1,94 @@
+"""The reader of answers against labels of real responses, and on texts that are made to take long."""
+
+import json
+from collections.abc import Iterator
+from time import process_time
+from typing import Any
+
+import pytest
+
+from eval_pipeline.tracks.text.case_file import TextCase, read_case
+from eval_pipeline.tracks.text.examples import checked_options
+from eval_pipeline.tracks.text.matching import same_text
+from eval_pipeline.tracks.text.scoring import is_correct, read_of
+from eval_pipeline.tracks.text.settings import Exact
+from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.outside import PUBLIC, given
+
+SETS = golden("text_reader_labels.yaml")["sets"]
+FORMS: dict[str, dict[str, Any]] = {
+    "gsm": {"answer": {"form": "number"}},
+    "math-l5": {"answer": {"form": "number"}},
+    "crux": {"answer": {"form": "text"}},
+}
+HARDEST = {
+    "gsm": "microsoft/Phi-3.5-mini-instruct",
+    "math-l5": "microsoft/Phi-3.5-mini-instruct",
+    "crux": "reka/reka-flash-20240226",
+}
+"""Models whose responses are the least regular."""
+
+
+def case_of(options: dict[str, Any], answer: Any) -> TextCase:
+    raw = {"id": "one", "question": "What?", "answer": answer}
+    return read_case(raw, "suite", "cases.yaml", 1, checked_options(options, "suite.yaml"))
+
+
+def responses(name: str) -> Iterator[tuple[str, str, str]]:
+    """Yields gold, response and label of the model's responses."""
+    told, model = SETS[name], HARDEST[name]
+    labels = dict(zip((told["prefix"] + item for item in told["items"]), told["models"][model], strict=True))
+    for line in given(PUBLIC / "text" / f"zeroeval_{name}_half.jsonl").read_text().splitlines():
+        row = json.loads(line)
+        if row["model"] == model:
+            yield row["gold"].removeprefix("# "), row["response"], labels[str(row["id"])]
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_real_responses_are_read_as_a_person_reads_them(name: str) -> None:
+    wrong = []
+    for gold, response, label in responses(name):
+        case = case_of(FORMS[name], gold if name == "crux" else float(gold.replace(",", "")))
+        if label != "D" and is_correct(response.strip(), case, case.turns[0]) != (label in "rR"):
+            wrong.append((label, gold, response[-100:]))
+    assert len(wrong) <= 1, wrong
+
+
+def test_every_item_has_a_label_of_every_model() -> None:
+    for told in SETS.values():
+        assert {len(labels) for labels in told["models"].values()} == {len(told["items"])} == {len(told["halves"])}
+
+
+@pytest.mark.parametrize(
+    "part", ["<answer>", '"', "$", "1 ", '"answer": "x ', "\\boxed{", "the answer is to a ", '{"a": ']
+)
+def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
+    """Four times the text takes four times as long; sixteen times would be quadratic."""
+    case = case_of({"answer": {"form": "number"}}, 1)
+
+    def cost(size: int) -> float:
+        text = part * (size // len(part))
+        before = process_time()
+        read_of(text, case)
+        return process_time() - before
+
+    cost(1_000)
+    assert cost(40_000) < 10 * cost(10_000) + 0.05
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "equal"),
+    [
+        ("[1,2]", "[1, 2]", True),
+        ("[1, -2]", "[1, 2]", False),
+        ("(1, 2)", "[1, 2]", False),
+        ("[1, 2", "[1, 2]", False),
+        ('{"a": true}', "{'a': True}", True),
+        ("{'b': 1, 'a': 2}", '{"a": 2, "b": 1}', True),
+        ("some text", "'some text'", True),
+        ("'Some text'", "'some text'", False),
+        ("some  text", "'some text'", False),
+    ],
+)
+def test_an_expected_literal_is_compared_by_value(said: str, expected: str, equal: bool) -> None:
+    assert same_text(said, expected, Exact()) is equal
