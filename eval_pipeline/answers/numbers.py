@@ -63,19 +63,16 @@ class Found:
     why: str = ""
 
 
-def numbers_in(
-    text: str, *, decimal: Decimal = ".", units: Sequence[str] = (), accounting: bool = False
-) -> list[Found]:
+def numbers_in(text: str, *, decimal: Decimal = ".", units: Sequence[str] = ()) -> list[Found]:
     """Returns every number of a text, in order.
 
     Args:
         text: plain text, as `markup.without_latex` and `markup.with_plain_digits` make it.
         decimal: how a number with two readings is read.
         units: words after a number that do not change it, such as `million` if millions are asked for.
-        accounting: whether `(5)` means -5.
     """
     ignored = {unit.casefold() for unit in units}
-    found = [_read(match, decimal, ignored, accounting) for match in _NUMBER.finditer(text)]
+    found = [_read(match, decimal, ignored) for match in _NUMBER.finditer(text)]
     return [number for number in found if number is not None]
 
 
@@ -141,7 +138,7 @@ def _joined(run: str, parts: Sequence[str], fraction: str, *, indian: bool = Fal
     return float("".join(parts) + "." + (fraction or "0"))
 
 
-def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], accounting: bool) -> Found | None:
+def _read(match: re.Match[str], decimal: Decimal, ignored: set[str]) -> Found | None:
     text, start = match.string, match.start()
     if start >= 2 and text[start - 1] == "/" and (text[start - 2].isalnum() or text[start - 2] == ")"):
         return None  # part of an expression such as S/2
@@ -155,12 +152,9 @@ def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], accounting:
     is_negative = sign in {"-", "–", "minus", "negative"} or match["inner"] is not None
     if sign == "minus" and re.search(r"\d\s*$", text[max(start - 4, 0) : start]):
         is_negative = False  # "50 minus 8" is a calculation
-    in_brackets = text[:start].rstrip()[-1:] == "(" and text[match.end() :].lstrip()[:1] == ")"
     if not isfinite(number):
         return Found(0.0, match.span(), why="the number is not finite")
-    return Found(
-        -number if is_negative or (accounting and in_brackets) else number, match.span(), bool(match["percent"])
-    )
+    return Found(-number if is_negative else number, match.span(), bool(match["percent"]))
 
 
 def _magnitude(match: re.Match[str], decimal: Decimal) -> float | str:
