@@ -20,6 +20,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.import_golds import NOT_CHECKED, check_golds
+from eval_pipeline.operations.packages import OPTION as PACKAGES
 from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
@@ -118,7 +119,8 @@ def import_suite(
         _write_cases(made, raws)
         notes = import_notes(made)
         described = "; ".join([f"imported from {source.name} ({form})", *notes])
-        _write_header(made, foreign.track, options | take_import_options(made), described)
+        options |= take_import_options(made) | _kept_packages(folder, made)
+        _write_header(made, foreign.track, options, described)
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
             shutil.copy2(folder / OVERRIDES_FILE, made / OVERRIDES_FILE)
         imported = _checked(made, folder, raws, tuple(notes), leaves_out=foreign.leaves_out_wrong_gold)
@@ -238,6 +240,15 @@ def _import_there(
     made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns)
     found: Json = _imported.dump_python(made, mode="json")
     return found
+
+
+def _kept_packages(folder: Path, made: Path) -> dict[str, Json]:
+    """Takes over the list of packages that people added to the suite when it was imported before."""
+    named = read_header(folder).require().options.get(PACKAGES) if (folder / SUITE_FILE).is_file() else None
+    if not isinstance(named, str) or not (folder / named).is_file():
+        return {}
+    shutil.copy2(folder / named, made / named)
+    return {PACKAGES: named}
 
 
 def _write_header(made: Path, track: str, options: dict[str, Json], description: str) -> None:

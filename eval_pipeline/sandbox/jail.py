@@ -146,10 +146,16 @@ def _interpreter() -> str:
 
 
 def _packages(limits: Limits) -> tuple[str, ...]:
-    """Returns the folders with packages: those of this interpreter first, so that no layer can replace pandas."""
+    """Returns the folders with packages: those of this interpreter first, unless a layer has a pandas of its own."""
     paths = sysconfig.get_paths()
+    own = [os.path.realpath(paths[name]) for name in ("purelib", "platlib")]
     layer = [os.path.realpath(limits.packages)] if limits.packages else []
-    return tuple(dict.fromkeys([*(os.path.realpath(paths[name]) for name in ("purelib", "platlib")), *layer]))
+    return tuple(dict.fromkeys([*layer, *own] if layer and has_pandas(layer[0]) else [*own, *layer]))
+
+
+def has_pandas(folder: str | Path) -> bool:
+    """Returns whether a layer's folder has the packages with which the tables are read, which then come first."""
+    return os.path.isdir(os.path.join(folder, "pandas"))
 
 
 def _read_only_paths() -> Sequence[str]:

@@ -48,6 +48,11 @@ class Layer:
         """Whether the packages are installed."""
         return self.folder.is_dir()
 
+    def version_of(self, package: str) -> str | None:
+        """Returns the version that the list names for a package; None if it does not name the package."""
+        found = (re.match(r"([\w-]+)==([^\s;]+)", line) for line in self.requirements)
+        return next((one[2] for one in found if one and one[1] == package), None)
+
 
 def read_layer(source: Path, root: Path) -> Layer:
     """Reads a list of packages.

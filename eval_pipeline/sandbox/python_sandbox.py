@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.processors import processors
+from eval_pipeline.sandbox.jail import has_pandas
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables, pack
@@ -92,7 +93,7 @@ class PythonSandbox:
         self._loop = asyncio.get_running_loop()
         reasons = []
         for tier in allowed_tiers() if self._tiers is None else self._tiers:
-            why_not = tier.why_not() or await self._try(tier)
+            why_not = tier.why_not() or self._why_no_pandas(tier) or await self._try(tier)
             if why_not is None:
                 return self
             reasons.append(f"{tier.title}: {why_not}")
@@ -221,6 +222,12 @@ class PythonSandbox:
         if asyncio.get_running_loop() is not self._loop:
             raise RuntimeError("the sandbox belongs to another event loop: open one in each, or a BlockingSandbox")
         return self._pool
+
+    def _why_no_pandas(self, tier: Tier) -> str | None:
+        """Returns why a tier cannot have a layer's own pandas: it is imported before a snippet is confined."""
+        if tier.separate or not self._limits.packages or not has_pandas(self._limits.packages):
+            return None
+        return "it does not confine what imports a suite's own pandas, only snippets"
 
     async def _try(self, tier: Tier) -> str | None:
         """Opens the sandbox with a tier; returns a sentence if the tier cannot run a snippet."""

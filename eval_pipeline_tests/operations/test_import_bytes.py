@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.foreign import lines_of, read_text
-from eval_pipeline.operations.importing import Columns, import_suite
+from eval_pipeline.operations.importing import Columns, _kept_packages, import_suite
 from eval_pipeline_tests.support import TWO_CASES, Lab
 
 ROW = {"case_id": "alpha", "turn_index": 0, "answer": "50"}
@@ -122,3 +122,17 @@ def test_a_long_cell_of_a_table_is_read(lab: Lab, tmp_path: Path) -> None:
     source.write_text(f"question,answer\n{'x' * 250_000},a\nshort,b\n")
     with pytest.raises(InputError, match=r"long\.csv:2: .*more than 200,000 characters"):
         import_suite(lab.workspace(), "text", source, "foreign")
+
+
+def test_importing_again_keeps_the_list_of_packages_that_people_added(lab: Lab, tmp_path: Path) -> None:
+    source = tmp_path / "rows.csv"
+    source.write_text("question,answer\na,b\n")
+    made = import_suite(lab.workspace(), "text", source, "foreign").folder
+    header = made / "suite.yaml"
+    packages = f"pandas==2.0.3 --hash=sha256:{'0' * 64}\n"
+    (made / "packages.txt").write_text(packages)
+    header.write_text(header.read_text().replace("options:", "options:\n  packages: packages.txt"))
+    kept = _kept_packages(made, tmp_path)
+    assert (kept, (tmp_path / "packages.txt").read_text()) == ({"packages": "packages.txt"}, packages)
+    (made / "packages.txt").unlink()
+    assert _kept_packages(made, tmp_path) == _kept_packages(tmp_path, tmp_path) == {}

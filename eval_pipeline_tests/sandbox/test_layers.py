@@ -4,6 +4,7 @@ import hashlib
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
@@ -11,6 +12,7 @@ from eval_pipeline.sandbox import BlockingSandbox, Limits, NoSandboxError, Snipp
 from eval_pipeline.sandbox.diagnosis import diagnose, remedy
 from eval_pipeline.sandbox.layers import Layer, install, read_layer
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
+from eval_pipeline.tracks.pandas_code.runner import versions
 
 HASH = "--hash=sha256:" + "0" * 64
 
@@ -90,7 +92,7 @@ def test_snippets_import_the_packages_and_cannot_change_them(
     tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVAL_SANDBOX", tier)
-    for name, code in {"tinypack": "ANSWER = 42", "pandas": "raise ImportError('not ours')"}.items():
+    for name, code in {"tinypack": "ANSWER = 42", "numpy": "raise ImportError('not ours')"}.items():
         (tmp_path / "layer" / name).mkdir(parents=True)
         (tmp_path / "layer" / name / "__init__.py").write_text(code)
     try:
@@ -109,6 +111,52 @@ def test_snippets_import_the_packages_and_cannot_change_them(
             spoiled = box.run("import tinypack\nopen(tinypack.__file__, 'a').write('x')\nresult = 1")
             assert isinstance(spoiled, SnippetFailed)
     assert (tmp_path / "layer" / "tinypack" / "__init__.py").read_text() == "ANSWER = 42"
+
+
+OWN_PANDAS = """
+import sys
+layer = __file__.rsplit("/", 2)[0]
+sys.path.remove(layer)
+del sys.modules["pandas"]
+import pandas
+sys.path.append(layer)
+pandas.__version__ = "0.1"
+"""
+
+
+def test_a_layer_may_have_a_pandas_of_its_own_where_all_that_imports_it_is_confined(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "layer" / "pandas").mkdir(parents=True)
+    (tmp_path / "layer" / "pandas" / "__init__.py").write_text(OWN_PANDAS)
+    for tier in ("sandlock", "unsafe"):
+        monkeypatch.setenv("EVAL_SANDBOX", tier)
+        with pytest.raises(
+            NoSandboxError, match=r"does not confine what imports a suite's own pandas|not installed|kernel"
+        ):
+            BlockingSandbox(Limits(packages=str(tmp_path / "layer")), zygotes=1)
+    monkeypatch.setenv("EVAL_SANDBOX", "bwrap")
+    try:
+        BlockingSandbox(zygotes=1).close()
+    except NoSandboxError as error:
+        pytest.skip(str(error))
+    with BlockingSandbox(Limits(packages=str(tmp_path / "layer")), zygotes=1) as box:
+        ran = box.run("result = [pd.__version__, len(df)]", {"t": pd.DataFrame({"a": [1]})})
+    assert isinstance(ran, SnippetRan) and ran.result["value"]["v"] == ["0.1", 1]
+
+
+def test_a_list_tells_the_versions_of_what_it_names(tmp_path: Path) -> None:
+    layer = listed(
+        tmp_path, f"pandas==2.0.3 {HASH}\nnumpy==1.26.4 ; python_version > '3' {HASH}\npandas-stubs==9 {HASH}"
+    )
+    assert [layer.version_of(name) for name in ("pandas", "numpy", "pandas-stubs", "scipy")] == [
+        "2.0.3",
+        "1.26.4",
+        "9",
+        None,
+    ]
+    assert versions(layer) == {"pandas": "2.0.3", "numpy": "1.26.4"}
+    assert versions(listed(tmp_path, f"numpy==1.26.4 {HASH}")) == versions(None)
 
 
 NO_NAMESPACE = "bwrap (system): bwrap: No permissions to create new namespace"

@@ -85,7 +85,7 @@ def _column(name: object, values: pd.Series) -> dict[str, object]:
     if isinstance(dtype, pd.CategoricalDtype):
         cells = [_cell(value) for value in values.tolist()]
     elif pd.api.types.is_bool_dtype(dtype) or pd.api.types.is_integer_dtype(dtype):
-        cells = [None if value is pd.NA else value for value in values.tolist()]
+        cells = [value if type(value) in (int, bool) else _cell(value) for value in values.tolist()]
     elif pd.api.types.is_float_dtype(dtype):
         cells = [_number(value) for value in values.tolist()]
     else:

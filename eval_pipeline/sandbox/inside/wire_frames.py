@@ -7,6 +7,11 @@ import numpy as np
 import pandas as pd
 
 Inner = Callable[[Any], Any]
+_PLAIN_ARRAY: Any = next(
+    getattr(pd.arrays, name)
+    for name in ("NumpyExtensionArray", "PandasArray")  # the second until 2.0
+    if hasattr(pd.arrays, name)
+)
 
 
 def pack_pandas(value: object, inner: Inner) -> dict[str, Any] | None:
@@ -32,7 +37,7 @@ def pack_pandas(value: object, inner: Inner) -> dict[str, Any] | None:
             return {
                 "t": type(value).__name__,
                 "v": int(value.asm8.view("i8")),
-                "u": value.unit,
+                "u": getattr(value, "unit", "ns"),
                 "z": zone and str(zone),
             }
         case pd.Period():
@@ -50,7 +55,7 @@ _DTYPES = (*_MASKED, "str", "string", "category")
 
 def _pack_array(array: Any, inner: Inner) -> dict[str, Any] | None:
     dtype = array.dtype
-    if isinstance(dtype, np.dtype) or isinstance(array, pd.arrays.NumpyExtensionArray):
+    if isinstance(dtype, np.dtype) or isinstance(array, _PLAIN_ARRAY):
         return {"a": "numpy", "v": inner(np.asarray(array))}
     if isinstance(dtype, pd.CategoricalDtype):
         return {"a": "categorical", "v": inner(array.codes), "k": inner(array.categories), "o": bool(array.ordered)}
@@ -126,12 +131,12 @@ def _array(packed: dict[str, Any], inner: Inner) -> Any:
             return pd.Categorical.from_codes(inner(told), inner(packed["k"]), ordered=packed["o"])
         case "strings":
             storage, missing = packed["d"]
-            dtype = pd.StringDtype(storage, na_value=pd.NA if missing == "NA" else np.nan)
+            dtype = pd.StringDtype(storage) if missing == "NA" else pd.StringDtype(storage, na_value=np.nan)
             return pd.array([text if isinstance(text, str) else None for text in told], dtype=dtype)
         case "zoned":
             return pd.DatetimeIndex(inner(told)).tz_localize("UTC").tz_convert(packed["z"]).array
         case "periods":
-            return pd.PeriodIndex.from_ordinals(inner(told), freq=packed["f"]).array  # type: ignore[attr-defined]
+            return pd.arrays.PeriodArray(inner(told), dtype=pd.PeriodDtype(packed["f"]))
         case "intervals":
             return pd.arrays.IntervalArray.from_arrays(inner(packed["l"]), inner(packed["r"]), closed=packed["c"])
         case "masked":

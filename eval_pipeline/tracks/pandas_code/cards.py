@@ -60,6 +60,8 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
         yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
         if message := str(found.details.get("message") or ""):
             yield "because", message[:_MOST_TEXT]
+        if told := found.details.get("versions"):
+            yield "run with", ", ".join(f"{name} {number}" for name, number in told.items())
         for name in ("precision", "recall"):
             if found.verdict == "different" and (share := found.details.get(name)) is not None:
                 what = "its cells that are expected" if name == "precision" else "expected cells that it has"

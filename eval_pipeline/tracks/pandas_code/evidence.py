@@ -23,7 +23,7 @@ from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.robust.answers import behaviour_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.other_inputs import wrong_input
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.runner import sandbox, versions
 
 RESULT, PERFORMANCE, QUALITY, VARIANTS, FAILURE = "result", "performance", "quality", "variants", "failure"
 """Kinds of evidence."""
@@ -64,6 +64,9 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
         return
     if isinstance(final.outcome, Ran):
         verdict, score, details = judged(gold, artefact, final.outcome.value)
+        layer = gold.context.layer
+        if layer is not None and layer.version_of("pandas"):
+            details["versions"] = {**versions(layer)}
         yield RESULT, verdict, score, details
         if verdict == DIFFERENT and (failure := failure_of_answer(gold, artefact, final.outcome.value)):
             yield FAILURE, failure.mode, None, {"mode": failure.mode, "why": failure.why}

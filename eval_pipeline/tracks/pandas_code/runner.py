@@ -2,6 +2,7 @@
 
 import atexit
 from functools import lru_cache
+from importlib.metadata import version
 from threading import Lock
 
 from eval_pipeline.core.errors import EvalError
@@ -35,6 +36,12 @@ def sandbox(layer: Layer | None = None) -> BlockingSandbox:
             f"`eval-pipeline packages install --suite {layer.source.parent.name}` does that"
         )
     return _sandbox(str(layer.folder))
+
+
+def versions(layer: Layer | None) -> dict[str, str]:
+    """Returns the versions of pandas and numpy with which code runs: those of a layer that has a pandas of its own."""
+    pinned = layer if layer is not None and layer.version_of("pandas") else None
+    return {name: (pinned and pinned.version_of(name)) or version(name) for name in ("pandas", "numpy")}
 
 
 def _sandbox(packages: str) -> BlockingSandbox:

@@ -1,13 +1,18 @@
 """The suite's files: cases, tables, options; what is wrong with them is told with its place. And responses."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.model import Attempt, Ran, Response
+from eval_pipeline.sandbox.layers import read_layer
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.artefact import Code
+from eval_pipeline.tracks.pandas_code.cards import turn_cards
 from eval_pipeline.tracks.pandas_code.cases.case_file import stored_result
 from eval_pipeline.tracks.pandas_code.cases.source import (
     PandasOptions,
@@ -18,6 +23,7 @@ from eval_pipeline.tracks.pandas_code.cases.source import (
 )
 from eval_pipeline.tracks.pandas_code.cases.template import filled
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
+from eval_pipeline.tracks.pandas_code.runner import MissingPackagesError
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.tracks.pandas_code.validator import validate
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox, read, write_stall
@@ -158,3 +164,24 @@ def test_tables_that_cannot_be_used_are_named(tmp_path: Path, name: str, content
 def test_options_that_are_wrong_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"options\.timed_runs: expected a number of at least 1, found"):
         read_tables(tmp_path, {"timed_runs": 0})
+
+
+PINNED = f"pandas==2.0.3 --hash=sha256:{'0' * 64}\n"
+
+
+def test_the_versions_of_a_pandas_of_the_suites_own_are_in_the_evidence(tmp_path: Path) -> None:
+    (tmp_path / "packages.txt").write_text(PINNED)
+    for layer, told in ((read_layer(tmp_path / "packages.txt", tmp_path), "2.0.3"), (None, None)):
+        case = read(_case(expected=1), replace(SHARED, layer=layer))
+        outcome = Ran({"result": {"kind": "value", "value": 1}})
+        final = Attempt(case.turns[0].id, 0, 0, "", Response(""), None, Code("", "1"), outcome)
+        (found,) = TRACK.gather(case, case.turns[0], final)
+        assert found.details.get("versions", {}).get("pandas") == told
+        shown = turn_cards(Seen(case, case.turns[0], [final], [found]))
+        assert ("run with" in str(shown)) is (told is not None)
+
+
+def test_tables_are_described_by_the_suites_own_pandas_which_has_to_be_installed(tmp_path: Path) -> None:
+    (write_stall(tmp_path) / "packages.txt").write_text(PINNED)
+    with pytest.raises(MissingPackagesError, match="eval-pipeline packages install"):
+        read_tables(tmp_path, {"packages": "packages.txt"})

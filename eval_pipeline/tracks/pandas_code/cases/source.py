@@ -122,6 +122,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
     Raises:
         InputError: lists every file that pandas cannot read, or whose name is not a valid name in Python.
         NoSandboxError: this machine cannot run the code that describes the tables.
+        MissingPackagesError: the suite has a pandas of its own, which is not installed.
     """
     told = read_options(PandasOptions, options, f"{folder.name}/suite.yaml")
     place = folder / FOLDER
@@ -135,9 +136,11 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
     if problems:
         raise InputError(problems)
     found: dict[str, SuiteTable] = {}
+    layer = _layer(told, folder)
+    with_pandas = layer if layer is not None and layer.version_of("pandas") else None
     for path in files:
         try:
-            outcome = sandbox().run(_DESCRIBE, {path.stem: path}, wall_s=OWN_CODE_S)
+            outcome = sandbox(with_pandas).run(_DESCRIBE, {path.stem: path}, wall_s=OWN_CODE_S)
         except ValueError as error:
             problems.append(Problem(str(path), None, "", f"pandas does not read it: {error}"))
             continue
@@ -152,7 +155,7 @@ def read_tables(folder: Path, options: Mapping[str, Json]) -> PandasShared:
             found[path.stem] = SuiteTable(path.stem, name, file_hash(path), described["rows"], columns, folder)
     if problems:
         raise InputError(problems)
-    return PandasShared(found, told, _layer(told, folder))
+    return PandasShared(found, told, layer)
 
 
 def _layer(options: PandasOptions, folder: Path) -> Layer | None:
