@@ -91,7 +91,7 @@ class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
         return [self.gather(*turn) for turn in turns]
 
     def nearness(self, evidence: Sequence[Evidence]) -> float:
-        """Returns how near an attempt is to being right, by its evidence: of several golds the nearest one judges it."""
+        """Returns how near an attempt is to being right, by its evidence; the nearest of several golds judges it."""
         return 0.0
 
 

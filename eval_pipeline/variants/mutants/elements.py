@@ -40,7 +40,8 @@ _KINDS: Mapping[str, Kind] = {
     **dict.fromkeys(("sort_values", "sort_index", "ascending"), Kind.SORT),
     **dict.fromkeys(("head", "tail", "nlargest", "nsmallest", "slice", "n", "iloc"), Kind.LIMIT),
     **dict.fromkeys(("right", "closed", "inclusive", "include_lowest", "label", "side"), Kind.BOUNDARY),
-    **dict.fromkeys(("compare", "isin", "contains", "startswith", "endswith", "match"), Kind.CONSTANT),
+    **dict.fromkeys(("", "compare", "isin", "contains", "startswith", "endswith", "match", "map"), Kind.CONSTANT),
+    **dict.fromkeys(("Timestamp", "to_datetime", "Timedelta", "days", "hours", "minutes", "where"), Kind.CONSTANT),
     **dict.fromkeys(("arithmetic", "cut", "qcut", "bins", "quantile", "q", "fillna", "round", "clip"), Kind.CONSTANT),
     **dict.fromkeys(("case", "regex"), Kind.FILTER),
     **dict.fromkeys(("keep", "drop_duplicates", "dropna", "replace", "strip"), Kind.STEP),
@@ -109,7 +110,7 @@ class Element:
             return Kind.BOUNDARY if _STRICT.get(self.value) is by else Kind.FILTER
         if self.family == COLUMN:
             found = _KINDS.get(self.role, Kind.COLUMN)
-            return found if found in (Kind.GROUPING, Kind.JOIN, Kind.SORT) else Kind.COLUMN
+            return found if found in (Kind.GROUPING, Kind.JOIN) else Kind.COLUMN
         return _FAMILY_KINDS.get(self.family) or _KINDS.get(self.role, Kind.DERIVED)
 
 
@@ -186,7 +187,7 @@ def _constant(node: ast.Constant, parent: ast.AST, role: str, columns: Collectio
         case str() if value in columns:
             stored = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
             return None if stored else (COLUMN, value)
-        case str() if FAMILY.get(value) == "statistic":
+        case str() if FAMILY.get(value) == "statistic" and role not in ("method", "interpolation"):
             return "statistic", value
         case str() if _DATE.fullmatch(value):
             return DATE, value
@@ -198,7 +199,7 @@ def _constant(node: ast.Constant, parent: ast.AST, role: str, columns: Collectio
 def _text_role(role: str) -> str:
     if role in _FREQUENT:
         return "frequency"
-    return "condition" if _KINDS.get(role) is Kind.CONSTANT or not role else role
+    return "condition" if _KINDS.get(role) is Kind.CONSTANT else role
 
 
 def _operation(node: ast.AST, role: str) -> Iterator[Element]:

@@ -17,8 +17,9 @@ from eval_pipeline.variants.mutants.elements import (
     elements,
     option_kind,
 )
-from eval_pipeline.variants.mutants.making import mutants_of
+from eval_pipeline.variants.mutants.making import made, mutants_of
 from eval_pipeline.variants.mutants.mutant import Kind, Known, Mutant, missing, pretty
+from eval_pipeline.variants.mutants.ratios import ratio_changes
 
 _DEFAULTS: Mapping[str, object] = {
     "how": "inner",
@@ -40,6 +41,11 @@ _STEPS: Mapping[str, Kind] = {
     **dict.fromkeys(("normalize", "shift", "diff", "pct_change", "cumsum", "cummax", "rank", "astype"), Kind.STEP),
     **dict.fromkeys(("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate"), Kind.STEP),
 }
+_TURNED: Mapping[str, Mapping[str, ast.keyword]] = {
+    "cut": {"right=False": ast.keyword("right", ast.Constant(False))},
+    "resample": {"closed='right'": ast.keyword("closed", ast.Constant("right"))},
+}
+"""Options that codes of another form express otherwise."""
 _WINDOWS = frozenset({"rolling", "expanding", "resample", "ewm"})
 _LONGEST = 60
 
@@ -68,14 +74,15 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     lack = Counter(one.key for one in theirs)
     lack.subtract(counted(tree, columns))
     seen, found = {ast.unparse(tree)}, []
-    made = chain(
+    mutants = chain(
+        _options(tree, ast.parse(other)),
         mutants_of(code, known),
+        made(tree, ratio_changes(tree, known)),
         _exchanged(tree, theirs, columns),
         _without_steps(tree),
-        _options(tree, ast.parse(other)),
     )
     had = counted(tree, columns)
-    for mutant in made:
+    for mutant in mutants:
         if mutant.code not in seen:
             seen.add(mutant.code)
             found.append(Ranked(_nearer(had, mutant.code, lack, columns), mutant))
@@ -188,11 +195,13 @@ def _options(tree: ast.Module, other: ast.Module) -> Iterator[Mutant]:
             if word.arg is not None and _is_literal(word.value):
                 call.keywords = [*had[:number], *had[number + 1 :]]
                 yield _option(tree, word, None, place)
-        for text, word in given.get(called(call.func), {}).items():
-            left = [one for one in had if one.arg != word.arg]
-            if all(ast.unparse(one) != text for one in had):
-                call.keywords = [*left, word]
-                yield _option(tree, next((one for one in had if one.arg == word.arg), None), word, place)
+        offered = {**_TURNED.get(called(call.func), {}), **given.get(called(call.func), {})}
+        for text, word in offered.items():
+            before = next((one for one in had if one.arg == word.arg), None)
+            # A constant is an element of its own, which is exchanged as such.
+            if before is None or (isinstance(before.value, ast.List) and ast.unparse(before) != text):
+                call.keywords = [*(one for one in had if one is not before), word]
+                yield _option(tree, before, word, place)
         call.keywords = had
 
 

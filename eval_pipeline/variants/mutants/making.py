@@ -2,7 +2,7 @@
 
 import ast
 import copy
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from eval_pipeline.variants.hints import assignments
@@ -20,10 +20,15 @@ def mutants_of(code: str, known: Known) -> list[Mutant]:
         known: columns and texts of its tables.
     """
     tree = ast.parse(code)
+    return made(tree, _changes(tree, known))
+
+
+def made(tree: ast.Module, changes: Iterable[Change]) -> list[Mutant]:
+    """Returns the mutants that changes of nodes of a syntax tree make, each different text once."""
     places = {id(node): number for number, node in enumerate(ast.walk(tree))}
     seen = {ast.unparse(tree)}
     found = []
-    for change in _changes(tree, known):
+    for change in changes:
         changed = _replaced(tree, places[id(change.place)], change.by)
         if changed is not None and changed not in seen:
             seen.add(changed)

@@ -13,7 +13,7 @@ from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.evidence import FAILURE, VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.tracks.pandas_code.track import TRACK
-from eval_pipeline.variants.mutants import Known, lent_mutants, normal, requirement_count
+from eval_pipeline.variants.mutants import Kind, Known, lent_mutants, normal, requirement_count
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 from eval_pipeline_tests.tracks.pandas_code.market import market
@@ -212,6 +212,52 @@ def test_what_makes_codes_more_alike_is_tried_first(code: str, other: str, words
     found = lent_mutants(normal(code, COLUMNS), normal(other, COLUMNS), KNOWN)
     assert found[0].rank < 0
     assert words in {one.mutant.words for one in found if one.rank == found[0].rank}
+
+
+@pytest.mark.parametrize(
+    ("code", "mutant"),
+    [
+        ("result = df['a'].sum() / df['b'].sum()", "result = (df['a'] / df['b']).mean()"),
+        (
+            "g = df.groupby('s')\nresult = g['a'].sum() / g['b'].sum()",
+            "g = df.groupby('s')\nresult = df.assign(_ratio=df['a'] / df['b']).groupby('s')['_ratio'].mean()",
+        ),
+        (
+            "t = df.groupby('s').agg(x=('a', 'sum'), y=('b', 'sum')).reset_index()\nresult = t['x'] / t['y']",
+            "t = df.groupby('s').agg(x=('a', 'sum'), y=('b', 'sum')).reset_index()\n"
+            "result = df.assign(_ratio=df['a'] / df['b']).groupby('s')['_ratio'].mean().to_numpy()",
+        ),
+        ("result = df['a'].sum() / other['b'].sum()", None),
+        ("result = df['a'].sum() / df['b'].max()", None),
+    ],
+)
+def test_a_ratio_of_sums_may_have_become_the_mean_of_ratios(code: str, mutant: str | None) -> None:
+    made = [one.mutant.code for one in lent_mutants(code, "result = 0", KNOWN) if "the mean of" in one.mutant.words]
+    assert made == ([] if mutant is None else [mutant])
+
+
+@pytest.mark.parametrize(
+    ("code", "other", "kind"),
+    [
+        ("result = df.groupby('s').a.sum()", "result = df.groupby('b').a.sum()", Kind.GROUPING),
+        ("result = df.sort_values('a')", "result = df.sort_values('b')", Kind.COLUMN),
+        ("result = df.sort_values('a', ascending=False)", "result = df.sort_values('a')", Kind.SORT),
+        ("result = df.a.rolling(2).sum()", "result = df.a.rolling(3).sum()", Kind.DERIVED),
+        ("result = df.a.map({1: 5})", "result = df.a.map({1: 6})", Kind.CONSTANT),
+        ("result = df.day > pd.Timestamp('2024-01-01')", "result = df.day > pd.Timestamp('2025-01-01')", Kind.CONSTANT),
+        ("result = pd.cut(df.a, [0, 1], right=False)", "result = pd.cut(df.a, [0, 1])", Kind.BOUNDARY),
+        ("result = df.a[df.a > 1]", "result = df.a[df.a < 1]", Kind.FILTER),
+        ("result = df.head(2)", "result = df.head(3)", Kind.LIMIT),
+        ("result = df.merge(x, how='left')", "result = df.merge(x)", Kind.JOIN),
+        ("result = df.s.str.lower()", "result = df.s.str.upper()", Kind.STEP),
+        ("result = df.day.dt.year", "result = df.day.dt.month", Kind.DERIVED),
+        ("result = df.a.sum()", "result = df.b.sum()", Kind.COLUMN),
+    ],
+)
+def test_each_element_has_the_kind_of_what_it_is_for(code: str, other: str, kind: Kind) -> None:
+    found = lent_mutants(normal(code, COLUMNS), normal(other, COLUMNS), KNOWN)
+    assert found[0].rank < 0
+    assert found[0].mutant.kind is kind
 
 
 def test_no_expression_of_the_other_code_is_lent() -> None:

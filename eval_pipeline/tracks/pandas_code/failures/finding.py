@@ -40,7 +40,12 @@ def failure_of(gold: PandasGold, code: str, result: Json, met: Callable[[], Met 
     shown = _shown_by_result(gold, result)
     if explained and explained["exact"]:
         kind, words = explained["kinds"][0], "; ".join(explained["words"])
-        if shown is not None and shown.mode == _UNIT and kind in _OF_UNITS:
+        if (
+            shown is not None
+            and shown.mode == _UNIT
+            and kind in _OF_UNITS
+            and ("round" in words) >= ("round" in shown.why)
+        ):
             return Failure(_UNIT, f"{words}: {shown.why}")
         return Failure(OF_KIND[kind], words)
     if shown is not None or not code:

@@ -48,16 +48,22 @@ def results_of(gold: PandasGold, codes: Sequence[str], variants: Sequence[Json])
     return found
 
 
-def shared_results(gold: PandasGold, codes: Sequence[str], variants: Sequence[Json]) -> list[list[Json]]:
+def shared_results(
+    gold: PandasGold, codes: Sequence[str], variants: Sequence[Json], *, again: bool = True
+) -> list[list[Json]]:
     """Returns the same as `results_of`; what several codes compute is computed once.
 
-    All run in one process of the sandbox. If that takes too long, or too much, none has a result.
+    All run in one process of the sandbox. If that takes too long, or too much, the halves are run apart (if `again`),
+    and codes of a half that does so too have no results.
     """
     if not codes or not variants:
         return [[None] * len(variants) for _ in codes]
     text = examine_snippet([*gold.context.paths], variants, [gold.code or ""], codes, [], [])
     found = sandbox(gold.context.layer).run(text, gold.context.paths)
     if isinstance(found, SnippetFailed):
+        if again:
+            halves = codes[: len(codes) // 2], codes[len(codes) // 2 :]
+            return [row for half in halves for row in shared_results(gold, half, variants, again=False)]
         return [[None] * len(variants) for _ in codes]
     told, _, _, rows = listed(found.result["value"])
     results = [told_result(one) for one in listed(told)]
