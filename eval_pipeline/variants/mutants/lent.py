@@ -208,8 +208,9 @@ def _options(tree: ast.Module, other: ast.Module) -> Iterator[Mutant]:
 def _option(tree: ast.Module, was: ast.keyword | None, now: ast.keyword | None, place: int) -> Mutant:
     name = str((was or now).arg)  # type: ignore[union-attr]
     usual = f"`{name}={_DEFAULTS[name]!r}`" if name in _DEFAULTS else ""
-    before = f"`{name}={ast.unparse(was.value)}`" if was else usual
-    after = f"`{name}={ast.unparse(now.value)}`" if now else usual
+    before, after = (f"`{name}={ast.unparse(one.value)}`" if one else usual for one in (was, now))
+    if name == "how":
+        before, after = (f"the {text[6:-2]} join" for text in (before, after))
     words = f"{before} were {after or 'missing'}" if before else f"{after} were added"
     return Mutant(option_kind(name), f"{name} #{place}", not after, words, ast.unparse(tree))
 
