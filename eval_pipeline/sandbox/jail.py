@@ -17,7 +17,8 @@ DATA_FILES = ("inside",)
 """Modules that run in the jail. They are started as files and not imported, but what they do determines results."""
 INSIDE = Path(__file__).with_name("inside")
 _START = (
-    "import sys, json; sys.path[:0] = sys.argv[2:]; from inside.zygote import serve; serve(json.loads(sys.argv[1]))"
+    "import sys, json; told = json.loads(sys.argv[1]); sys.path[:0] = sys.argv[2:]; sys.path += told['last']; "
+    "from inside.zygote import serve; serve(told)"
 )
 # Use no user site folder, import nothing from the current folder, and write no bytecode.
 _OPTIONS = ("-s", "-P", "-B", "-c", _START)
@@ -81,9 +82,9 @@ def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
         arguments += ["--setenv", name, value]
     for path in _read_only_paths():
         arguments += _shown(path)
-    packages = _packages(limits)
-    inner = [f"/packages/{place}" for place in range(len(packages))]
-    for shown, path in zip(inner, packages, strict=True):
+    first, last = _packages(limits)
+    inner = [f"/packages/{place}" for place in range(len(first) + len(last))]
+    for shown, path in zip(inner, (*first, *last), strict=True):
         arguments += ["--ro-bind", path, shown]
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
@@ -103,7 +104,8 @@ def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
     ]
     files = f"nr_inodes={limits.scratch_files},mode=0700"
     mounted = {_SCRATCH: f"size={limits.scratch_bytes},{files}", _SHM: f"size={_SHM_BYTES},{files}"}
-    return Launch((*arguments, _interpreter(), *_OPTIONS, _configuration(limits, mounted=mounted), "/box", *inner), {})
+    configuration = _configuration(limits, inner[len(first) :], mounted=mounted)
+    return Launch((*arguments, _interpreter(), *_OPTIONS, configuration, "/box", *inner[: len(first)]), {})
 
 
 def _device(name: str) -> list[str]:
@@ -113,30 +115,36 @@ def _device(name: str) -> list[str]:
 def sandlock_launch(scratch: str, limits: Limits) -> Launch:
     """Starts a zygote without a jail, which confines each snippet's process by Landlock and its filter."""
     shown = [path for path in _read_only_paths() if os.path.exists(path)]
-    readable = [*shown, *_packages(limits), str(INSIDE), "/dev/null", "/dev/urandom"]
-    return _plain_launch(scratch, limits, _configuration(limits, wiped=[scratch], landlock=readable))
+    first, last = _packages(limits)
+    readable = [*shown, *first, *last, str(INSIDE), "/dev/null", "/dev/urandom"]
+    return _plain_launch(scratch, first, _configuration(limits, last, wiped=[scratch], landlock=readable))
 
 
 def unsafe_launch(scratch: str, limits: Limits) -> Launch:
     """Starts a zygote without a jail; only resource limits confine its snippets."""
-    return _plain_launch(scratch, limits, _configuration(limits, wiped=[scratch], seccomp=False))
+    first, last = _packages(limits)
+    return _plain_launch(scratch, first, _configuration(limits, last, wiped=[scratch], seccomp=False))
 
 
-def _plain_launch(scratch: str, limits: Limits, configuration: str) -> Launch:
-    command = (_interpreter(), *_OPTIONS, configuration, str(INSIDE.parent), *_packages(limits))
+def _plain_launch(scratch: str, first: Sequence[str], configuration: str) -> Launch:
+    command = (_interpreter(), *_OPTIONS, configuration, str(INSIDE.parent), *first)
     return Launch(command, {**_ENVIRONMENT, "HOME": scratch, "TMPDIR": scratch})
 
 
 def _configuration(
     limits: Limits,
+    last: Sequence[str],
     *,
     wiped: Sequence[str] = (),
     mounted: Mapping[str, str] | None = None,
     landlock: Sequence[str] = (),
     seccomp: bool = True,
 ) -> str:
-    """Returns the configuration of a zygote as JSON; `inside.zygote.serve` describes it."""
-    told: dict[str, Any] = {**asdict(limits), "wiped": wiped, "mounted": mounted or {}}
+    """Returns the configuration of a zygote as JSON; `inside.zygote.serve` describes it.
+
+    `last` are the folders from which modules are imported that no other has, not even the standard library.
+    """
+    told: dict[str, Any] = {**asdict(limits), "last": last, "wiped": wiped, "mounted": mounted or {}}
     return json_text(told | {"landlock": landlock, "seccomp": seccomp})
 
 
@@ -145,12 +153,16 @@ def _interpreter() -> str:
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
-def _packages(limits: Limits) -> tuple[str, ...]:
-    """Returns the folders with packages: those of this interpreter first, unless a layer has a pandas of its own."""
+def _packages(limits: Limits) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns the folders with packages that come before the standard library, and those that come after it.
+
+    A layer comes last, so that it can replace nothing that the zygote imports, unless it has a pandas of its own.
+    """
     paths = sysconfig.get_paths()
     own = [os.path.realpath(paths[name]) for name in ("purelib", "platlib")]
     layer = [os.path.realpath(limits.packages)] if limits.packages else []
-    return tuple(dict.fromkeys([*layer, *own] if layer and has_pandas(layer[0]) else [*own, *layer]))
+    is_first = bool(layer) and has_pandas(layer[0])
+    return tuple(dict.fromkeys([*layer, *own] if is_first else own)), () if is_first else tuple(layer)
 
 
 def has_pandas(folder: str | Path) -> bool:

@@ -92,7 +92,8 @@ def test_snippets_import_the_packages_and_cannot_change_them(
     tier: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("EVAL_SANDBOX", tier)
-    for name, code in {"tinypack": "ANSWER = 42", "numpy": "raise ImportError('not ours')"}.items():
+    ours = dict.fromkeys(("numpy", "random", "colorsys"), "raise ImportError('not ours')")
+    for name, code in {"tinypack": "ANSWER = 42", **ours}.items():
         (tmp_path / "layer" / name).mkdir(parents=True)
         (tmp_path / "layer" / name / "__init__.py").write_text(code)
     try:
@@ -104,7 +105,7 @@ def test_snippets_import_the_packages_and_cannot_change_them(
             pytest.skip(str(error))
         raise
     with box:
-        ran = box.run("import tinypack\nresult = [tinypack.ANSWER, len(pd.DataFrame())]")
+        ran = box.run("import tinypack, colorsys\nresult = [tinypack.ANSWER, len(pd.DataFrame())]")
         assert isinstance(ran, SnippetRan), ran
         assert ran.result["value"]["v"] == [42, 0]
         if tier != "unsafe":  # it protects no files
