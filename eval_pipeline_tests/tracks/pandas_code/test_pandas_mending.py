@@ -90,6 +90,7 @@ def test_mistakes_by_hand_are_named(file: str, tables: PandasShared) -> None:
         ),
         ('result = orders.groupby("region")["amount"].sum()', 'result = readings.groupby("station")["level"].max()'),
     ],
+    ids=["constant", "dead code", "another question"],
 )
 def test_what_is_no_few_steps_away_says_so(code: str, wrong: str, tables: PandasShared) -> None:
     case = _case(tables, code)
@@ -114,7 +115,9 @@ def test_what_the_given_tables_refute_is_not_understood(tables: PandasShared) ->
 
 @needs_sandbox
 @pytest.mark.parametrize(
-    ("test", "steps"), [(">= 9", ["`quantity >= 9` where the reference has `quantity > 9`"]), ("> 9", [])]
+    ("test", "steps"),
+    [(">= 9", ["`quantity >= 9` where the reference has `quantity > 9`"]), ("> 9", [])],
+    ids=["another boundary", "nothing else"],
 )
 def test_tables_on_which_the_code_fails_are_told_apart(test: str, steps: list[str], tables: PandasShared) -> None:
     wrong = f'some = orders[orders["quantity"] {test}]\nassert len(some) > 1\nresult = len(some)'

@@ -18,6 +18,9 @@ from eval_pipeline.tracks.pandas_code.robust.requirements import turn_requiremen
 from eval_pipeline.tracks.pandas_code.robust.running import same
 from eval_pipeline.tracks.pandas_code.robust.variants import kept_at
 
+VERSION = 1
+"""Raised when other steps come to be found between the same codes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
@@ -54,7 +57,7 @@ def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour) ->
     tried = _tried(gold, given, behaviour)
     if all(behaviour.right) and (not tried.recipes or tried.recipes[0] or same(gold, given, tried.expected[0])):
         return Explanation(1.0, 1.0)
-    place = find_home().expected / kept_at(gold, "explained", code)
+    place = find_home().expected / kept_at(gold, "explained", code, len(tried.recipes), VERSION)
     if (text := read_sealed(place)) is not None:
         told = parse_json(text)
         return Explanation(**told | {"words": tuple(told["words"]), "kinds": tuple(told["kinds"])})
