@@ -39,8 +39,7 @@ def judged(gold: PandasGold, code: str) -> None:
     """Does with an answer what its evidence does: runs it on the variants and explains what is wrong."""
     found = behaviour_of(gold, code)
     if found is not None:
-        given = expected_result(gold) if all(found.right) else None
-        explained(gold, code, given, found)
+        explained(gold, code, None, found, right=all(found.right))
 
 
 def turns(every: int) -> Iterator[PandasGold]:

@@ -89,7 +89,7 @@ def _choosing(inputs: Inputs) -> Roots:
     if not inputs.gold.alternatives:
         return of_gold
     primary = metric_runner.metrics_behind_primary(inputs.track)
-    return *of_gold, *methods(inputs.track, "values", "gather", "gather_all"), *metrics_code(tuple(primary))
+    return *of_gold, *methods(inputs.track, "values", "gather", "gather_all", "nearness"), *metrics_code(tuple(primary))
 
 
 def metrics_code(metrics: tuple[Metric, ...]) -> Roots:

@@ -77,7 +77,7 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     if isinstance(final.outcome, Ran) and gold.code is not None:
         if not is_polars(gold.context):  # the reference code would be measured against another library
             yield from _performance(gold, artefact.code)
-        yield from _on_variants(gold, artefact.code, final.outcome.value)
+        yield from _on_variants(gold, artefact.code, final.outcome.value, right=verdict == MATCH)
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
 
@@ -165,25 +165,26 @@ def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json) -> Failur
         result = _whole_result(gold.context, artefact)
     if isinstance(result, SnippetFailed):
         return None
-    return failure_of(gold, artefact.code, result, lambda: _met(gold, artefact.code, outcome))
+    return failure_of(gold, artefact.code, result, lambda: _met(gold, artefact.code, outcome, right=False))
 
 
-def _met(gold: PandasGold, code: str, outcome: Json) -> dict[str, Json] | None:
+def _met(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> dict[str, Json] | None:
     """Returns what explains an answer on the given tables and their variants; None if there are no variants.
 
     Args:
         gold: the turn's gold.
         code: the answer's code.
         outcome: what it gives on the given tables, from `execute.PandasExecutor`.
+        right: whether that is the expected result.
     """
     found = behaviour_of(gold, answer_code(code, gold.context))
     if found is None:
         return None
-    told = asdict(explained(gold, code, outcome.get("result"), found))
+    told = asdict(explained(gold, code, outcome.get("result"), found, right=right))
     return {name: list(one) if isinstance(one, tuple) else one for name, one in told.items()}
 
 
-def _on_variants(gold: PandasGold, code: str, outcome: Json) -> Iterator[_Found]:
+def _on_variants(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> Iterator[_Found]:
     """Yields the results of the code on variants of the tables, if there are any."""
     if gold.tests is not None:
         yield from _on_other_inputs(gold, code)
@@ -191,14 +192,14 @@ def _on_variants(gold: PandasGold, code: str, outcome: Json) -> Iterator[_Found]
     found = behaviour_of(gold, answer_code(code, gold.context))
     if found is None:
         return
-    right, count = sum(found.right), len(found.right)
+    passed, count = sum(found.right), len(found.right)
     details: dict[str, Json] = {
         "variants": count,
-        "right": right,
-        "met": _met(gold, code, outcome),
+        "right": passed,
+        "met": _met(gold, code, outcome, right=right),
         "counterexample": found.counterexample,
     }
-    yield VARIANTS, MATCH if right == count else DIFFERENT, right / count if count else 1.0, details
+    yield VARIANTS, MATCH if passed == count else DIFFERENT, passed / count if count else 1.0, details
 
 
 def _on_other_inputs(gold: PandasGold, code: str) -> Iterator[_Found]:

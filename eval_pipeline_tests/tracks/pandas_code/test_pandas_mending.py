@@ -11,6 +11,9 @@ from eval_pipeline.sandbox import SnippetRan
 from eval_pipeline.stages.attempts.rows import Made, agreeing
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.evidence import FAILURE, VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
+from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
+from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline.variants.mutants import Kind, Known, lent_mutants, normal, requirement_count
@@ -125,6 +128,14 @@ def test_tables_on_which_the_code_fails_are_told_apart(test: str, steps: list[st
     assert met["words"][:-1] == steps
     assert re.fullmatch(r"the code fails on \d+ of \d+ tables", met["words"][-1])
     assert met["understanding"] == 1 - len(met["words"]) / 4
+
+
+@needs_sandbox
+def test_a_result_that_is_not_known_is_never_understood_where_it_is_wrong(tables: PandasShared) -> None:
+    """A result may be too large to be kept, so that nothing is there to be compared."""
+    gold = _case(tables, 'result = float(orders["amount"].sum())').turns[0].gold
+    told = explained(gold, "result = 1", None, Behaviour((), (True,) * len(variants_of(gold)), None), right=False)
+    assert (told.understanding < 1, told.exact) == (True, False)
 
 
 @needs_sandbox

@@ -221,7 +221,8 @@ def _tried(cases: list[Case]) -> tuple[list[str], list[str], list[str], int]:
             (kept if same(gold, on_given[0], expected) and all(right) else refuted).append(name)
             if on_given[0] is not None and not all(right):
                 told_apart += 1
-                words = explained(gold, code, on_given[0], Behaviour(tuple(results), right, None)).words
+                behaviour = Behaviour(tuple(results), right, None)
+                words = explained(gold, code, on_given[0], behaviour, right=False).words
                 if not _is_named(one.mutant, words):
                     unnamed.append(f"{name} -> {words}")
     return refuted, kept, unnamed, told_apart

@@ -187,7 +187,7 @@ def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, m
     found = behaviour_of(gold, wrong)
     assert little is not None and found is not None
     assert len(little.results) < len(found.results) == len(variants_of(gold)) == sum(determined(gold))
-    assert explained(gold, wrong, None, found).kinds == ("aggregation",)
+    assert explained(gold, wrong, None, found, right=False).kinds == ("aggregation",)
 
 
 def test_a_counterexample_is_small_and_shows_both_results(tables: PandasShared) -> None:

@@ -42,7 +42,7 @@ class Explanation:
     exact: bool = False
 
 
-def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour) -> Explanation:
+def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour, *, right: bool) -> Explanation:
     """Returns the explanation of an answer; equal answers to a turn are mended once.
 
     Args:
@@ -50,13 +50,14 @@ def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour) ->
         code: the answer's code.
         given: its result on the given tables; None if it is not known.
         behaviour: its results on the variants.
+        right: whether its result on the given tables is the expected one.
 
     Raises:
         NoSandboxError: this machine cannot run code.
     """
-    tried = _tried(gold, given, behaviour)
-    if all(behaviour.right) and (not tried.recipes or tried.recipes[0] or same(gold, given, tried.expected[0])):
+    if right and all(behaviour.right):
         return Explanation(1.0, 1.0)
+    tried = _tried(gold, given, behaviour)
     place = find_home().expected / kept_at(gold, "explained", code, len(tried.recipes), VERSION)
     if (text := read_sealed(place)) is not None:
         told = parse_json(text)
@@ -90,6 +91,8 @@ def _tried(gold: PandasGold, given: Json, behaviour: Behaviour) -> Tried:
 def _beyond_chance(gold: PandasGold, tried: Tried) -> float:
     """Returns how far the agreement exceeds that of code which always returns the most frequent expected result."""
     pairs: Sequence[tuple[Json, Json]] = [*zip(tried.results, tried.expected, strict=True)]
+    if not pairs:
+        return 0.0
     agreement = sum(same(gold, one, other) for one, other in pairs) / len(pairs)
     chance = Counter(map(json_text, tried.expected)).most_common(1)[0][1] / len(pairs)
     return max(0.0, (agreement - chance) / (1 - chance)) if chance < 1 else 0.0

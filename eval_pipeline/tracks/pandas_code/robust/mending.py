@@ -110,7 +110,7 @@ class _Search:
     def found(self) -> tuple[Step, ...] | None:
         """Returns the steps."""
         count, fails = len(self._tried.results), len(self._tried.results) - len(self._all)
-        if fails > _FAILS * count:
+        if fails > _FAILS * count or not (fails or self._probes):
             return None
         steps = self._altered() if self._probes else ()
         if steps is None or not fails:
