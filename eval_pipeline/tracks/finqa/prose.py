@@ -4,6 +4,8 @@ import re
 from collections.abc import Iterable
 from math import log10
 
+from eval_pipeline.answers.envelope import answer_section
+from eval_pipeline.answers.markup import without_latex
 from eval_pipeline.core.numbers import Number, parse_number
 from eval_pipeline.core.values import value
 
@@ -17,9 +19,7 @@ MAGNITUDES = {
 _STUCK = {"x", "pp", "bp", "bps"}
 _HUNDREDTHS = {"%", "percent", "per cent", "pct", "percentage points", "percentage point", "pp"}
 _BASIS_POINTS = {"basis points", "basis point", "bps", "bp"}
-_LEAD = re.compile(r"\b(?:answer|result|value)\s*(?:(?:is|was)\s*[:=]?|[:=])\s*", re.IGNORECASE)
 _ABOUT = re.compile(r"(?:approximately|approx\.?|about|around|roughly|circa|ca\.|some|=|~|≈|≃)\s*", re.IGNORECASE)
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
 _YES_NO = re.compile(r"(yes|no)\b\s*[,.;:!]", re.IGNORECASE)
 _PHRASE = re.compile(
     r"(?P<number>(?:us\s?\$|usd|eur|gbp|[$€£¥₹(+−–-]|\s)*[\d.,]*\d(?:[ \u00a0\u202f]\d{3})*(?:\.\d*)?"
@@ -73,10 +73,7 @@ def read_answer(text: str) -> Quantity | str:
 
 def _bare(text: str) -> str:
     """Removes text around a number: `**The answer is approximately 5.**` becomes 5."""
-    boxed = _BOXED.findall(text)
-    text = (boxed[-1] if boxed else text).replace("\\%", "%").replace("\\$", "$").strip(" \t\n*_`")
-    if len(lead := list(_LEAD.finditer(text))) > 0:
-        text = text[lead[-1].end() :].strip(" *_`")
+    text = without_latex(answer_section(text).text).strip(" \t\n*_`")
     if (about := _ABOUT.match(text)) is not None:
         text = text[about.end() :]
     return text[:-1].rstrip(" *_`") if text.endswith(".") else text.rstrip(" *_`")
