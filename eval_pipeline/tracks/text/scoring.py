@@ -17,11 +17,18 @@ def read_of(text: str, case: TextCase) -> Outcome:
 
 
 def told_of(
-    case: TextCase, turn: TextTurn, outcome: Outcome | None, evidence: Sequence[Evidence] = (), *, no_answer: bool
+    case: TextCase,
+    turn: TextTurn,
+    text: str,
+    outcome: Outcome | None,
+    evidence: Sequence[Evidence] = (),
+    *,
+    no_answer: bool,
 ) -> dict[str, Any]:
-    """Returns the inputs of the metrics for a turn and its outcome."""
+    """Returns the inputs of the metrics for a turn, the text of its response (which may be empty) and its outcome."""
     context = case.context
     return {
+        "response_text": text,
         "said": outcome.value if isinstance(outcome, Ran) else None,
         "error_class": None if outcome is None or isinstance(outcome, Ran) else str(outcome.error_class),
         "no_answer": no_answer,
@@ -34,7 +41,7 @@ def told_of(
 
 def metrics_of(text: str, case: TextCase, turn: TextTurn) -> Mapping[str, Any]:
     """Returns the metrics of a response by name, without those of recovery."""
-    told = told_of(case, turn, read_of(text, case) if text.strip() else None, no_answer=not text.strip())
+    told = told_of(case, turn, text, read_of(text, case) if text.strip() else None, no_answer=not text.strip())
     last = [metric.name for metric in METRICS].index(failure_mode.METRIC.name)
     for metric in METRICS[: last + 1]:
         found = metric.function(**{name: told[name] for name in metric.inputs()})

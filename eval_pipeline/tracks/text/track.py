@@ -73,15 +73,15 @@ class TextTrack(
         Wrong options leave the track as it is, since `read_shared` reports them.
         """
         try:
-            selected = read_options(TextOptions, options, "suite.yaml").asked
+            read = read_options(TextOptions, options, "suite.yaml")
         except InputError:
             return self
         own = copy(self)
-        if "judge" in selected:
+        if "judge" in read.asked:
             from eval_pipeline.tracks.text import judged_track
 
             own = copy(judged_track.TRACK)
-        own.metrics = selected_metrics(selected)
+        own.metrics = selected_metrics(read.asked, read.answer.form)
         return own
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> TextOptions:
@@ -181,7 +181,8 @@ class TextTrack(
         from eval_pipeline.tracks.text.scoring import told_of
 
         no_answer = not any(a.response is not None and a.response.text.strip() for a in attempts)
-        told = told_of(case, turn, attempts[-1].outcome, evidence, no_answer=no_answer)
+        final = attempts[-1]
+        told = told_of(case, turn, final.artefact or "", final.outcome, evidence, no_answer=no_answer)
         not_selected = {metric.name: None for metric in SELECTABLE.values() if metric not in self.metrics}
         return told | not_selected | {"attempts_outcomes": attempt_outcomes(attempts)}
 

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.answers import other_readers
 from eval_pipeline.tracks.text.case_file import TextCase, read_case
 from eval_pipeline.tracks.text.examples import checked_options
 from eval_pipeline.tracks.text.matching import same_text
+from eval_pipeline.tracks.text.metrics.other_tools import read_otherwise
 from eval_pipeline.tracks.text.scoring import is_correct, read_of
 from eval_pipeline.tracks.text.settings import Exact
 from eval_pipeline_tests.goldens import golden
@@ -92,3 +94,23 @@ def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> Non
 )
 def test_an_expected_literal_is_compared_by_value(said: str, expected: str, equal: bool) -> None:
     assert same_text(said, expected, Exact()) is equal
+
+
+@pytest.mark.parametrize(
+    "entry", golden("text_other_readers.yaml"), ids=lambda entry: f"{entry['gold']}: {entry['says']}"
+)
+def test_other_tools_are_followed_to_the_letter(entry: dict[str, Any]) -> None:
+    said = entry["says"], entry["gold"]
+    assert other_readers.inspect_match(*said, numeric=entry["numeric"]) is entry["inspect"]
+    assert other_readers.promptfoo_icontains(*said) is entry["promptfoo"]
+    if entry["numeric"]:
+        assert other_readers.lm_eval_strict(*said) is entry["strict"]
+        assert other_readers.lm_eval_flexible(*said) is entry["flexible"]
+
+
+def test_a_turn_is_read_otherwise_if_any_tool_that_applies_differs() -> None:
+    assert read_otherwise(True, True, True, True) is False
+    assert read_otherwise(True, None, True, False) is True
+    assert read_otherwise(False, True, False, False) is True
+    assert read_otherwise(None, True, True, True) is None
+    assert read_otherwise(True, None, None, None) is None

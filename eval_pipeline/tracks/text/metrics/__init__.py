@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.metrics import failure_mode, graded, judged, loose, verdict, whole
+from eval_pipeline.tracks.text.metrics import failure_mode, graded, judged, loose, other_tools, verdict, whole
 
 SELECTABLE: Mapping[str, Metric] = {
     "exact": whole.EXACT,
@@ -23,12 +23,18 @@ METRICS: tuple[Metric, ...] = (
     verdict.SCORE,
     verdict.CORRECT,
     failure_mode.METRIC,
+    *other_tools.METRICS,
     *recovery.METRICS,
 )
 """In the order of computation: a metric can use the values of those before it."""
 
 
-def selected_metrics(selected: Collection[str]) -> tuple[Metric, ...]:
-    """Returns the metrics of a suite that selects these by their names in `suite.yaml`, in the order of `METRICS`."""
+def selected_metrics(selected: Collection[str], form: str) -> tuple[Metric, ...]:
+    """Returns the metrics of a suite that selects these by their names in `suite.yaml`, in the order of `METRICS`.
+
+    Those of other tools are only for the forms of answers that these know.
+    """
     left_out = {metric.name for name, metric in SELECTABLE.items() if name not in selected}
+    if form not in other_tools.FORMS:
+        left_out |= {metric.name for metric in other_tools.METRICS}
     return tuple(metric for metric in METRICS if metric.name not in left_out)
