@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
+from unicodedata import combining, normalize
 
 from eval_pipeline.answers.labels import asserted
 from eval_pipeline.answers.mentions import (
@@ -58,13 +59,16 @@ def same_text(said: str, expected: str, rules: Exact) -> bool:
         )
 
     def folded(text: str) -> str:
-        text = " ".join(text.split())
+        text = normalize("NFD" if rules.ignore_accents else "NFC", " ".join(text.split()))
+        text = "".join([sign for sign in text if not combining(sign)]) if rules.ignore_accents else text
         text = text.casefold() if rules.ignore_case else text
         if not rules.ignore_punctuation:
             return text
         bare = " ".join(re.sub(r"(?<!\d)[^\w\s%$€£+-]|[^\w\s%$€£+-](?!\d)", " ", text).split())
         return _EDGE.sub("", bare) or text
 
+    if rules.unordered:
+        return {folded(item) for item in items_of(said)} == {folded(item) for item in items_of(expected)}
     return folded(said) == folded(expected)
 
 

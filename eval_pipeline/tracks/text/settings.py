@@ -116,21 +116,33 @@ class AnswerForm(BaseModel):
 
 
 class Exact(BaseModel):
-    """The metric `exact`: the answer equals the expected text."""
+    """The metric `exact`: the answer equals the expected text.
+
+    Attributes:
+        ignore_accents: whether `Sao Paulo` is `São Paulo`; composed and decomposed letters are always the same.
+        unordered: whether texts are lists whose order and repetitions do not matter.
+    """
 
     model_config = _STRICT
 
     ignore_case: bool = True
     ignore_punctuation: bool = True
+    ignore_accents: bool = False
+    unordered: bool = False
 
 
 class Tolerance(BaseModel):
-    """The metric `number`: the answer is within a tolerance of the expected number; satisfying either one is enough."""
+    """The metric `number`: the answer is within a tolerance of the expected number; satisfying either one is enough.
+
+    Attributes:
+        percent_or_fraction: whether a share may be given as 12, 12% or 0.12, whichever is expected.
+    """
 
     model_config = _STRICT
 
     absolute: _NotNegative = 0.0
     relative: _NotNegative = 1e-6
+    percent_or_fraction: bool = False
 
 
 class NoParameters(BaseModel):

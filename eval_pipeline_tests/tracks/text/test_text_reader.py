@@ -114,3 +114,28 @@ def test_a_turn_is_read_otherwise_if_any_tool_that_applies_differs() -> None:
     assert read_otherwise(False, True, False, False) is True
     assert read_otherwise(None, True, True, True) is None
     assert read_otherwise(True, None, None, None) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "expected", "rules", "equal"),
+    [
+        ("Zu\u0308rich", "Zürich", {}, True),
+        ("Sao Paulo", "São Paulo", {}, False),
+        ("Sao Paulo", "São Paulo", {"ignore_accents": True}, True),
+        ("beta, alpha and gamma", "alpha, beta, gamma", {"unordered": True}, True),
+        ("beta, alpha", "alpha, beta, gamma", {"unordered": True}, False),
+        ("beta, alpha, gamma", "alpha, beta, gamma", {}, False),
+    ],
+)
+def test_texts_are_equal_by_the_options_of_a_suite(
+    said: str, expected: str, rules: dict[str, bool], equal: bool
+) -> None:
+    assert same_text(said, expected, Exact.model_validate(rules)) is equal
+
+
+@pytest.mark.parametrize(
+    ("says", "right"), [("12%", True), ("0.12", True), ("12", True), ("1.2", False), ("1200", False)]
+)
+def test_a_share_may_be_a_percentage_or_a_fraction(says: str, right: bool) -> None:
+    case = case_of({"answer": {"form": "number"}, "metrics": {"number": {"percent_or_fraction": True}}}, 0.12)
+    assert is_correct(says, case, case.turns[0]) is right

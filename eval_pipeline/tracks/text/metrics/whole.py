@@ -23,8 +23,11 @@ def number_match(said: Said, expected: Sequence[Json], options: TextOptions) -> 
     rules = options.parameters("number")
     if rules is None:
         return None
+    factors = (1.0, 100.0, 0.01) if rules.percent_or_fraction else (1.0,)
     return said is not None and any(
-        same_number(said["answer"], right, rules.absolute, rules.relative) for right in expected
+        same_number(said["answer"] * factor, right, rules.absolute, rules.relative)
+        for right in expected
+        for factor in factors
     )
 
 
