@@ -86,7 +86,7 @@ def test_mistakes_by_hand_are_named(file: str, tables: PandasShared) -> None:
 @pytest.mark.parametrize(
     ("code", "wrong"),
     [
-        ('result = int((orders["quantity"] > 3).sum())', "result = 0"),
+        ('result = int((orders["quantity"] < 3).sum())', "result = 0"),
         (
             'result = int((orders["quantity"] > 3).sum())',
             "result = 0\nif pd is None:\n    x = (orders.quantity > 3).sum()",
@@ -276,9 +276,8 @@ def test_each_element_has_the_kind_of_what_it_is_for(code: str, other: str, kind
 
 def test_no_expression_of_the_other_code_is_lent() -> None:
     """Only single constants and names: what an answer computes never runs beside the reference code."""
-    other = (
-        "import os\nresult = df[df.a > os.system('x')].query('@pd.eval(1)').agg(lambda g: os.getpid(), how=os.environ)"
-    )
+    query = ".query('`a b` > @pd.eval(1)').agg(lambda g: os.getpid(), how=os.environ)"
+    other = f"import os\nresult = df[df.a > os.system('x')]{query}"
     for one in lent_mutants(
         normal("result = df.query('`a b` > 1').agg('sum')", COLUMNS), normal(other, COLUMNS), KNOWN
     ):
