@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Evidence, MetricResult, Outcome, Ran
+from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.tracks.text.case_file import TextCase, TextTurn
 from eval_pipeline.tracks.text.judging import judgement_of
 from eval_pipeline.tracks.text.metrics import METRICS, failure_mode, verdict
@@ -11,9 +12,9 @@ from eval_pipeline.tracks.text.reading import read_answer, sources_of
 
 
 def read_of(text: str, case: TextCase) -> Outcome:
-    """Returns the outcome of a response to the case's question."""
+    """Returns the outcome of a response to the case's question; what was thought before it is no part of the answer."""
     context = case.context
-    return read_answer(text, context.options.answer, case.turns[0].question, context.fields)
+    return read_answer(apart(text).answer, context.options.answer, case.turns[0].question, context.fields)
 
 
 def told_of(
