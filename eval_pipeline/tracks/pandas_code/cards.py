@@ -5,6 +5,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Failed, Json, Ran
+from eval_pipeline.table_comparison.contracts import NONE
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
     BesideCard,
@@ -58,6 +59,8 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
     if found is not None:
         word = {"match": "the expected one", "different": "another one", "error": "none", "no_gold": "not compared"}
         yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
+        if (needs := seen.metrics.get("relaxations")) not in (None, NONE):
+            yield "right if one overlooks", str(needs).replace("_", " ").replace(" | ", ", or ")
         if message := str(found.details.get("message") or ""):
             yield "because", message[:_MOST_TEXT]
         if told := found.details.get("versions"):

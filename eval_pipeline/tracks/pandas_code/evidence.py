@@ -99,8 +99,14 @@ def judged(gold: PandasGold, artefact: Code, outcome: Json) -> tuple[str, float 
     expected = expected_result(gold)
     if isinstance(expected, SnippetFailed):
         return NO_GOLD, None, {"message": f"the reference code does not run: {error_text(expected)}"}
-    found = compare(result, expected, ordered=gold.ordered, order_keys=gold.order_keys)
-    details: dict[str, Json] = {"precision": found.precision, "recall": found.recall, "message": found.why}
+    found = compare(result, expected, ordered=gold.ordered, order_keys=gold.order_keys, form=gold.form)
+    needs: Json = [sorted(map(str, one)) for one in found.needs]
+    details: dict[str, Json] = {
+        "precision": found.precision,
+        "recall": found.recall,
+        "message": found.why,
+        "needs": needs,
+    }
     return MATCH if found.equal else DIFFERENT, found.score, details
 
 

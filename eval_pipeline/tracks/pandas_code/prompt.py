@@ -1,6 +1,7 @@
 """Builds prompts: instructions, the tables as a separate message, earlier questions with results, and the question."""
 
 from collections.abc import Iterator, Sequence
+from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Message, Prompt
@@ -11,7 +12,8 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasTurn
     from eval_pipeline.tracks.pandas_code.cases.source import SuiteTable
 
-VERSIONS = ("code-1",)
+VERSIONS = ("code-1", "code-2")
+"""The second tells the versions of the libraries, and which names of columns count."""
 
 _TASK = """\
 You answer questions about tables by writing Python with pandas. The tables are there as DataFrames under their names; \
@@ -25,6 +27,10 @@ Answer with one block of Python code and nothing else:
 ```python
 result = df["amount"].sum()
 ```"""
+_KEEP_NAMES = "Keep the names of the tables' columns."
+_NAMES = """\
+Keep the names of the tables' columns where they are the answer, and those that the question gives; \
+other names are yours to choose."""
 _TESTED = """\
 You complete Python programs that use pandas and numpy. Answer with one block of Python code and nothing else: the \
 whole program, with the part that was given. It is checked by tests that follow it."""
@@ -57,7 +63,8 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     context = case.context
     tested = _TESTED if context.template is None else _PART
     task = _POLARS if is_polars(context) else _TASK
-    system = {"code-1": task if context.sets_result else tested}[version]
+    first = task if context.sets_result else tested
+    system = {"code-1": first, "code-2": _told_more(first, is_polars(context))}[version]
     messages = [Message("system", system)]
     if context.sets_result:
         messages.append(Message("user", tables_text(context.tables)))
@@ -67,7 +74,15 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     )
     shared = len(messages)
     wanted = "" if context.output is None else f"\n\n{output_request(context.output)}"
+    if turn.gold.columns and version != "code-1":
+        wanted += f"\n\nThe columns of the result are called {', '.join(turn.gold.columns)}."
     return Prompt((*messages, Message("user", asked + turn.question + wanted)), shared=shared)
+
+
+def _told_more(task: str, polars: bool) -> str:
+    names = ("polars",) if polars else ("pandas", "numpy")
+    versions = " and ".join(f"{name} {version_of(name)}" for name in names)
+    return f"{task.replace(_KEEP_NAMES, _NAMES)}\n\nThe code runs with {versions}."
 
 
 def tables_text(tables: "Sequence[SuiteTable]") -> str:

@@ -110,7 +110,7 @@ FILES = {
         "to_frame().to_parquet('t.parquet')",
         "add(1).reset_index().to_parquet('t.parquet')",
     ),
-    "t.json": ("to_json('t.json')", "astype(float).to_json('t.json')", "reset_index().to_json('t.json')"),
+    "t.json": ("to_json('t.json')", "reset_index().to_json('t.json')", "add(1).to_json('t.json')"),
 }
 
 

@@ -1,6 +1,7 @@
 """The suite's file format of a case (docs/pandas.md), and its conversion to the data model."""
 
 import ast
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +12,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.sandbox.layers import Layer
+from eval_pipeline.table_comparison.contracts import Contract, WrittenContract, insisted_by
+from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
@@ -19,6 +22,7 @@ from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasS
 from eval_pipeline.tracks.pandas_code.cases.template import template_problem
 from eval_pipeline.tracks.pandas_code.dialect import POLARS
 from eval_pipeline.tracks.pandas_code.question.question import read_question
+from eval_pipeline.tracks.pandas_code.results.forms import Form
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _Text = Annotated[str, Field(min_length=1)]
@@ -48,6 +52,8 @@ class PandasTurnFile(BaseModel):
         output: `figure`, or the name of a file that the code writes; its content is the result.
         ordered: whether the order of rows counts, or the columns that define the order (rows equal in them may be in
             any order). If left out, words of the question decide (sorted, ordered by, descending, ...).
+        columns: names that columns of the result must have, which the prompt tells. If left out, those of which the
+            question speaks as names (`` `total` ``, a column total, net_price).
     """
 
     model_config = _FORMAT
@@ -60,6 +66,7 @@ class PandasTurnFile(BaseModel):
     template: _Text | None = None
     output: _Text | None = None
     ordered: Annotated[bool | tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
+    columns: Annotated[tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
 
     @model_validator(mode="after")
     def _says_what_is_right(self) -> "PandasTurnFile":
@@ -94,6 +101,7 @@ class PandasCaseFile(BaseModel):
 
     Attributes:
         tables: names of the suite's tables; default: all.
+        compare: in what answers may differ from the expected results, beyond what the suite says.
         features: facts to break results down by, e.g. `difficulty`.
     """
 
@@ -103,6 +111,7 @@ class PandasCaseFile(BaseModel):
     tables: Annotated[tuple[_Text, ...] | None, BeforeValidator(_as_list)] = None
     turns: Annotated[tuple[PandasTurnFile, ...], Field(min_length=1)]
     cluster: _Text | None = None
+    compare: WrittenContract | None = None
     tags: tuple[str, ...] = ()
     features: dict[str, bool | int | float | str] = Field(default_factory=dict)
 
@@ -148,6 +157,8 @@ class PandasGold:
         ordered: whether the order of rows counts.
         order_keys: columns that define the order; empty if every row has a fixed place.
         calls: number of calls in the reference code, which measures its complexity; 0 without code.
+        contract: in what a result may differ from the expected one.
+        columns: names that the case gives; None if the question does.
     """
 
     code: str | None
@@ -159,6 +170,25 @@ class PandasGold:
     calls: int
     question: str
     context: PandasContext = field(repr=False)
+    contract: Contract = field(default_factory=Contract)
+    columns: tuple[str, ...] | None = None
+
+    @property
+    def insisted(self) -> Set:
+        """What the question insists on."""
+        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | ({Relaxation.ROW_ORDER} if self.ordered else set())
+
+    @property
+    def form(self) -> Form:
+        """What is asked of the form of a result.
+
+        A column of the tables that the question speaks of may be what is computed with, under whatever name.
+        """
+        names = self.columns
+        if names is None:
+            known = {name for columns in self.context.columns.values() for name in columns}
+            names = tuple(name for name in names_in(self.question) if name not in known)
+        return Form(names, self.contract.overlooked(self.insisted))
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]
@@ -192,7 +222,8 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
             [(("turns",), f"expected no 'tests' in a suite of the dialect {POLARS}: they are for pandas code")]
         )
     context = PandasContext(tables, sets_result, shared.options, template, output, shared.layer)
-    golds = [_gold(turn, index, context) for index, turn in enumerate(parsed.turns)]
+    contract = shared.options.compare.with_case(parsed.compare)
+    golds = [_gold(turn, index, context, contract) for index, turn in enumerate(parsed.turns)]
     return Case(
         id=parsed.id,
         cluster=parsed.cluster or parsed.id,
@@ -207,7 +238,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     )
 
 
-def _gold(turn: PandasTurnFile, index: int, context: PandasContext) -> PandasGold:
+def _gold(turn: PandasTurnFile, index: int, context: PandasContext, contract: Contract) -> PandasGold:
     calls = 0
     if turn.code is not None:
         tree = parse(turn.code)
@@ -218,7 +249,31 @@ def _gold(turn: PandasTurnFile, index: int, context: PandasContext) -> PandasGol
     stored = stored_result(turn.expected, is_table=is_table) if "expected" in turn.model_fields_set else None
     keys = turn.ordered if isinstance(turn.ordered, tuple) else ()
     ordered = read_question(turn.question, context.columns).ordered if turn.ordered is None else bool(turn.ordered)
-    return PandasGold(turn.code, stored, turn.answers, turn.tests, ordered, keys, calls, turn.question, context)
+    return PandasGold(
+        turn.code,
+        stored,
+        turn.answers,
+        turn.tests,
+        ordered,
+        keys,
+        calls,
+        turn.question,
+        context,
+        contract,
+        turn.columns,
+    )
+
+
+_NAME = re.compile(
+    r"[`'\"“‘](?P<quoted>\w[\w ]{0,40}?)[`'\"”’]|\b(?P<snake>[^\W_]+(?:_[^\W_]+)+)\b"
+    r"|\b(?:columns?(?: named| called)?|named|called|name it|call it) (?P<told>\w+)",
+    re.IGNORECASE,
+)
+
+
+def names_in(question: str) -> tuple[str, ...]:
+    """Returns what may be names of columns by how a question speaks of them: in quotes, with `_`, as a column."""
+    return tuple(dict.fromkeys(next(filter(None, found)) for found in _NAME.findall(question)))
 
 
 def stored_result(expected: Json, *, is_table: bool = True) -> Json:

@@ -60,7 +60,14 @@ def gold_result(gold: PandasGold) -> Json:
 
 def gold_json(gold: PandasGold) -> Json:
     """Returns the gold as plain data."""
-    further = {"template": gold.context.template, "output": gold.context.output}
+    compared = None if gold.contract == gold.context.options.compare else gold.contract.model_dump(mode="json")
+    columns = None if gold.columns is None else list(gold.columns)
+    further = {
+        "template": gold.context.template,
+        "output": gold.context.output,
+        "compare": compared,
+        "columns": columns,
+    }
     return {
         **{name: told for name, told in further.items() if told is not None},
         "code": gold.code,

@@ -16,6 +16,7 @@ from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer, read_layer
+from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
@@ -50,6 +51,7 @@ class PandasOptions(BaseModel):
         ceiling_threshold: see `complexity_ceiling`.
         dialect: `polars` if answers are polars code; gold is pandas code all the same.
         packages: file in the suite's folder that lists further packages for the sandbox (`sandbox/layers.py`).
+        compare: in what results may differ and still be the same, see `table_comparison.contracts`.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,6 +60,7 @@ class PandasOptions(BaseModel):
     ceiling_threshold: float | None = None
     dialect: Literal["pandas", "polars"] = "pandas"
     packages: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*$")
+    compare: WrittenContract = Contract()
 
 
 @dataclass(frozen=True, slots=True)

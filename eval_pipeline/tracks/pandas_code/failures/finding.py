@@ -11,7 +11,7 @@ from eval_pipeline.tracks.pandas_code.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.failures.modes import OF_ASPECT, OF_KIND, Failure
 from eval_pipeline.tracks.pandas_code.failures.of_code import failure_by_mending
 from eval_pipeline.tracks.pandas_code.failures.of_results import failure_of_answers, failure_of_result
-from eval_pipeline.tracks.pandas_code.results.comparison import compare
+from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline.tracks.pandas_code.results.structure import differences
 
 Met = Mapping[str, Json]
@@ -66,13 +66,13 @@ def _shown_by_result(gold: PandasGold, result: Json) -> Failure | None:
     expected = expected_result(gold)
     if isinstance(expected, SnippetFailed):
         return None
-    return failure_of_result(result, expected, ordered=gold.ordered, order_keys=gold.order_keys)
+    return failure_of_result(result, expected, ordered=gold.ordered, order_keys=gold.order_keys, form=gold.form)
 
 
 def _is_right(gold: PandasGold, result: Json) -> bool:
     if gold.answers:
         return all(right_answers(given_answers(result), gold.answers, gold.question).values())
-    return compare(result, expected_result(gold), ordered=gold.ordered, order_keys=gold.order_keys).equal
+    return are_equal(result, expected_result(gold), ordered=gold.ordered, order_keys=gold.order_keys, form=gold.form)
 
 
 def _by_aspect(code: str, reference: str) -> Failure | None:

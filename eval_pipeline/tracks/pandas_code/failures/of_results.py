@@ -8,13 +8,16 @@ from typing import Any
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.results.comparison import ANOTHER_ORDER, Aligned, align, compare
 from eval_pipeline.tracks.pandas_code.results.figures import FIGURE
+from eval_pipeline.tracks.pandas_code.results.forms import AS_IT_STANDS, Form
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultTable, read_result
 
 _FACTORS = (100, 1000, 1_000_000, 60, 3600, 24, 7, 12)
 _DECIMALS = range(7)
 
 
-def failure_of_result(returned: Any, expected: Any, *, ordered: bool, order_keys: Sequence[str]) -> Failure | None:
+def failure_of_result(
+    returned: Any, expected: Any, *, ordered: bool, order_keys: Sequence[str], form: Form = AS_IT_STANDS
+) -> Failure | None:
     """Returns the mistake that a result shows, given the expected one; None if it shows none.
 
     Args:
@@ -22,8 +25,9 @@ def failure_of_result(returned: Any, expected: Any, *, ordered: bool, order_keys
         expected: the right result, in the same form.
         ordered: whether the order of rows matters.
         order_keys: the columns that define the order.
+        form: what is asked of the form of the result.
     """
-    found = compare(returned, expected, ordered=ordered, order_keys=order_keys)
+    found = compare(returned, expected, ordered=ordered, order_keys=order_keys, form=form)
     if found.equal:
         return None
     if found.why == ANOTHER_ORDER:

@@ -8,6 +8,7 @@ from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.metrics import (
     correctness,
     failure_mode,
+    form,
     met,
     overall,
     performance,
@@ -23,6 +24,7 @@ __all__ = ["METRICS", "code_quality", "prompt_understanding", "requirement_cover
 METRICS: tuple[Metric, ...] = (
     correctness.METRIC,
     correctness.MATCH,
+    *form.METRICS,
     robust_correct.METRIC,
     performance.METRIC,
     *static.METRICS,

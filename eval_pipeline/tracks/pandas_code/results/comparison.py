@@ -1,11 +1,14 @@
 """Compares a result with the expected one: whether they are equal, and if not, how much is right."""
 
 from collections.abc import Hashable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from eval_pipeline.core.values import value
 from eval_pipeline.table_comparison import common_cells, same_rows
+from eval_pipeline.table_comparison.relaxations import NONE, Set
 from eval_pipeline.tracks.pandas_code.results.figures import FIGURE, comparable_figures
+from eval_pipeline.tracks.pandas_code.results.forms import AS_IT_STANDS, Form, accepts, ways
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 
 ANOTHER_ORDER = "another order of rows"
@@ -24,12 +27,14 @@ class ResultComparison:
         precision: matched cells / generated cells; 0 if there are none.
         recall: matched cells / expected cells; 0 if there are none.
         why: the first difference in a few words; empty if they are equal.
+        needs: the smallest sets of relaxations that make them equal; none if they differ in meaning.
     """
 
     equal: bool
     precision: float
     recall: float
     why: str
+    needs: tuple[Set, ...] = ()
 
     @property
     def f1(self) -> float:
@@ -75,16 +80,21 @@ def align(got: ResultTable, wanted: ResultTable) -> Aligned:
 
 
 def compare(
-    generated: Any, expected: Any, *, ordered: bool = False, order_keys: Sequence[str] = ()
+    generated: Any,
+    expected: Any,
+    *,
+    ordered: bool = False,
+    order_keys: Sequence[str] = (),
+    form: Form = AS_IT_STANDS,
 ) -> ResultComparison:
     """Compares two results in the sandbox's tagged JSON (`Ran.result`).
 
-    Results are equal if they have the same rows; the order of columns does not matter, nor does that of rows unless
-    `ordered`. Cells are compared as in any tables (docs/table-comparison.md). All kinds of missing values are equal,
-    and so are values that differ only in dtype, if pandas' own comparison with `check_dtype=False` accepts them. The
-    index counts if the expected index carries keys, i.e. has a name or labels; the keys may also be given as columns. A
-    list, an array, a Series and a frame of one column with the same values are equal; a single value and a list of one
-    are not.
+    As they stand, results are equal if they have the same rows; the order of columns does not matter, nor does that of
+    rows unless `ordered`. Cells are compared as in any tables (docs/table-comparison.md). All kinds of missing
+    values are equal, and so are values that differ only in dtype, if pandas' own comparison with
+    `check_dtype=False` accepts them. The index counts if the expected index carries keys, i.e. has a name or
+    labels; the keys may also be given as columns. A list, an array, a Series and a frame of one column with the
+    same values are equal; a single value and a list of one are not. What further forms are overlooked says `form`.
 
     Args:
         generated: the value that the snippet gave `result`.
@@ -92,6 +102,7 @@ def compare(
         ordered: whether the question asks for an order of the rows.
         order_keys: columns of the expected result that define the order: rows that are equal in them may be in any
             order. Without them, or if the result lacks one, every row has a fixed place.
+        form: what is asked of the form of the result.
 
     Raises:
         ValueError: the expected result is not in the sandbox's form. A generated result that is not counts as
@@ -101,16 +112,48 @@ def compare(
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
     matched = sum(common_cells(pair.generated, pair.expected) for pair in pairs)
-    return ResultComparison(not why, matched / given if given else 0.0, matched / asked if asked else 0.0, why)
+    shares = matched / given if given else 0.0, matched / asked if asked else 0.0
+    if not why:
+        return ResultComparison(True, *shares, "", (NONE,))
+    wanted = read_result(expected)
+    needs = () if wanted.kind == FIGURE else ways(generated, wanted, form, _ties(wanted, ordered, order_keys))
+    if any(one <= form.overlooked for one in needs):
+        return ResultComparison(True, 1.0, 1.0, "", needs)
+    return ResultComparison(False, *shares, why, needs)
 
 
-def are_equal(generated: Any, expected: Any, *, ordered: bool = False, order_keys: Sequence[str] = ()) -> bool:
-    """Returns `compare(...).equal`, but does not count what matches.
+def are_equal(
+    generated: Any,
+    expected: Any,
+    *,
+    ordered: bool = False,
+    order_keys: Sequence[str] = (),
+    form: Form = AS_IT_STANDS,
+) -> bool:
+    """Returns `compare(...).equal`, but does not count what matches, nor find out what is overlooked.
 
     Raises:
         ValueError: as `compare` does.
     """
-    return not _compared(generated, expected, order_keys if ordered else None)[0]
+    if not _compared(generated, expected, order_keys if ordered else None)[0]:
+        return True
+    wanted = read_result(expected)
+    if not form.overlooked or wanted.kind == FIGURE:
+        return False
+    return accepts(generated, wanted, form, _ties(wanted, ordered, order_keys))
+
+
+def _ties(wanted: ResultTable, ordered: bool, order_keys: Sequence[str]) -> list[int] | None:
+    """Returns the groups of expected rows whose order does not matter; None if no order does."""
+    if not ordered or wanted.unordered:
+        return None
+    keys = [column.cells for column in (*wanted.index, *wanted.columns) if column.name in order_keys]
+    if len(keys) < len(order_keys) or not keys:
+        return list(range(wanted.rows))
+    rows, groups = list(zip(*keys, strict=True)), [0]
+    for before, row in pairwise(rows):
+        groups.append(groups[-1] + (before != row))
+    return groups[: len(rows)]
 
 
 def _compared(generated: Any, expected: Any, order_keys: Sequence[str] | None) -> tuple[str, _Aligned]:

@@ -15,7 +15,7 @@ from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.dialect import answer_code
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
-from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same, shared_results
+from eval_pipeline.tracks.pandas_code.robust.running import behaves_alike, outcomes_on, same, shared_results
 from eval_pipeline.variants.mutants import Kind, Mutant, lent_mutants, shared
 
 MOST_STEPS = 3
@@ -102,7 +102,7 @@ class _Search:
         self._known = known_of(gold)
         self._reference, self._answer = normal_code(gold, str(gold.code)), normal_code(gold, code)
         self._texts: dict[int, str] = {}
-        self._alike: dict[tuple[str, str], bool] = {}
+        self._alike: dict[tuple[str, str, bool], bool] = {}
         # Where an answer fails nothing can be compared, which is told apart.
         self._all = [place for place, one in enumerate(tried.results) if one is not None]
         self._probes = self._chosen()
@@ -139,7 +139,7 @@ class _Search:
     def _chosen(self) -> list[int]:
         """Returns places of small tables on which the answer is wrong; the given ones if it is right on the others."""
         pairs = zip(self._tried.results, self._tried.expected, strict=True)
-        wrong = [place for place, pair in enumerate(pairs) if place in self._all and not self._same(*pair)]
+        wrong = [place for place, pair in enumerate(pairs) if place in self._all and not same(self._gold, *pair)]
         variants = [place for place in wrong if self._tried.recipes[place]]
         seen: dict[str, int] = {}
         for place in variants:
@@ -230,14 +230,16 @@ class _Search:
             one.results.update(zip(wanted, column, strict=True))
 
     def _are_same(self, candidate: _Candidate, wanted: Sequence[Json], places: Iterable[int]) -> bool:
-        return all(self._same(wanted[place], candidate.results.get(place)) for place in places)
+        # A mended answer has to be right; reference code that was changed has to do just what the answer does.
+        compared = same if wanted is self._tried.expected else behaves_alike
+        return all(self._same(candidate.results.get(place), wanted[place], compared) for place in places)
 
-    def _same(self, one: Json, other: Json) -> bool:
+    def _same(self, one: Json, other: Json, compared: Callable[[PandasGold, Json, Json], bool]) -> bool:
         if one is None or other is None:
             return one is other
-        pair = self._text(one), self._text(other)
+        pair = self._text(one), self._text(other), compared is same
         if pair not in self._alike:
-            self._alike[pair] = pair[0] == pair[1] or same(self._gold, one, other)
+            self._alike[pair] = pair[0] == pair[1] or compared(self._gold, one, other)
         return self._alike[pair]
 
     def _text(self, result: Json) -> str:

@@ -7,6 +7,7 @@ from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
+from eval_pipeline.tracks.pandas_code.results.forms import OF_FORM, Form
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.variants.snippets import examine_snippet, run_snippet
 
@@ -73,11 +74,20 @@ def shared_results(
 
 def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
     """Whether a result equals the expected one, by the same rules of comparison as for the tables of the case."""
+    return _same(gold, returned, expected, gold.form)
+
+
+def behaves_alike(gold: PandasGold, one: Json, other: Json) -> bool:
+    """Whether two codes do the same: results that say the same in another form, but neither more nor less."""
+    return _same(gold, one, other, Form(gold.form.names, gold.form.overlooked & OF_FORM))
+
+
+def _same(gold: PandasGold, returned: Json, expected: Json, form: Form) -> bool:
     if returned is None:
         return False
     if returned is expected or json_text(returned) == json_text(expected):  # which is much faster to find out
         return True
-    return are_equal(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys)
+    return are_equal(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys, form=form)
 
 
 def listed(told: Json) -> list[Json]:

@@ -46,7 +46,7 @@ def kept_at(gold: PandasGold, what: str, *more: Json) -> str:
     libraries = [*_libraries()]
     if gold.context.layer is not None:
         libraries.append(gold.context.layer.folder.name)
-    told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), tables, libraries, *more]
+    told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), *gold.form.key, tables, libraries, *more]
     return f"{what}-{json_hash(told)}.json"
 
 
