@@ -1,7 +1,6 @@
 """Builds prompts: instructions, the tables as a separate message, earlier questions with results, and the question."""
 
 from collections.abc import Iterator, Sequence
-from importlib.metadata import version as version_of
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Message, Prompt
@@ -9,7 +8,7 @@ from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
 from eval_pipeline.tracks.pandas_code.dialect import is_polars
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasTurn
+    from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasTurn
     from eval_pipeline.tracks.pandas_code.cases.source import SuiteTable
 
 VERSIONS = ("code-1", "code-2")
@@ -64,7 +63,7 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     tested = _TESTED if context.template is None else _PART
     task = _POLARS if is_polars(context) else _TASK
     first = task if context.sets_result else tested
-    system = {"code-1": first, "code-2": _told_more(first, is_polars(context))}[version]
+    system = {"code-1": first, "code-2": _told_more(first, context)}[version]
     messages = [Message("system", system)]
     if context.sets_result:
         messages.append(Message("user", tables_text(context.tables)))
@@ -79,10 +78,14 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     return Prompt((*messages, Message("user", asked + turn.question + wanted)), shared=shared)
 
 
-def _told_more(task: str, polars: bool) -> str:
-    names = ("polars",) if polars else ("pandas", "numpy")
-    versions = " and ".join(f"{name} {version_of(name)}" for name in names)
-    return f"{task.replace(_KEEP_NAMES, _NAMES)}\n\nThe code runs with {versions}."
+def _told_more(task: str, context: "PandasContext") -> str:
+    from eval_pipeline.tracks.pandas_code.runner import versions
+
+    told = task.replace(_KEEP_NAMES, _NAMES)
+    if is_polars(context):
+        return told
+    with_versions = " and ".join(f"{name} {number}" for name, number in versions(context.layer).items())
+    return f"{told}\n\nThe code runs with {with_versions}."
 
 
 def tables_text(tables: "Sequence[SuiteTable]") -> str:
