@@ -4,7 +4,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.core.model import Attempt, Failed, Json, Ran
+from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.table_comparison.contracts import NONE
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
@@ -55,20 +55,8 @@ def _cards(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[Card]:
 
 def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str, Text]]:
     found = of_kind(seen.evidence, RESULT)
-    mark = Mark.RIGHT if found is not None and found.verdict == MATCH else Mark.WRONG
     if found is not None:
-        word = {"match": "the expected one", "different": "another one", "error": "none", "no_gold": "not compared"}
-        yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
-        if (needs := seen.metrics.get("relaxations")) not in (None, NONE):
-            yield "right if one overlooks", str(needs).replace("_", " ").replace(" | ", ", or ")
-        if message := str(found.details.get("message") or ""):
-            yield "because", message[:_MOST_TEXT]
-        if told := found.details.get("versions"):
-            yield "run with", ", ".join(f"{name} {number}" for name, number in told.items())
-        for name in ("precision", "recall"):
-            if found.verdict == "different" and (share := found.details.get(name)) is not None:
-                what = "its cells that are expected" if name == "precision" else "expected cells that it has"
-                yield what, f"{share:.0%}"
+        yield from _result_facts(seen, found)
     elif final is not None and isinstance(final.outcome, Failed):
         yield "no code", Cell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)
     if final is not None and final.artefact is not None and final.artefact.notes:
@@ -78,6 +66,22 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
         yield "order of rows", f"counts, by {keys}" if keys else "counts"
     if mode := seen.metrics.get("failure_mode"):
         yield "failure mode", str(mode).replace("_", " ")
+
+
+def _result_facts(seen: PandasSeen, found: Evidence) -> Iterator[tuple[str, Text]]:
+    mark = Mark.RIGHT if found.verdict == MATCH else Mark.WRONG
+    word = {"match": "the expected one", "different": "another one", "error": "none", "no_gold": "not compared"}
+    yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
+    if (needs := seen.metrics.get("relaxations")) not in (None, NONE):
+        yield "right if one overlooks", str(needs).replace("_", " ").replace(" | ", ", or ")
+    if message := str(found.details.get("message") or ""):
+        yield "because", message[:_MOST_TEXT]
+    if told := found.details.get("versions"):
+        yield "run with", ", ".join(f"{name} {number}" for name, number in told.items())
+    for name in ("precision", "recall"):
+        if found.verdict == "different" and (share := found.details.get(name)) is not None:
+            what = "its cells that are expected" if name == "precision" else "expected cells that it has"
+            yield what, f"{share:.0%}"
 
 
 def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:
