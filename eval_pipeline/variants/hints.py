@@ -24,7 +24,8 @@ def read_hints(code: str, columns: Collection[str], seed: str) -> dict[str, Any]
     Returns:
         `columns`: columns that the code mentions. `conditions`: tests of rows, each with the text of the test
         (`condition`) and of the compared expression (`operand`, empty for none), its `columns`, the `constants` it is
-        compared with, and whether the expression is a `bare` column. `groups`: columns by which rows are grouped.
+        compared with, whether the expression is a `bare` column, and whether new values must lie `within` those that the
+        column has, as outside all bins the question does not say what is right. `groups`: columns by which rows are grouped.
         `keys`: pairs of joined columns. `counts`: small whole numbers with which numbers of rows are compared. `texts`:
         texts that are not names of columns. `seed`.
     """
@@ -86,6 +87,14 @@ def _conditions(tree: ast.AST, assigned: Mapping[str, ast.expr], columns: Collec
             case ast.Call(func=ast.Attribute(value=operand, attr=name), args=arguments) if name in _TESTS:
                 constants = [value for argument in arguments for value in _constants(argument)]
                 yield from _tested(node, operand if name in ("isin", "between") else None, constants, assigned, columns)
+            case ast.Call(func=ast.Attribute(attr="cut" | "digitize"), args=[operand, *more]):
+                # Which bin a value at an edge is in depends on `right`.
+                edges = [*more[:1], *(keyword.value for keyword in node.keywords if keyword.arg == "bins")]
+                constants = [value for edge in edges for value in _constants(_inlined(edge, assigned))]
+                if len(constants) > 1:
+                    known = ast.Call(ast.Attribute(operand, "notna", ast.Load()), [], [])
+                    for found in _tested(known, operand, constants, assigned, columns):
+                        yield {**found, "within": True}
             case ast.UnaryOp(op=ast.Invert(), operand=ast.Subscript() as operand):
                 yield from _tested(operand, None, [], assigned, columns)
 
@@ -128,6 +137,7 @@ def _tested(
         "columns": sorted(set(columns).intersection(looked_at)),
         "constants": constants,
         "bare": isinstance(inner, ast.Subscript) and isinstance(inner.slice, ast.Constant),
+        "within": False,
     }
 
 

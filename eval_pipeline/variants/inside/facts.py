@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from eval_pipeline.variants.inside.building import literal_value
+
 Hints = dict[str, Any]
 """What the gold code looks at: see `eval_pipeline.variants.hints.Hints`."""
 _NEAREST = 3
@@ -88,6 +90,9 @@ def _condition(hint: Hints, facts: Facts, tables: dict[str, pd.DataFrame]) -> Co
     if len(hint["columns"]) == 1 and hint["bare"]:
         for constant in hint["constants"]:
             literals += _around(constant, frame[hint["columns"][0]])
+        if hint["within"]:
+            known = frame[hint["columns"][0]].dropna()
+            literals = [one for one in literals if not known.empty and known.min() <= literal_value(one) <= known.max()]
     return Condition(hint["columns"], truth, near[:_MOST_DONORS], literals)
 
 

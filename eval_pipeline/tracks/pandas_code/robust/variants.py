@@ -13,15 +13,16 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
-from eval_pipeline.tracks.pandas_code.robust.running import listed, same, told_result
+from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on, same, told_result
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.hints import read_hints
+from eval_pipeline.variants.holes import other_holes
 from eval_pipeline.variants.snippets import derive_snippet
 from eval_pipeline.variants.ties import other_ties
 
 _ORDERS = 2
 """Outcomes of the reference code with its rows in other orders, before those of code that breaks ties."""
-VERSION = 9
+VERSION = 10
 """Raised when the same code on the same tables comes to give other variants."""
 
 
@@ -96,15 +97,18 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     ]
 
 
-def tie_breaking(gold: PandasGold) -> tuple[str, ...]:
-    """Returns the reference code, and code that means the same but breaks ties in another way."""
-    assert gold.code is not None
-    return _tie_breaking(gold.code)
-
-
 @lru_cache(maxsize=64)
-def _tie_breaking(code: str) -> tuple[str, ...]:
-    return code, *other_ties(code)
+def tie_breaking(gold: PandasGold) -> tuple[str, ...]:
+    """Returns the reference code, and code that means the same but treats ties, or empty groups, in another way."""
+    assert gold.code is not None
+    return gold.code, *other_ties(gold.code), *_other_holes(gold, gold.code)
+
+
+def _other_holes(gold: PandasGold, code: str) -> list[str]:
+    """Returns code that treats empty groups in another way; none where the given tables have empty groups too."""
+    others = other_holes(code)
+    first, *results = outcomes_on(gold, [{}], [code, *others])[0] if others else [None]
+    return [other for other, one in zip(others, results, strict=True) if one is not None and same(gold, one, first)]
 
 
 def _determined(gold: PandasGold, first: Json, others: Sequence[Json]) -> bool:
