@@ -24,10 +24,10 @@ def read_hints(code: str, columns: Collection[str], seed: str) -> dict[str, Any]
     Returns:
         `columns`: columns that the code mentions. `conditions`: tests of rows, each with the text of the test
         (`condition`) and of the compared expression (`operand`, empty for none), its `columns`, the `constants` it is
-        compared with, whether the expression is a `bare` column, and whether new values must lie `within` those that the
-        column has, as outside all bins the question does not say what is right. `groups`: columns by which rows are grouped.
-        `keys`: pairs of joined columns. `counts`: small whole numbers with which numbers of rows are compared. `texts`:
-        texts that are not names of columns. `seed`.
+        compared with, whether the expression is a `bare` column, and whether new values must lie `within` those that
+        the column has, as the question does not say what is right outside all bins. `groups`: columns by which rows
+        are grouped. `keys`: pairs of joined columns. `counts`: small whole numbers with which numbers of rows are
+        compared. `texts`: texts that are not names of columns. `seed`.
     """
     tree = ast.parse(code)
     assigned = assignments(tree)

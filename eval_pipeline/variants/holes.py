@@ -5,12 +5,16 @@ group, the question does not say what to do with one, so another right answer ma
 """
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+
+from eval_pipeline.variants.hints import assignments
 
 _FILLED = -7919
 """Stands for what is in a hole; no table has it."""
 _MOST = 4
 _CALLS = frozenset("resample Grouper reindex asfreq unstack pivot_table pivot crosstab value_counts observed".split())
+
+_FORMING = frozenset("reset_index round sort_index sort_values rename rename_axis astype".split())
 
 
 def other_holes(code: str) -> list[str]:
@@ -20,12 +24,29 @@ def other_holes(code: str) -> list[str]:
     found: list[str] = []
     while len(found) < _MOST:
         tree = ast.parse(code)
-        turned = _Turned(len(found))
+        turned = _Turned(len(found), {id(call) for call in _shown(tree)})
         changed = ast.fix_missing_locations(turned.visit(tree))
         if turned.left >= 0:
             return found
         found.append(ast.unparse(changed))
     return found
+
+
+def _shown(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yields the calls whose table is the result, but for its form."""
+    assigned = assignments(tree)
+    node = assigned.get("result")
+    seen: set[str] = set()
+    while node is not None:
+        yield node
+        match node:
+            case ast.Name(id=name) if name not in seen:
+                seen.add(name)
+                node = assigned.get(name)
+            case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _FORMING:
+                node = inner
+            case _:
+                return
 
 
 class _Turned(ast.NodeTransformer):
@@ -35,24 +56,29 @@ class _Turned(ast.NodeTransformer):
         left: calls to leave as they are; below zero once one is changed.
     """
 
-    def __init__(self, place: int) -> None:
+    def __init__(self, place: int, shown: Collection[int]) -> None:
         self.left = place
+        self._shown = shown
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        is_shown = id(node) in self._shown
         self.generic_visit(node)
-        change = _change(node)
+        change = _change(node, is_shown)
         if change is None:
             return node
         self.left -= 1
         return change(node) if self.left == -1 else node
 
 
-def _change(node: ast.Call) -> Callable[[ast.Call], ast.expr] | None:
-    """Returns how a call treats holes in another way; None if it makes none."""
+def _change(node: ast.Call, is_shown: bool) -> Callable[[ast.Call], ast.expr] | None:
+    """Returns how a call treats holes in another way; None if it makes none.
+
+    What is computed from a table with missing cells is not the same where these are 0; a table that is shown is.
+    """
     match node.func:
-        case ast.Attribute(attr="unstack" | "pivot_table"):
+        case ast.Attribute(attr="unstack" | "pivot_table") if is_shown or _keyword(node, "fill_value") is not None:
             return _filled
-        case ast.Attribute(attr="pivot"):
+        case ast.Attribute(attr="pivot") if is_shown:
             return lambda call: _formed("{0}.fillna({1})", call, ast.Constant(_FILLED))
         case ast.Attribute(attr="crosstab"):
             return lambda call: _formed("{0}.replace(0, {1})", call, ast.Constant(_FILLED))

@@ -14,6 +14,7 @@ from eval_pipeline.variants.inside.sketch import Sketch
 _Change = Callable[[list[Sketch], Hints, Rng], None]
 _FACTORS = (3, 7)
 _VALUES = "named values"
+_MANY = "many rows"
 
 
 def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Tables]]:
@@ -27,7 +28,7 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
     for number, (kind, rows, group_first, change) in enumerate(KINDS):
         if number in _OF_SMALL_TABLES and not small:
             continue
-        if kind == "unmatched keys" and not several:
+        if (kind == "unmatched keys" and not several) or (kind == _MANY and not hints["many"]):
             continue
         rng = np.random.default_rng([hints["seed"], number])
         sketches = _chosen(facts, hints, rows, group_first, rng)
@@ -202,6 +203,10 @@ KINDS: tuple[tuple[str, int, bool, _Change], ...] = (
     ("mixed", 40, True, _mixed),
     (_VALUES, 40, False, _as_they_are),
     (_VALUES, 24, False, _as_they_are),
+    (_MANY, 600, False, _as_they_are),
+    (_MANY, 600, False, _boundaries),
+    (_MANY, 600, False, _missing),
+    (_MANY, 600, False, _ties),
 )
 """Name, rows, whether whole groups are chosen first, and what is done to the cells."""
 _SMALL = 30

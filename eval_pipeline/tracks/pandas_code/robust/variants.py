@@ -83,6 +83,8 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     columns = {name for names in gold.context.columns.values() for name in names}
     tables = {table.name: table.content_hash for table in gold.context.tables}
     hints = read_hints(gold.code, columns, json_hash(tables))
+    # Where empty groups decide nothing, it takes many rows to have none.
+    hints["many"] = bool(_other_holes(gold, gold.code))
     found = sandbox(gold.context.layer).run(
         derive_snippet([*gold.context.paths], hints, tie_breaking(gold)), gold.context.paths, wall_s=OWN_CODE_S
     )
@@ -104,6 +106,7 @@ def tie_breaking(gold: PandasGold) -> tuple[str, ...]:
     return gold.code, *other_ties(gold.code), *_other_holes(gold, gold.code)
 
 
+@lru_cache(maxsize=64)
 def _other_holes(gold: PandasGold, code: str) -> list[str]:
     """Returns code that treats empty groups in another way; none where the given tables have empty groups too."""
     others = other_holes(code)
