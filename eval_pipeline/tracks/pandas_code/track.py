@@ -76,6 +76,7 @@ class PandasTrack(
 
     name = "pandas"
     primary_metric = "result_match"
+    reason_tells_difference = True
     metrics: tuple[Metric, ...] = METRICS
     feature_columns: tuple[Column, ...] = _FEATURE_COLUMNS
     turn_columns: tuple[Column, ...] = _TURN_COLUMNS
@@ -269,6 +270,7 @@ class PandasTrack(
             "needed": result.details.get("needs", []) if result is not None else [],
             "compares": not gold.answers and gold.tests is None,
             "insisted_on": sorted(gold.insisted),
+            "may_overlook": sorted(gold.form.overlooked),
             "has_code": code is not None,
             "has_reference": gold.code is not None and not is_polars(context),
             "met": variants.details["met"] if variants is not None else None,

@@ -13,6 +13,7 @@ from eval_pipeline.tracks.pandas_code import performance
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.damage import damaged_response
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
+from eval_pipeline.tracks.pandas_code.metrics.correctness import result_match
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
 from eval_pipeline.tracks.pandas_code.metrics.overall import WEIGHTS, overall_score, overall_score_from_words
 from eval_pipeline.tracks.pandas_code.metrics.performance import part, performance_score
@@ -320,3 +321,16 @@ def test_recovery_figures_are_those_that_were_simulated(lab: Lab) -> None:
         ("never", 1.0, 2.0, pytest.approx(0.3 * 0.1 + 0.2 * 2 / 3), 0.0),
     ]
     assert lab.sql("SELECT DISTINCT error_class FROM attempts WHERE number = 0") == [("column_error",)]
+
+
+@pytest.mark.parametrize(
+    ("needed", "failure", "told"),
+    [
+        ([], {"why": "`city == 'Oslo'` is missing"}, "`city == 'Oslo'` is missing"),
+        ([], None, "other values"),
+        ([["row_order", "shape"]], None, "other values; right with `compare: {overlook: [row_order]}`"),
+    ],
+)
+def test_what_is_wrong_is_said_with_the_line_that_would_accept_it(needed: Any, failure: Any, told: str) -> None:
+    assert result_match(0.5, "other values", needed, ["shape"], failure).reason == told
+    assert result_match(1.0, "", needed, ["shape"], failure).reason is None
