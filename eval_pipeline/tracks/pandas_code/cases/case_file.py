@@ -175,8 +175,9 @@ class PandasGold:
 
     @property
     def insisted(self) -> Set:
-        """What the question insists on."""
-        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | ({Relaxation.ROW_ORDER} if self.ordered else set())
+        """What the question insists on; code that repeats rows has gone wrong, whatever it says."""
+        ordered = {Relaxation.ROW_ORDER} if self.ordered else set()
+        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | {Relaxation.DUPLICATES} | ordered
 
     @property
     def form(self) -> Form:
@@ -184,11 +185,11 @@ class PandasGold:
 
         A column of the tables that the question speaks of may be what is computed with, under whatever name.
         """
+        known = tuple(dict.fromkeys(name for columns in self.context.columns.values() for name in columns))
         names = self.columns
         if names is None:
-            known = {name for columns in self.context.columns.values() for name in columns}
             names = tuple(name for name in names_in(self.question) if name not in known)
-        return Form(names, self.contract.overlooked(self.insisted))
+        return Form(names, known, self.contract.overlooked(self.insisted))
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]

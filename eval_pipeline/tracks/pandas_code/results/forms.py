@@ -18,6 +18,9 @@ from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, 
 
 _NAMELESS = frozenset({"", "index", "key", "keys", "value", "values"})
 _BY_PLACE = "#"
+_NAMES: Set = frozenset({Relaxation.COLUMN_NAMES})
+LEAST_DECIMALS = 2
+"""What is rounded to fewer says something else, where nobody asked for that."""
 _QUARTER = re.compile(r"(\d{4})-?Q([1-4])", re.ASCII)
 
 
@@ -27,15 +30,17 @@ class Form:
 
     Attributes:
         names: columns whose names the question or the case gives.
+        known: columns of the given tables.
         overlooked: what the contract overlooks.
     """
 
     names: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
     overlooked: Set = NONE
 
     @property
     def key(self) -> tuple[list[str], list[str]]:
-        """What decides about equality, as plain data."""
+        """What decides about equality beside the tables, as plain data."""
         return list(self.names), sorted(self.overlooked)
 
 
@@ -72,12 +77,14 @@ class _Reading:
     Attributes:
         further: what has to be overlooked beside differences of these tables.
         claimed: places of generated columns whose names say which they are.
+        given: names of generated and of expected columns that are those of given tables, else None.
     """
 
     generated: Table
     expected: Table
     further: Set
     claimed: frozenset[int]
+    given: tuple[tuple[str | None, ...], tuple[str | None, ...]]
 
 
 def accepts(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[int] | None) -> bool:
@@ -93,7 +100,7 @@ def accepts(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[int
     for reading in _readings(generated, wanted, form, ties):
         if reading.further <= form.overlooked and equal(reading.generated, reading.expected, may):
             told = compare_tables(reading.generated, reading.expected)
-            if told.accepted(may) and _is_certain(reading, told.columns):
+            if told.accepted(may, LEAST_DECIMALS) and _is_certain(reading, told.columns):
                 return True
     return False
 
@@ -106,7 +113,7 @@ def ways(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[int] |
     found = []
     for reading in _readings(generated, wanted, form, ties):
         told = compare_tables(reading.generated, reading.expected)
-        needs = tuple(one | reading.further for one in told.needs if Relaxation.COLUMN_NAMES not in one)
+        needs = tuple(one | reading.further for one in told.needs if told.accepted(one - _NAMES, LEAST_DECIMALS))
         if needs and _is_certain(reading, told.columns):
             found.append(needs)
     return min(found, key=lambda needs: (min(len(one - form.overlooked) for one in needs), len(needs[0])), default=())
@@ -115,11 +122,16 @@ def ways(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[int] |
 def _is_certain(reading: _Reading, columns: Sequence[int | None]) -> bool:
     """Whether a reader knows which columns are the answer.
 
-    Of several numbers in one row, none of which has the expected name, any could be meant.
+    Beside a column more of its kind, and without the expected name, any of the two could be meant; and what is called
+    like one column of the given tables is no other one of them.
     """
     taken = {place for place in columns if place is not None}
+    mine, theirs = reading.given
+    pairs = [(mine[place], theirs[there]) for there, place in enumerate(columns) if place is not None and mine]
+    if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        return False
     extra = [place for place in range(len(reading.generated.columns)) if place not in taken]
-    if not extra or len(reading.expected.rows) > 1 or taken <= reading.claimed:
+    if not extra or taken <= reading.claimed:
         return True
     cells = reading.generated.cells()
     return not {_kind(cells[place]) for place in extra} & {_kind(cells[place]) for place in taken - reading.claimed}
@@ -260,12 +272,12 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
     """Yields the two tables with names only where the names decide which column is which.
 
     A generated column that is called like an expected one is that one or wrong. Where a name is given by the question,
-    no other name will do. Columns without names are told by their place, or by what they hold if that is certain.
+    no other name will do. Columns without names are told by their place.
     """
     claims = {name for name in got.names if name is not None and got.names.count(name) == wanted.names.count(name) == 1}
     unnamed = all(name is None for name in got.names)
-    given = {_name(ResultColumn(name, ()), 0) for name in form.names} - {None}
-    kept = claims | (set() if None in got.names else given & {*wanted.names})
+    asked, known = ({_name(ResultColumn(name, ()), 0) for name in names} - {None} for names in (form.names, form.known))
+    kept = claims | (set() if None in got.names else asked & {*wanted.names})
     mine = tuple(name if name in claims else None for name in got.names)
     theirs = tuple(name if name in kept else None for name in wanted.names)
     free = [raw for raw, name in zip(wanted.raw, theirs, strict=True) if name is None and raw is not None]
@@ -280,11 +292,12 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
             Table.from_columns(others, wanted.cells, ties, wanted.shape),
             further,
             claimed,
+            (given(got.names), given(wanted.names)),
         )
 
+    def given(names: tuple[str | None, ...]) -> tuple[str | None, ...]:
+        return tuple(name if name in known else None for name in names)
+
     if unnamed and len(mine) == len(theirs) > 1:
-        places = tuple(f"{_BY_PLACE}{place}" for place in range(len(mine)))
-        yield reading(places, places)
-        if len({_kind(cells) for cells in wanted.cells}) < len(theirs):
-            return
+        mine = theirs = tuple(f"{_BY_PLACE}{place}" for place in range(len(mine)))
     yield reading(mine, theirs)

@@ -1,6 +1,7 @@
 """Runs code on variants of tables in the sandbox, and reads what it tells."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
@@ -79,7 +80,7 @@ def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
 
 def behaves_alike(gold: PandasGold, one: Json, other: Json) -> bool:
     """Whether two codes do the same: results that say the same in another form, but neither more nor less."""
-    return _same(gold, one, other, Form(gold.form.names, gold.form.overlooked & OF_FORM))
+    return _same(gold, one, other, replace(gold.form, overlooked=gold.form.overlooked & OF_FORM))
 
 
 def _same(gold: PandasGold, returned: Json, expected: Json, form: Form) -> bool:
