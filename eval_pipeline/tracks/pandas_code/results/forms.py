@@ -125,9 +125,11 @@ def _is_certain(reading: _Reading, columns: Sequence[int | None]) -> bool:
     Beside a column more of its kind, and without the expected name, any of the two could be meant; and what is called
     like one column of the given tables is no other one of them.
     """
+    if len(reading.generated.columns) < len(reading.expected.columns) == len(reading.generated.rows):
+        return tuple(columns) == tuple(range(len(columns)))  # a list for a row: its items have places, and no names
     taken = {place for place in columns if place is not None}
     mine, theirs = reading.given
-    pairs = [(mine[place], theirs[there]) for there, place in enumerate(columns) if place is not None and mine]
+    pairs = [(mine[place], theirs[there]) for there, place in enumerate(columns) if place is not None]
     if any(None not in pair and pair[0] != pair[1] for pair in pairs):
         return False
     extra = [place for place in range(len(reading.generated.columns)) if place not in taken]
@@ -148,7 +150,9 @@ def _readings(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[i
             continue
         labelled = any(level.labels for level in got.index)
         reshaped = place > 0 or (got.kind == "dict") != (wanted.kind == "dict")
-        for with_index in (True, False) if labelled and got.columns else (labelled,):
+        # The labels of one row are names of columns, which say which cell is which.
+        needless = labelled and got.columns and not (wanted.rows == 1 < len(wanted.columns))
+        for with_index in (True, False) if needless else (labelled,):
             side = _side(got, with_index=with_index)
             yield from _named(side, expected, form, groups, frozenset({Relaxation.SHAPE} if reshaped else set()))
 
