@@ -13,15 +13,16 @@ from eval_pipeline.core.values import value
 _MOST_CHARS = 5_000
 _MOST_NUMBERS = 100
 _ANOTHER = re.compile(
-    r"^[\s\"'”’*)]*(?:[a-z°%²]{1,12}\s*)?(?:-|–|—|\bto\b|\bthrough\b|\band/or\b|\bor\b|\band\b|/|;|,|&)\s*"
+    r"^[\s\"'”’*)]*(?:[a-z°%²]{1,12}\s*)?(?:-|–|—|\bto\b|\bthrough\b|\band/or\b|\bor\b|\band\b|\bvs\b\.?|\.{2,3}|…|/|;|,|&|#+)\s*"
     r"(?:or\s|and\s)?[\"'“‘]?[$€£¥₹]?\s?-?\.?\d",
     re.IGNORECASE,
 )
 """A second number after the first, as in a range, a list or a choice."""
 _FURTHER = re.compile(r"\b(?:and|or|plus)\s+[$€£¥₹]?\d", re.IGNORECASE)
 _BOUND = re.compile(
-    r"(?:(?<![-=<])>|<|\b(?:more|less|fewer|greater|smaller|higher|lower|larger|bigger) than"
-    r"|\b(?:over|under|above|below))\s*$",
+    r"(?:(?<![-=<])>=?|<=?|[≥≤]|\\[gl]eq?"
+    r"|\b(?:more|less|fewer|greater|smaller|higher|lower|larger|bigger) than(?: or equal to)?"
+    r"|\b(?:over|under|above|below|at least|at most|up to))\s*$",
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\([^()]{0,300}\)")
@@ -38,8 +39,16 @@ _ASIDE = re.compile(
 )
 """A part of a sentence that says of what, when or why: `42 apples are left after giving 8 of her 50 away`."""
 _NO_UNIT = re.compile(
-    r"\b(?:or|and|to|than|not|no|if|but|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million)\b"
+    r"\b(?:or|and|to|than|not|no|if|but|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|dozen|point"
+    r"|half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?)\b"
 )
+_TURNS = re.compile(r"\b(?:but|actually|wait|however)\b", re.IGNORECASE)
+_CHANGED = re.compile(
+    r"\d[\s.,;*)—–-]*\b(?:no wait|wait|correction|actually|scratch that|no,|i mean|oops|sorry)\b[\s,:;*—–-]*"
+    r"(?:(?:it is|it's|the answer is|it should be|no)[\s,:]*)?[$€£]?-?\.?\d",
+    re.IGNORECASE,
+)
+"""An answer that is taken back for another one at once: `42. Actually, 43.`"""
 _AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒])")
 
 
@@ -69,13 +78,16 @@ def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
     not count.
     """
     text = with_plain_digits(without_latex(text))
+    text = re.sub(r"(?<=\d)(?:\*{1,2}| \*{1,2} )(?=\d)", " × ", text)  # these are no marks of Markdown
+    if wanted.marked and _CHANGED.search(text):
+        return None, "the answer changes its number; expected one"
     first, _, rest = text.strip().partition("\n")
     if wanted.marked and rest and re.search(r"\d", first) and "=" not in rest:
         text = first
     if len(text) > _MOST_CHARS:
         return None, f"the answer has {len(text):,} characters; expected a number"
     text = plain(re.sub(r"(?<=\d)_(?=\d)", "\u2009", text))
-    if not wanted.marked and declines(text):
+    if not (wanted.marked and re.match(r"\W*\d", text)) and declines(text):
         return None, "the response says that it cannot answer"
     found = numbers_in(text, decimal=wanted.decimal, units=wanted.units)
     if not found:
@@ -110,7 +122,7 @@ def _chosen(text: str, kept: Sequence[Found], wanted: Wanted) -> tuple[float | N
     first = kept[0]
     equals = list(_AFTER_EQUALS.finditer(_BRACKETED.sub(lambda match: " " * len(match[0]), text)))
     begins = wanted.marked and _LEADING.match(text[: first.span[0]]) is not None
-    if begins and equals and not text[first.span[1] : text.find("=")].strip(" *"):
+    if begins and equals and re.match(r"[\s*]*=", text[first.span[1] :]):
         return _value(text, first, wanted)  # 42 = 6 × 7
     if begins and (not equals or equals[-1].end() <= first.span[0]):
         return _single(text, first, wanted)
@@ -123,7 +135,7 @@ def _chosen(text: str, kept: Sequence[Found], wanted: Wanted) -> tuple[float | N
     if len({number.value for number in rest}) > 1:
         asides = [match.span() for match in _ASIDE.finditer(text)]
         main = [number for number in rest if not any(start <= number.span[0] < end for start, end in asides)]
-        if len({number.value for number in main}) != 1:
+        if len({number.value for number in main}) != 1 or _TURNS.search(text, main[-1].span[1]):
             return None, f"the answer gives {len({number.value for number in rest})} numbers; expected one"
         rest = main
     return _single(text, rest[-1], wanted)

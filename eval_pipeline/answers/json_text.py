@@ -16,7 +16,7 @@ _MAX_SCANNED = 2 * MAX_CHARS
 _MAX_STARTS = 2_000
 _MAX_BARE = 100
 _START = re.compile(r"[\[{]")
-_COMMA_TOO_MANY = re.compile(r'"(?:[^"\\]|\\.)*"|,(?=\s*[}\]])', re.DOTALL)
+_COMMA_TOO_MANY = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)|,(?=\s*[}\]])', re.DOTALL)
 """Strings, which are left alone, and commas before a closing bracket, which models write as in Python."""
 _decoder = json.JSONDecoder(strict=False)
 """Accepts line breaks within strings, since models write SQL and code like that."""
@@ -64,7 +64,9 @@ def lenient_json(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, 
 
 
 def _repaired(text: str, wanted: Callable[[Json], bool]) -> list[tuple[Json, int, int]]:
-    repaired = _COMMA_TOO_MANY.sub(_without_comma, text)
+    start = _START.search(text)
+    at = start.start() if start else len(text)  # a quotation mark in prose before it begins no string
+    repaired = text[:at] + _COMMA_TOO_MANY.sub(_without_comma, text[at:])
     return _scan(repaired, wanted)[0] if repaired != text else []
 
 

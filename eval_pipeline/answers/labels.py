@@ -9,12 +9,16 @@ from eval_pipeline.answers.mentions import Source, Span, is_denied, is_quoted
 from eval_pipeline.core.values import value
 
 _LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;!]|\s+(?:is|because|since|as)\b|\s*[—–]|\s-\s)"
-_BEFORE_LETTER: Final = "is be it's it’s choose chose pick select with hence so thus therefore la die".split()
+_BEFORE_LETTER: Final = (
+    "is be it's it’s choose chose pick select say with hence so thus therefore la die wait, actually actually, no, "
+    "correction:"
+).split()
 _NAMING: Final = "option choice answer letter letra lettre lettera".split()
 """Words after which a letter is an option, even a small one."""
 _EDGES = " \t\n\r\"'“”‘’`*_.,;:!?()[]{}<>#-"
 _MOST_MENTIONS = 50
 """An answer that repeats itself more often is none, and each mention takes time in proportion to the text."""
+_MOST_LISTED = 200
 _TURNED = re.compile(
     r"\b(?:actually|wait|correction|on second thought|scratch that|no,|hmm|i mean|rather|instead|sorry|oops)\b",
     re.IGNORECASE,
@@ -54,6 +58,9 @@ def mentions_of(text: str, labels: Labels) -> list[Mention]:
 def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
     """Returns the labels that a text says are right, in order and without duplicates."""
     found = mentions_of(text, labels)
+    letters = [word for word in re.findall(r"\w+", text[:_MOST_LISTED]) if word not in {"and", "or"}]
+    if len(letters) > 1 and all(len(word) == 1 and word in labels for word in letters):
+        return list(dict.fromkeys(letters))
     if len(found) > _MOST_MENTIONS:
         return list({mention.label: None for mention in found}) if len({m.label for m in found}) > 1 else []
     spans = [mention.span for mention in found]
@@ -120,10 +127,10 @@ def _form(name: str) -> str:
     parts = [re.escape(part) for part in re.split(r"[\s_-]+", name.strip())]
     inner = r"[\s_-]+".join(parts)
     if len(name) == 1 and name.isalpha():
-        before = "|".join(rf"(?<=(?i:{word}) )" for word in _BEFORE_LETTER)
-        naming = "|".join(rf"(?<=(?i:{word}) )" for word in _NAMING)
+        before = "|".join(rf"(?<=\b(?i:{word}) )" for word in _BEFORE_LETTER)
+        naming = "|".join(rf"(?<=\b(?i:{word}) )" for word in _NAMING)
         return (
             rf"(?<![\w'’-])(?:{inner}(?=[)\]])|(?:{before}|\A){inner}{_LETTER_AFTER}"
-            rf"|(?:{naming})(?i:{inner})(?![\w'’]){_LETTER_AFTER})"
+            rf"|(?<=[.,:;] ){inner}(?=\s+(?:is|because)\b)|(?:{naming})(?i:{inner})(?![\w'’]){_LETTER_AFTER})"
         )
     return rf"(?<!\w)(?i:{inner})(?!\w)"

@@ -41,7 +41,7 @@ def without_latex(text: str) -> str:
 
     Dollar signs around a formula go, those of an amount stay: `$42$` is 42, `\$9{,}500` is $9,500.
     """
-    if "\\" not in text and "$" not in text:
+    if "\\" not in text and "$" not in text and "{,}" not in text:
         return text
     for pattern, plain_form in _REPLACED:
         text = pattern.sub(plain_form, text)

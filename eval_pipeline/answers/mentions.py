@@ -20,7 +20,8 @@ _IDIOMS = re.compile(
 _DENYING_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|cannot|hardly|without|except|excluding|excludes?|unlike|false|wrong|incorrect|"
     r"rather than|instead of|other than|anything but|all but|far from|opposed to|ruled? out|ruling out|reject(?:s|ed)?|"
-    r"den(?:y|ies|ied)|less likely|unlikely|least likely)\b|n['’]t\b",
+    r"den(?:y|ies|ied)|less likely|unlikely|least likely|none|nothing|"
+    r"lacks?|lacking|avoids?|free of|i doubt|refuse to)\b|n['’]t\b",
     re.IGNORECASE,
 )
 _DENYING_AFTER = re.compile(

@@ -12,6 +12,7 @@ Decimal = Literal[".", ",", "?"]
 """The decimal sign where a number can be read in two ways, such as 1.234; `?` refuses such a number."""
 
 _SCALES = {
+    **dict.fromkeys(("hundred", "hundreds"), 1e2),
     **dict.fromkeys(("thousand", "thousands", "k", "tausend", "mille", "mil"), 1e3),
     **dict.fromkeys(("million", "millions", "m", "mn", "mm", "mln", "mio", "millionen", "millones", "milioni"), 1e6),
     **dict.fromkeys(("billion", "billions", "b", "bn", "bln", "milliarde", "milliarden", "milliard", "mrd"), 1e9),
@@ -42,7 +43,8 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_EXPRESSION_AFTER = re.compile(r"\s?[√π]|\(|\^|:\d|/\d|_\d|\s?\*\*|[.,'’]\d")
+_EXPRESSION_AFTER = re.compile(r"\s?[√π]|\(|\^|:\d|/\d|_\d|\s?\*\*|[.,'’]\d|\{|\s?‰|[yzni]\b|\s[-+]\s[xyzn]\b")
+_FUNCTION_BEFORE = re.compile(r"(?:\b(?:log|ln|sin|cos|tan|exp)[ ({]*|\b[fgP]\()$")
 _MOST_POWER = 300
 
 
@@ -145,7 +147,7 @@ def _read(match: re.Match[str], decimal: Decimal, ignored: set[str]) -> Found | 
     number = _magnitude(match, decimal)
     if isinstance(number, str):
         return Found(0.0, match.span(), why=number)
-    if _EXPRESSION_AFTER.match(text, match.end()):
+    if _EXPRESSION_AFTER.match(text, match.end()) or _FUNCTION_BEFORE.search(text[max(start - 8, 0) : start]):
         return Found(0.0, match.span(), why=f"'{text[start : match.end() + 8].strip()}' is not one number")
     number *= _scale(match, ignored)
     sign = (match["sign"] or "").strip().casefold()

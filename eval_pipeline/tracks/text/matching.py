@@ -21,6 +21,7 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.core.values import value
+from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.tracks.text.patterns import compiled
 from eval_pipeline.tracks.text.settings import AnswerForm, Exact, JsonField
 
@@ -29,6 +30,8 @@ _MOST_MATCHES = 30
 _MOST_LITERAL = 20_000
 _LITERAL_STARTS, _LITERAL_ENDS = frozenset("[{('\""), frozenset("]})'\"")
 _EDGE = re.compile(r"^(?:the|an?)\s+|[.!]+$")
+_MONTH_ONLY = re.compile(r"\d{4}\D\d{1,2}|[^\W\d]+\.?,? \d{4}")
+"""A month of a year, which is not its first day."""
 _BULLET = re.compile(r"^\s*(?:[-*•·+]|\(?\d{1,3}[.)])\s+")
 
 
@@ -64,9 +67,13 @@ def same_text(said: str, expected: str, rules: Exact) -> bool:
         text = text.casefold() if rules.ignore_case else text
         if not rules.ignore_punctuation:
             return text
-        bare = " ".join(re.sub(r"(?<!\d)[^\w\s%$€£+-]|[^\w\s%$€£+-](?!\d)", " ", text).split())
+        bare = " ".join(re.sub(r"(?<!\d)(?![<>≤≥]\s?\d)[^\w\s%$€£+-]|[^\w\s%$€£+-](?!\d)", " ", text).split())
         return _EDGE.sub("", bare) or text
 
+    if rules.dates and (moment := moment_in(expected.strip())) is not None:
+        given = said.strip(" .\n")
+        same_kind = bool(_MONTH_ONLY.fullmatch(given)) is bool(_MONTH_ONLY.fullmatch(expected.strip()))
+        return same_kind and moment_in(given) == moment
     if rules.unordered:
         return {folded(item) for item in items_of(said)} == {folded(item) for item in items_of(expected)}
     return folded(said) == folded(expected)

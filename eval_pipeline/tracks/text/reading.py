@@ -95,7 +95,8 @@ def _why_unfinished(text: str, section: Section, form: AnswerForm) -> str | None
     if section.marked and form.form != "text":
         section = Section(re.split(r"\n[ \t]*\n", section.text, maxsplit=1)[0], True, section.closed)
     end = section.text.rstrip()[-_MOST_CHARS_OF_LAST:]
-    if form.labels and (named := mentions_of(end, form.labels)) and named[-1].span[1] == len(end):
+    named = mentions_of(end, form.labels) if form.labels else []
+    if (named and named[-1].span[1] == len(end)) or end.rpartition(" ")[2] in form.labels:
         section = Section(f"{section.text.rstrip()}.", section.marked, section.closed)  # a label may be `A`
     return why_unfinished(section)
 

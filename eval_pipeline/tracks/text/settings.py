@@ -121,12 +121,14 @@ class Exact(BaseModel):
     Attributes:
         ignore_accents: whether `Sao Paulo` is `São Paulo`; composed and decomposed letters are always the same.
         unordered: whether texts are lists whose order and repetitions do not matter.
+        dates: whether dates are compared by value: 3 March 2024 is 2024-03-03; 03/04/2024 is the fourth of March.
     """
 
     model_config = _STRICT
 
     ignore_case: bool = True
     ignore_punctuation: bool = True
+    dates: bool = False
     ignore_accents: bool = False
     unordered: bool = False
 

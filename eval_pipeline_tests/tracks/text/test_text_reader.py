@@ -62,7 +62,7 @@ def test_every_item_has_a_label_of_every_model() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["<answer>", '"', "$", "1 ", '"answer": "x ', "\\boxed{", "the answer is to a ", '{"a": ']
+    "part", ["<answer>", '"', "$", "1 ", '"answer": "x ', "\\boxed{", "the answer is to a ", '{"a": ', '\\"', '{\\"']
 )
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
     """Four times the text takes four times as long; sixteen times would be quadratic."""
@@ -125,6 +125,14 @@ def test_a_turn_is_read_otherwise_if_any_tool_that_applies_differs() -> None:
         ("beta, alpha and gamma", "alpha, beta, gamma", {"unordered": True}, True),
         ("beta, alpha", "alpha, beta, gamma", {"unordered": True}, False),
         ("beta, alpha, gamma", "alpha, beta, gamma", {}, False),
+        ("3 March 2024.", "2024-03-03", {"dates": True}, True),
+        ("3 March 2024", "2024-03-03", {}, False),
+        ("March 2024", "2024-03", {"dates": True}, True),
+        ("March 2024", "2024-03-01", {"dates": True}, False),
+        ("2024-03-04", "2024-03-03", {"dates": True}, False),
+        ("soon", "2024-03-03", {"dates": True}, False),
+        ("<5", ">5", {}, False),
+        ("<5", "5", {}, False),
     ],
 )
 def test_texts_are_equal_by_the_options_of_a_suite(
