@@ -39,7 +39,7 @@ _NUMBER = re.compile(
           | \s?/\s?(?P<under>\d+(?:\.\d+)?)(?![\d.,]?\d|\s?/) )?
     )
     (?P<percent>\s?%|\s?(?:percent|per\scent|pct|prozent|pour\scent|por\sciento|per\scento|por\scento|процент\w*)\b)?
-    (?:\s?(?P<scale>(?:{_WORDS}|m|b)(?![\w²³/])|[kK](?<=\dk)(?![\w])|(?<=\d)K(?!\w)|[万萬亿億]))?
+    (?:\s?(?P<scale>(?:{_WORDS}|m|b)(?![\w²³/]|-[a-z])|[kK](?<=\dk)(?![\w])|(?<=\d)K(?!\w)|[万萬亿億]))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )

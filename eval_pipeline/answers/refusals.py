@@ -7,7 +7,7 @@ _DECLINES = re.compile(
     r"(?:\w+\s+){0,2}?(?:answer|determine|calculate|compute|find|say|tell|know|solve|provide|give)\b"
     r"|\b(?:cannot|can\s?not|can['’]t|could\s+not)\s+be\s+(?:answered|determined|calculated|computed|found|solved)\b"
     r"|\b(?:insufficient|not\s+enough|no\s+enough|missing)\s+(?:information|data)\b"
-    r"|^\W*(?:unknown|undetermined|indeterminate|unclear|n/a|not (?:given|known|stated))\b"
+    r"|^\W*(?:unknown|undetermined|indeterminate|unclear|n/a|not (?:given|known|stated))(?=\s*(?:[.,;!)]|$))"
     r"|\bimpossible\s+to\s+(?:answer|determine|calculate|say|tell)\b",
     re.IGNORECASE,
 )
