@@ -116,5 +116,13 @@ def ends_code(track: Track) -> Roots:
 
 def doubting_code(inputs: Inputs) -> Roots:
     """Returns the code that decides which gold answers are doubtful and which answers count as equal."""
-    names = ("contradictions", "answer_keys", "strict_metrics", "check_gold", "answer_text", "primary_metric")
+    names = (
+        "contradictions",
+        "weights",
+        "answer_keys",
+        "strict_metrics",
+        "check_gold",
+        "answer_text",
+        "primary_metric",
+    )
     return *methods(inputs.track, *names, *_GOLD), *_choosing(inputs)

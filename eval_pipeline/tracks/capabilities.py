@@ -221,12 +221,29 @@ class Contradiction:
         evidence: a sentence.
         score: how likely the gold is wrong, 0..1, for sorting.
         linted: whether it is a lint's finding: the gold is valid, but has the form of a usual mistake.
+        of_printing: whether the statements differ only in how the same number is printed.
     """
 
     turn_id: str
     evidence: str
     score: float
     linted: bool = False
+    of_printing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """What a case itself says of an answer on which models agree against the gold.
+
+    Attributes:
+        factor: by which it multiplies the odds that the gold is wrong.
+        words: why, as a clause; empty if it says nothing.
+        of_printing: whether the two differ only in how the same number is printed.
+    """
+
+    factor: float
+    words: str
+    of_printing: bool = False
 
 
 class Audits(ABC, Generic[ContextT, GoldT]):
@@ -249,6 +266,10 @@ class Audits(ABC, Generic[ContextT, GoldT]):
     def contradictions(self, case: Case[ContextT, GoldT]) -> Sequence[Contradiction]:
         """Returns the turns whose gold is valid but contradicts itself, or is doubted by a lint."""
         return ()
+
+    def weights(self, case: Case[ContextT, GoldT], agreed: Mapping[str, Json]) -> Mapping[str, Weight]:
+        """Returns by turn id what a case says of the results that models agree on against the gold, where it does."""
+        return {}
 
     @abstractmethod
     def answer_keys(self, turn: Turn[GoldT], results: Sequence[Json]) -> Sequence[str]:

@@ -119,7 +119,7 @@ def test_printed_against_executed_answer(lab: Lab) -> None:
     lab.versions({"name": "puppet", "provider": "oracle"})
     ran_of_suite(lab.workspace(), "small", "raw_dataset", "cases", "gold_suspects")
     rows = lab.sql("SELECT turn_index, reason, score, model_versions FROM gold_suspects ORDER BY turn_index")
-    assert rows == [(1, "contradiction", 0.2, 0), (2, "contradiction", 0.6, 0), (3, "contradiction", 0.6, 0)]
+    assert rows == [(1, "contradiction", 0.2, 0), (2, "contradiction", 0.6, 0), (3, "contradiction", 0.3, 0)]
     verdict = checked(check_gold, lab.workspace(), "small")
     assert not verdict.passed and verdict.facts["contradictions"] == 3
     assert verdict.text == "the gold of 3 of 5 turns contradicts itself; table gold_suspects lists them"
@@ -190,7 +190,10 @@ def test_on_the_public_sample_every_turn_that_both_runs_miss_alike_is_offered(la
     both = [(turn, *(json.loads(text).get("value") for text in told)) for turn, *told in answers if None not in told]
     alike = {turn for turn, a, b in both if a is not None and b is not None and answers_match(a, b)}
     listed = {turn for (turn,) in lab.sql("SELECT turn_id FROM gold_suspects WHERE reason = 'agreement'")}
-    assert len(alike) >= 60 and alike <= listed, sorted(alike - listed)
+    # What differs only in percent or fraction is one row.
+    ((evidence, decided),) = lab.sql("SELECT evidence, override FROM gold_suspects WHERE reason = 'printing'")
+    assert decided is None and len(alike - listed) <= int(evidence.split()[0]) < 30
+    assert len(alike & listed) >= 50
     assert lab.one("SELECT count(*) FROM gold_suspects WHERE reason = 'contradiction'") == 16
     top = lab.sql("SELECT turn_id FROM gold_suspects ORDER BY turn_score DESC, turn_id LIMIT 1")
     assert top == [("sample/Double_ETR/2011/page_341.pdf#3",)]  # the program adds dollars where 3.5% is printed

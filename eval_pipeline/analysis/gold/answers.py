@@ -30,10 +30,12 @@ class Answers:
     Attributes:
         codes: shape (model versions, turns): `GOLD`, `NO_ANSWER`, or a code for each distinct answer to the turn.
         texts: (turn, code) → the answer as text.
+        results: (turn, code) → the answer as the record has it.
     """
 
     codes: Codes
     texts: Mapping[tuple[int, int], str]
+    results: Mapping[tuple[int, int], Json]
 
 
 def voices(inputs: Inputs, latest: Sequence[Evaluated]) -> list[Evaluated]:
@@ -67,16 +69,18 @@ def answers_of(inputs: Inputs, chosen: Sequence[Evaluated], turns: Sequence[Turn
     results = [_results(inputs, evaluated, shared) for evaluated in chosen]
     codes = np.full((len(chosen), len(turns)), NO_ANSWER, dtype=np.int64)
     texts: dict[tuple[int, int], str] = {}
+    told_of: dict[tuple[int, int], Json] = {}
     looked_at = set(shared)
     samples = 1 + max((sample for own in scored for _, sample in own), default=-1)
     for place, turn in enumerate(turns):
         if turn.id in looked_at:
             said = [_said(own, told, turn.id, samples) for own, told in zip(scored, results, strict=True)]
             codes[:, place], found = _coded(track, turn, said)
-            texts |= {(place, code): text for code, text in found.items()}
+            texts |= {(place, code): track.answer_text(result) for code, result in found.items()}
+            told_of |= {(place, code): result for code, result in found.items()}
         else:
             codes[:, place] = [_alone(own, turn.id, number, samples) for number, own in enumerate(scored)]
-    return Answers(codes, texts)
+    return Answers(codes, texts, told_of)
 
 
 _Scored = Mapping[_Answer, bool]
@@ -116,18 +120,18 @@ def _said(scored: _Scored, results: Mapping[_Answer, Json], turn: str, samples: 
     return said
 
 
-def _coded(track: Track, turn: Turn, said: Sequence[_Said]) -> tuple[list[int], dict[int, str]]:
-    """Returns a code for each model version's answer to a turn, and the text of each wrong answer by its code."""
+def _coded(track: Track, turn: Turn, said: Sequence[_Said]) -> tuple[list[int], dict[int, Json]]:
+    """Returns a code for each model version's answer to a turn, and each wrong answer by its code."""
     wrong = [(number, told) for number, own in enumerate(said) for told in own if told is not None]
     keys = answer_keys_of(track, turn, [told for _, told in wrong])
     codes: dict[str, int] = {}
-    texts: dict[int, str] = {}
+    results: dict[int, Json] = {}
     own: list[list[int]] = [[GOLD] * sum(told is None for told in one) for one in said]
     for (number, told), key in zip(wrong, keys, strict=True):
         code = codes.setdefault(key, len(codes) + 1)
-        texts.setdefault(code, track.answer_text(told))
+        results.setdefault(code, told)
         own[number].append(code)
-    return [_most(one) for one in own], texts
+    return [_most(one) for one in own], results
 
 
 def _most(codes: Sequence[int]) -> int:

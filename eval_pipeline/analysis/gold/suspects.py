@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -9,17 +10,22 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluation
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.statistics.suspects import LEAST, AgreedAnswer, agreed_against_gold
+from eval_pipeline.statistics.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS
 from eval_pipeline.tracks.abilities import doubts_of
-from eval_pipeline.tracks.capabilities import Audits
+from eval_pipeline.tracks.capabilities import Audits, Weight
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.track_tables import turns_table
 
-CONTRADICTION, LINT, AGREEMENT, ORACLE = "contradiction", "lint", "agreement", "oracle"
+CONTRADICTION, LINT, AGREEMENT, ORACLE, PRINTING = "contradiction", "lint", "agreement", "oracle", "printing"
+_PRINTING_SCORE = 0.05
+_CONFIRMED = 0.3
+"""What is left of a contradiction where models agree with the gold: then rather its other statement is wrong."""
+_SHOWN = 50
+_NO_WEIGHT = Weight(1.0, "")
 _ORACLE_SCORE = 0.2
 """Set by judgement rather than measured: strict metrics also reject mere differences in form."""
 _NO_VOTES: dict[str, Json] = {"agreed_answer": None, "model_versions": 0, "for_gold": None, "answered": None}
@@ -46,16 +52,36 @@ def suspect_facts(inputs: Inputs) -> dict[str, Json]:
 
 
 def suspect_rows(inputs: Inputs) -> list[Row]:
-    """Returns one row per turn and reason, most doubtful turns first."""
+    """Returns one row per turn and reason, most doubtful turns first.
+
+    Turns whose doubts are only a matter of printing share one row.
+    """
     gold = inputs.gold
-    rows = [*_contradicting(inputs), *_outvoted(inputs), *_failing_oracle(inputs)]
+    votes = _votes(inputs)
+    rows = [*_contradicting(inputs, votes), *_outvoted(inputs, votes), *_failing_oracle(inputs)]
+    for row in rows:
+        row["override"] = gold.actions.get(row["turn_id"])
+    rows = _with_printing_grouped(rows)
     by_turn: defaultdict[str, list[float]] = defaultdict(list)
     for row in rows:
         by_turn[row["turn_id"]].append(row["score"])
     for row in rows:
         row["turn_score"] = 1 - prod(1 - score for score in by_turn[row["turn_id"]])
-        row["override"] = gold.actions.get(row["turn_id"])
     return sorted(rows, key=lambda row: (-row["turn_score"], row["turn_id"], -row["score"]))
+
+
+def _with_printing_grouped(rows: Sequence[Row]) -> list[Row]:
+    """Returns the rows with those that are a matter of printing as one, at the first turn that is not decided."""
+    others = [row for row in rows if not row.pop("of_printing", False)]
+    kept = {id(row) for row in others}
+    grouped = sorted([row for row in rows if id(row) not in kept], key=lambda row: row["override"] is not None)
+    if not grouped:
+        return others
+    turns = list(dict.fromkeys(row["turn_id"] for row in grouped))
+    more = f" and {len(turns) - _SHOWN:,} more" if len(turns) > _SHOWN else ""
+    says = f"{len(turns):,} turn{'s' * (len(turns) != 1)} differ only in percent or fraction, a matter of printing"
+    evidence = f"{says}: {', '.join(turns[:_SHOWN])}{more}"
+    return [*others, grouped[0] | {"reason": PRINTING, "evidence": evidence, "score": _PRINTING_SCORE}]
 
 
 def _latest(inputs: Inputs) -> list[Evaluated]:
@@ -68,29 +94,78 @@ def _cases(inputs: Inputs) -> Iterator[Case]:
     return map(gold.case, inputs.each_case())
 
 
-def _contradicting(inputs: Inputs) -> Iterator[Row]:
+@dataclass(frozen=True)
+class _Votes:
+    """What several model versions answered to the turns of a suite."""
+
+    chosen: Sequence[Evaluated]
+    cases: Sequence[Case]
+    turns: Sequence[Turn]
+    conversations: Codes
+    answers: Answers
+
+    def confirmed(self) -> set[str]:
+        """Returns the turns on which at least half of the model versions that answered agree with the gold."""
+        codes = self.answers.codes
+        answered = (codes != NO_ANSWER).sum(axis=0)
+        agree = (answered > 0) & (2 * (codes == GOLD).sum(axis=0) >= answered)
+        return {turn.id for turn, agrees in zip(self.turns, agree.tolist(), strict=True) if agrees}
+
+
+def _votes(inputs: Inputs) -> _Votes | None:
+    """Returns the answers of the model versions whose agreement means something; None if these are too few."""
+    chosen = voices(inputs, _latest(inputs))
+    if len(chosen) < LEAST:
+        return None
+    cases = list(_cases(inputs))
+    turns, conversations = turns_in_order(cases)
+    return _Votes(chosen, cases, turns, conversations, answers_of(inputs, chosen, turns))
+
+
+def _contradicting(inputs: Inputs, votes: _Votes | None) -> Iterator[Row]:
+    confirmed = votes.confirmed() if votes is not None else set()
     for case in _cases(inputs):
         turns = {turn.id: turn for turn in case.turns}
         for doubt in doubts_of(inputs.track, case):
-            said = {"reason": LINT if doubt.linted else CONTRADICTION, "evidence": doubt.evidence, "score": doubt.score}
+            score = doubt.score * (_CONFIRMED if doubt.turn_id in confirmed else 1.0)
+            said = {"reason": LINT if doubt.linted else CONTRADICTION, "evidence": doubt.evidence, "score": score}
+            said["of_printing"] = doubt.of_printing
             yield _place(inputs, case, turns[doubt.turn_id]) | said | _NO_VOTES | {"simulated": None}
 
 
-def _outvoted(inputs: Inputs) -> Iterator[Row]:
+def _outvoted(inputs: Inputs, votes: _Votes | None) -> Iterator[Row]:
     """Yields the turns on which model versions agree with each other against the gold."""
-    chosen = voices(inputs, _latest(inputs))
-    if len(chosen) < LEAST:
+    if votes is None:
         return
-    cases = list(_cases(inputs))
-    turns, conversations = turns_in_order(cases)
-    answers = answers_of(inputs, chosen, turns)
-    case_of = [case for case in cases for _ in case.turns]
-    for agreed in agreed_against_gold(answers.codes, conversations):
-        place = _place(inputs, case_of[agreed.turn], turns[agreed.turn])
-        votes = {"model_versions": agreed.models, "for_gold": agreed.for_gold, "answered": agreed.answered}
-        text = answers.texts[agreed.turn, agreed.answer]
-        said = {"reason": AGREEMENT, "score": agreed.score, "agreed_answer": text, "simulated": chosen[0].simulated}
-        yield place | said | votes | {"evidence": _sentence(agreed, answers, chosen, text, place["expected"])}
+    found = {
+        votes.turns[agreed.turn].id: agreed for agreed in agreed_against_gold(votes.answers.codes, votes.conversations)
+    }
+    for case in votes.cases:
+        agreed_on = {turn.id: found[turn.id] for turn in case.turns if turn.id in found}
+        if not agreed_on:
+            continue
+        results = {name: votes.answers.results[agreed.turn, agreed.answer] for name, agreed in agreed_on.items()}
+        weights = inputs.track.weights(case, results) if isinstance(inputs.track, Audits) else {}
+        for turn in case.turns:
+            if turn.id in agreed_on:
+                yield _outvoted_row(inputs, votes, case, turn, agreed_on[turn.id], weights.get(turn.id, _NO_WEIGHT))
+
+
+def _outvoted_row(inputs: Inputs, votes: _Votes, case: Case, turn: Turn, agreed: AgreedAnswer, weight: Weight) -> Row:
+    place = _place(inputs, case, turn)
+    text = votes.answers.texts[agreed.turn, agreed.answer]
+    sentence = _sentence(agreed, votes.answers, votes.chosen, text, place["expected"])
+    odds = agreed.score / (1 - agreed.score) * weight.factor
+    said = {
+        "reason": AGREEMENT,
+        "score": odds / (1 + odds),
+        "agreed_answer": text,
+        "simulated": votes.chosen[0].simulated,
+        "evidence": f"{sentence}; {weight.words}" if weight.words else sentence,
+        "of_printing": weight.of_printing,
+    }
+    counts = {"model_versions": agreed.models, "for_gold": agreed.for_gold, "answered": agreed.answered}
+    return place | counts | said
 
 
 def _sentence(agreed: AgreedAnswer, answers: Answers, chosen: Sequence[Evaluated], text: str, expected: str) -> str:

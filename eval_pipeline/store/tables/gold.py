@@ -56,8 +56,8 @@ GOLD_SUSPECTS = Table(
             "reason",
             "VARCHAR",
             "`contradiction` (the gold contradicts itself), `lint` (it has the form of a usual mistake), `agreement` "
-            "(model versions agree with each other against it) or `oracle` (the gold answer fails a strict metric); "
-            "never NULL.",
+            "(model versions agree with each other against it), `oracle` (the gold answer fails a strict metric) or "
+            "`printing` (one row for all turns that differ only in percent or fraction); never NULL.",
         ),
         Column("evidence", "VARCHAR", "The reason to doubt the gold, as a sentence; never NULL."),
         Column("score", "DOUBLE", "Strength of this reason, 0..1, for sorting; never NULL."),

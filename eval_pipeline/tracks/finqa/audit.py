@@ -1,9 +1,10 @@
 """Doubts about the gold (printed versus executed answers), and which answers of models are equal."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import number_text
+from eval_pipeline.core.numbers import number_text, round_half_up
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold
 from eval_pipeline.tracks.finqa.matching import within_either
@@ -16,16 +17,41 @@ _FAR_SCORE, _NEAR_SCORE = 0.6, 0.2
 
 If they differ beyond rounding, one of the two is wrong, though not necessarily the program.
 """
+_SIGN_SCORE = 0.3
 _UNITS = (1.0, 100.0, 0.01)
+_HUNDREDS = (100.0, 0.01)
 
 
 def printed_contradictions(case: FinqaCase) -> list[Contradiction]:
     """Returns the turns whose executed answer, rounded like the printed one, differs from it."""
-    return [
-        Contradiction(turn.id, _sentence(turn.gold, distance), _FAR_SCORE if distance > FAR else _NEAR_SCORE)
-        for turn in case.turns
-        if (distance := printed_distance(turn.gold)) is not None
-    ]
+    found = []
+    for turn in case.turns:
+        gold, distance = turn.gold, printed_distance(turn.gold)
+        if distance is not None:
+            score = _NEAR_SCORE if distance <= FAR else _SIGN_SCORE if _differs_in_sign(gold) else _FAR_SCORE
+            found.append(Contradiction(turn.id, _sentence(gold, distance), score, of_printing=_is_of_printing(gold)))
+    return found
+
+
+def _differs_in_sign(gold: FinqaGold) -> bool:
+    return isinstance(gold.expected, float) and _is_printed(replace(gold, expected=-gold.expected), (1.0, *_HUNDREDS))
+
+
+def _is_of_printing(gold: FinqaGold) -> bool:
+    """Whether the executed answer is the printed one in percent, or as a fraction."""
+    return isinstance(gold.expected, float) and _is_printed(gold, _HUNDREDS)
+
+
+def _is_printed(gold: FinqaGold, units: Sequence[float]) -> bool:
+    """Whether the executed answer in one of these units, rounded like the printed answer, is it."""
+    if isinstance(gold.expected, str) or gold.printed_number is None:
+        return False
+    shown, decimals = (
+        gold.printed_number.value * (100 if gold.printed_number.percent else 1),
+        gold.printed_number.decimals,
+    )
+    wanted = round_half_up(shown, decimals)
+    return any(round_half_up(gold.expected * unit, decimals) == wanted for unit in units)
 
 
 def printed_distance(gold: FinqaGold) -> float | None:

@@ -23,6 +23,7 @@ from eval_pipeline.tracks.capabilities import (
     Recovers,
     Seen,
     Validates,
+    Weight,
 )
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.finqa.artefact import parse_plan
@@ -154,6 +155,12 @@ class FinqaTrack(
         from eval_pipeline.tracks.finqa.audit import printed_contradictions
 
         return printed_contradictions(case)
+
+    def weights(self, case: FinqaCase, agreed: Mapping[str, Json]) -> Mapping[str, Weight]:
+        """See `witnesses.weights`."""
+        from eval_pipeline.tracks.finqa.witnesses import weights
+
+        return weights(case, agreed)
 
     def answer_keys(self, turn: FinqaTurn, results: Sequence[Json]) -> list[str]:
         """See `audit.answer_keys`."""
