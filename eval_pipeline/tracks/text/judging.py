@@ -7,8 +7,8 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Evidence, Outcome, Ran
 from eval_pipeline.tracks.capabilities import ToJudge
 from eval_pipeline.tracks.text.case_file import TextCase, TextTurn
-from eval_pipeline.tracks.text.matching import same_text
-from eval_pipeline.tracks.text.prompt import answer_response, answer_shown
+from eval_pipeline.tracks.text.matching import answer_shown, same_text
+from eval_pipeline.tracks.text.prompt import answer_response
 from eval_pipeline.tracks.text.settings import Exact
 
 JUDGEMENT = "judgement"

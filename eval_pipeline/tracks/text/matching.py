@@ -17,9 +17,9 @@ from eval_pipeline.answers.mentions import (
     is_quoted,
     words_of,
 )
-from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.ids import canonical_json, json_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import parse_number
+from eval_pipeline.core.numbers import number_text, parse_number
 from eval_pipeline.core.values import value
 from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.tracks.text.patterns import compiled
@@ -296,3 +296,15 @@ def _same_items(said: Sequence[Json], right: Sequence[Json], rule: JsonField) ->
             return False
         del left[at]
     return True
+
+
+def answer_shown(answer: Json) -> str:
+    """Returns an answer of any form as text."""
+    if isinstance(answer, str):
+        return answer
+    if isinstance(answer, list) and all(isinstance(item, str) and not set(item) & set(",;\n") for item in answer):
+        return ", ".join(answer)
+    if isinstance(answer, int | float) and not isinstance(answer, bool):
+        exact = number_text(float(answer))
+        return exact if float(exact) == float(answer) else repr(float(answer))
+    return json_text(answer)

@@ -5,8 +5,8 @@ from typing import Final
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json, Message, Prompt
-from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.text.case_file import TextCase, TextTurn, read_gold
+from eval_pipeline.tracks.text.matching import answer_shown
 from eval_pipeline.tracks.text.settings import AnswerForm, Example, TextOptions
 from eval_pipeline.tracks.text.template import render
 
@@ -55,15 +55,3 @@ def example_response(example: Example, form: AnswerForm) -> str:
 def answer_response(answer: Json, form: AnswerForm) -> str:
     """Returns a right answer in the form that the prompt asks for."""
     return json_text(answer) if form.form == "json" else f"Answer: {answer_shown(answer)}"
-
-
-def answer_shown(answer: Json) -> str:
-    """Returns an answer of any form as text."""
-    if isinstance(answer, str):
-        return answer
-    if isinstance(answer, list) and all(isinstance(item, str) and not set(item) & set(",;\n") for item in answer):
-        return ", ".join(answer)
-    if isinstance(answer, int | float) and not isinstance(answer, bool):
-        exact = number_text(float(answer))
-        return exact if float(exact) == float(answer) else repr(float(answer))
-    return json_text(answer)

@@ -214,13 +214,13 @@ class TextTrack(
 
     def expected_text(self, turn: "TextTurn") -> str:
         """Returns the right answer."""
-        from eval_pipeline.tracks.text.prompt import answer_shown
+        from eval_pipeline.tracks.text.matching import answer_shown
 
         return answer_shown(turn.gold.accepted[0])
 
     def answer_text(self, value: Json) -> str:
         """Returns the extracted answer."""
-        from eval_pipeline.tracks.text.prompt import answer_shown
+        from eval_pipeline.tracks.text.matching import answer_shown
 
         return answer_shown(value["answer"])
 

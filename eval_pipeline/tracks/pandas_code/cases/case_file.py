@@ -175,9 +175,9 @@ class PandasGold:
 
     @property
     def insisted(self) -> Set:
-        """What the question insists on; code that repeats rows has gone wrong, whatever it says."""
-        ordered = {Relaxation.ROW_ORDER} if self.ordered else set()
-        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | {Relaxation.DUPLICATES} | ordered
+        """What the question insists on; code that repeats rows or is only near has gone wrong, whatever it says."""
+        always = {Relaxation.DUPLICATES, Relaxation.TOLERANCE} | ({Relaxation.ROW_ORDER} if self.ordered else set())
+        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | always
 
     @property
     def form(self) -> Form:

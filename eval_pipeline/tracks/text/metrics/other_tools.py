@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval_pipeline.answers import other_readers
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.prompt import answer_shown
+from eval_pipeline.tracks.text.matching import answer_shown
 from eval_pipeline.tracks.text.settings import TextOptions
 
 FORMS = frozenset({"label", "number"})
