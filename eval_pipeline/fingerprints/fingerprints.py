@@ -16,7 +16,7 @@ from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
 from eval_pipeline.fingerprints.records import Module
 from eval_pipeline.fingerprints.resolving import Resolver
 from eval_pipeline.fingerprints.sources import OWN, Sources
-from eval_pipeline.fingerprints.trees import digest, text_digest
+from eval_pipeline.fingerprints.trees import digest, imported_from, text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +73,10 @@ class Fingerprints:
             if key not in self._answers:
                 kept = self._kept()
                 if key not in kept.answers:
-                    digests, libraries = self._reach(asked)
+                    reacher, nodes, outside = self._started(asked)
+                    libraries = reacher.reached(nodes)[1] | {_top(place) for place in outside}
                     handed_over = [place for place in asked if place.startswith("=")]
-                    lines = [*handed_over, *(f"{place} {digest}" for place, digest in sorted(digests.items()))]
+                    lines = [*handed_over, *outside, reacher.digest(nodes)]
                     kept.answers[key] = (text_digest("\n".join(lines)), sorted(libraries & DECISIVE.keys()))
                     kept.changed = True
                 code, names = kept.answers[key]
@@ -88,7 +89,8 @@ class Fingerprints:
         Raises FingerprintError.
         """
         with self._lock:
-            return dict(sorted(self._reach(_asked(roots))[0].items()))
+            reacher, nodes, outside = self._started(_asked(roots))
+            return dict(sorted((reacher.reached(nodes)[0] | dict.fromkeys(outside, "")).items()))
 
     def save(self) -> None:
         """Writes the cache if anything was added; errors are ignored."""
@@ -99,21 +101,21 @@ class Fingerprints:
                     self._loaded.lookups[name] = self._looked_up(name)
                 self._loaded.save()
 
-    def _reach(self, asked: Collection[str]) -> tuple[dict[str, str], set[str]]:
+    def _started(self, asked: Collection[str]) -> tuple[Reacher, list[Node], list[str]]:
+        """Returns what follows references, the definitions to begin with, and the places outside of our packages."""
         ours = frozenset({OWN, *(_top(place) for place in asked if not place.startswith("="))} - _not_ours())
         if ours not in self._reachers:
             resolver = Resolver(self._sources, self._module, ours)
             self._reachers[ours] = resolver, Reacher(resolver, self._data_digest, self._stops)
         resolver, reacher = self._reachers[ours]
         nodes: list[Node] = []
-        outside: dict[str, str] = {}
+        outside: list[str] = []
         for place in asked:
             if resolver.is_ours(place.lstrip("~").partition(":")[0]):
                 nodes += self._nodes(resolver, place)
             elif not place.startswith("="):
-                outside[place.lstrip("~")] = ""
-        digests, libraries = reacher.reached(nodes)
-        return digests | outside, libraries | {_top(place) for place in outside}
+                outside.append(place.lstrip("~"))
+        return reacher, nodes, outside
 
     def _nodes(self, resolver: Resolver, place: str) -> list[Node]:
         """Returns the definitions at a place."""
@@ -226,7 +228,8 @@ class Fingerprints:
         if not inner.endswith(".py"):
             return content
         with open(self._path(f"{name}:{inner}") or "", "rb") as file:
-            return digest([ast.parse(file.read())])
+            tree = ast.parse(file.read())
+        return " ".join([digest([tree]), *(module for module, _ in imported_from([tree]))])
 
     def _data_names(self, name: str, module: Module) -> Iterator[str]:
         """Yields the files that a module declares, with folders expanded."""

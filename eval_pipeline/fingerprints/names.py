@@ -18,6 +18,7 @@ from eval_pipeline.fingerprints.bindings import (
     comprehension_names,
     parameters,
 )
+from eval_pipeline.fingerprints.records import OWN_PLACE
 from eval_pipeline.fingerprints.trees import does_nothing
 
 _PLACE = re.compile(r"[A-Za-z_]\w*(\.\w+)+(:[A-Za-z_][\w.]*)?")
@@ -144,7 +145,7 @@ class Names:
         """Returns paths to what a name may be: the module's own, or what the bindings of a local name give."""
         local = scope.find(name) if scope else None
         if local is None:
-            return (name,) if self._is_known(name) else ()
+            return (name,) if self._is_known(name) or name in OWN_PLACE else ()
         owner, bindings = local
         if name not in owner.known:
             owner.known[name] = ()  # stops recursion, as a binding may refer to its own name

@@ -1,14 +1,18 @@
 """Follows references from definition to definition."""
 
-from collections.abc import Callable, Collection, Iterable
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from eval_pipeline.fingerprints.records import EFFECTS, Module
+from eval_pipeline.fingerprints.graphs import digests
+from eval_pipeline.fingerprints.records import EFFECTS, OWN_PLACE, Module
 from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
 from eval_pipeline.fingerprints.trees import text_digest
 
 ALL = "*"
+_LOCAL_IMPORT = re.compile(r"=[\w.]*:")
 
 
 class Node(NamedTuple):
@@ -19,19 +23,26 @@ class Node(NamedTuple):
     context: Class | None = None
 
 
+Edge = tuple[str, Node | str]
+"""What a name or path in a definition refers to: a definition of ours, or the name of something outside."""
+
+
 @dataclass(slots=True)
 class Leads:
     """The references of a definition, resolved.
 
     Attributes:
-        nodes: other definitions.
-        meanings: the definitions that its names refer to; the source text alone does not determine them.
+        edges: what its names refer to, which the source text alone does not determine.
         libraries: names imported from outside.
     """
 
-    nodes: set[Node] = field(default_factory=set)
-    meanings: set[str] = field(default_factory=set)
+    edges: set[Edge] = field(default_factory=set)
     libraries: set[str] = field(default_factory=set)
+
+    @property
+    def nodes(self) -> set[Node]:
+        """The definitions of ours that it refers to."""
+        return {target for _, target in self.edges if isinstance(target, Node)}
 
 
 class Reacher:
@@ -51,6 +62,25 @@ class Reacher:
         self._leads: dict[Node, Leads] = {}
         self._digests: dict[Node, str] = {}
 
+    def digest(self, nodes: Iterable[Node]) -> str:
+        """Returns the joint digest of definitions and of all that they reach, wherever these are defined."""
+        nodes = list(nodes)
+        digests(nodes, self._own, self._edges, self._digests)
+        return text_digest("\n".join(sorted(self._digests[node] for node in nodes)))
+
+    def _own(self, node: Node) -> str:
+        """Returns the digest of a definition's source, with the data files of its module."""
+        read = self._resolver.module(node.module)
+        if read is None:
+            return ""
+        tree = "" if node.name == ALL else read.definitions[node.name].tree
+        return f"{tree} {self._data(node.module, read) or ''}"
+
+    def _edges(self, node: Node) -> Iterable[Edge]:
+        for label, target in self.leads(node).edges:
+            left_out = isinstance(target, Node) and f"{target.module}.".startswith(self._left_out)
+            yield label, _place(target) if left_out else target
+
     def reached(self, nodes: Iterable[Node]) -> tuple[dict[str, str], set[str]]:
         """Returns place → digest of every definition reached, and the names imported from outside."""
         seen: set[Node] = set()
@@ -59,32 +89,15 @@ class Reacher:
             node = waiting.pop()
             if node not in seen:
                 seen.add(node)
-                found = self.leads(node).nodes - seen
-                waiting += [one for one in found if not f"{one.module}.".startswith(self._left_out)]
-        same: dict[str, list[Node]] = {}  # one definition, reached through several classes
+                waiting += [target for _, target in self._edges(node) if isinstance(target, Node)]
+        edges: dict[str, set[str]] = {}  # of one definition, which may be reached through several classes
         libraries: set[str] = set()
         for node in seen:
             libraries |= self._leads[node].libraries
             if node.name != ALL:
-                same.setdefault(f"{node.module}:{node.name}", []).append(node)
-        digests = {place: self._digest(*nodes) for place, nodes in same.items()}
-        for module in {node.module for node in seen}:
-            read = self._resolver.module(module)
-            if read is not None and (data := self._data(module, read)) is not None:
-                digests[f"{module}:DATA_FILES contents"] = data
-        return digests, libraries
-
-    def _digest(self, node: Node, *others: Node) -> str:
-        """Returns the digest of a definition's source and of what its names refer to."""
-        if not others and node in self._digests:
-            return self._digests[node]
-        read = self._resolver.module(node.module)
-        meanings = set().union(*(self._leads[one].meanings for one in (node, *others)))
-        tree = read.definitions[node.name].tree if read is not None else ""
-        digest = text_digest("\n".join([tree, *sorted(meanings)]))
-        if not others:
-            self._digests[node] = digest
-        return digest
+                its = edges.setdefault(_place(node), {self._own(node)})
+                its.update(f"{label} {_place(target)}" for label, target in self._leads[node].edges)
+        return {place: text_digest("\n".join(sorted(its))) for place, its in edges.items()}, libraries
 
     def leads(self, node: Node) -> Leads:
         """Returns the resolved references of a definition."""
@@ -97,15 +110,16 @@ class Reacher:
         if read is None:
             return leads
         if node.name == ALL:
-            leads.nodes.update(Node(node.module, name) for name in read.definitions if "." not in name)
+            leads.edges.update((name, Node(node.module, name)) for name in read.definitions if "." not in name)
             return leads
         if EFFECTS in read.definitions and node.name != EFFECTS:
-            leads.nodes.add(Node(node.module, EFFECTS))
+            leads.edges.add((EFFECTS, Node(node.module, EFFECTS)))
         if f"{node.module}:{node.name}" in self._stops:
             return leads
-        for path in read.definitions[node.name].references:
-            if not path.startswith("?"):
-                self._follow(node, path, leads)
+        references = [path for path in read.definitions[node.name].references if not path.startswith("?")]
+        labels = _labels(references)
+        for path in references:
+            self._follow(node, path, labels, leads)
         if node.name in read.bases:
             self._whole(Class(node.module, node.name), read, leads)
         return leads
@@ -114,33 +128,38 @@ class Reacher:
         """Adds all members of a class and the classes of its fields, because pydantic instantiates these."""
         for member in read.members[cls.name]:
             definition = read.definitions[f"{cls.name}.{member}"]
-            leads.nodes.add(Node(cls.module, f"{cls.name}.{member}", cls))
+            leads.edges.add((member, Node(cls.module, f"{cls.name}.{member}", cls)))
             for path in definition.references:
                 if path.startswith("?"):
                     for found in self._resolver.chain(cls.module, path[1:]):
                         if not (self._resolver.is_class(found) and self._resolver.is_protocol(Class(*found[:2]))):
                             self._reach(found, path, leads)
 
-    def _follow(self, node: Node, path: str, leads: Leads) -> None:
+    def _follow(self, node: Node, path: str, labels: Mapping[str, str], leads: Leads) -> None:
         """Adds what a path refers to."""
-        if path.startswith("'"):
+        if path.partition("|")[0] in OWN_PLACE:
+            leads.edges.add((path, _place(node)))
+        elif path.startswith("'"):
             self._place(path, leads)
         elif path == "*":
-            leads.nodes.add(Node(node.module, ALL))
+            leads.edges.add((path, Node(node.module, ALL)))
         elif path.startswith("*"):
-            modules, classes = self._walk(node, path[1:], leads)
-            leads.nodes.update(Node(module, ALL) for module in modules)
-            leads.nodes.update(Node(*cls) for cls in classes)
+            said, modules, classes = self._walk(node, path[1:], labels, leads)
+            leads.edges.update((f"*{said}", target) for target in (*modules, *(Node(*cls) for cls in classes)))
         else:
-            modules, classes = self._walk(node, path, leads)
-            leads.nodes.update(Node(module, ALL) for module in modules)
+            said, modules, classes = self._walk(node, path, labels, leads)
+            leads.edges.update((said, target) for target in modules)
             for cls in classes:
                 for operator in self._resolver.operators(cls):
-                    leads.nodes.add(Node(operator.module, operator.name, cls))
-                    leads.meanings.add(str(operator))
+                    leads.edges.add((f"{said} {operator.name}", Node(operator.module, operator.name, cls)))
 
-    def _walk(self, node: Node, path: str, leads: Leads) -> tuple[set[str], set[Class]]:
-        """Follows a path and adds everything on it; returns the modules, and the classes of instances, at its end."""
+    def _walk(
+        self, node: Node, path: str, labels: Mapping[str, str], leads: Leads
+    ) -> tuple[str, set[Node], set[Class]]:
+        """Follows a path and adds everything on it.
+
+        Returns its label, and what is at its end: whole modules, and the classes of instances.
+        """
         root, *steps = path.split("|")
         resolver, after = self._resolver, None
         founds: list[Found] = []
@@ -155,7 +174,7 @@ class Reacher:
             founds = list(resolver.imported(start, name))
         else:
             founds = list(resolver.name(node.module, root))
-        said = root if founds else ""
+        said = labels[root]
         for found in founds:
             self._reach(found, said, leads)
         for step in steps:
@@ -167,29 +186,28 @@ class Reacher:
             for found in following:
                 self._reach(found, said, leads)
             known = classes | resolver.classes_of(founds)
-            classes = self._step(known, step, after, leads)
+            classes = self._step(known, step, after, said, leads)
             founds, after = following, None
-        modules = {found.module for found in founds if not (found.name or found.outside)}
-        return modules, classes | resolver.classes_of(founds)
+        modules = {Node(found.module, ALL) for found in founds if not (found.name or found.outside)}
+        return said, modules, classes | resolver.classes_of(founds)
 
-    def _step(self, classes: Iterable[Class], step: str, after: Class | None, leads: Leads) -> set[Class]:
+    def _step(self, classes: Iterable[Class], step: str, after: Class | None, said: str, leads: Leads) -> set[Class]:
         """Adds an attribute of each class that has it; returns the classes of its values."""
         types: set[Class] = set()
         for cls in classes:
             found, following = self._resolver.step(cls, step, after)
             types |= following
             if found is not None:
-                leads.nodes.add(Node(found.module, found.name, cls))
-                leads.meanings.add(str(found))
+                leads.edges.add((said, Node(found.module, found.name, cls)))
         return types
 
     def _reach(self, found: Found, said: str, leads: Leads) -> None:
         """Adds the target of a name."""
-        leads.meanings.add(f"{said} {found}")
         if found.outside:
+            leads.edges.add((said, str(found)))
             leads.libraries.add(found.module.partition(".")[0])
         elif found.name:
-            leads.nodes.add(Node(found.module, found.name))
+            leads.edges.add((said, Node(found.module, found.name)))
 
     def _place(self, path: str, leads: Leads) -> None:
         """Adds the object that a text constant names, if it is one of ours."""
@@ -198,12 +216,22 @@ class Reacher:
             return
         module, colon, name = path[1:].partition(":")
         if path.endswith(".*"):
-            leads.nodes.update(Node(inner, ALL) for inner in sources.submodules(path[1:-2]))
+            leads.edges.update((path, Node(inner, ALL)) for inner in sources.submodules(path[1:-2]))
         elif sources.file(module) is not None:
             nodes = place_nodes(self._resolver, module, name) if colon and name != ALL else [Node(module, ALL)]
-            for node in nodes:
-                leads.nodes.add(node)
-                leads.meanings.add(f"{path} {node.module}:{node.name}")
+            leads.edges.update((path, node) for node in nodes)
+
+
+def _labels(paths: Iterable[str]) -> dict[str, str]:
+    """Returns the label of each path's start: without the module of an import, unless two then look the same."""
+    starts = {path.lstrip("*").partition("|")[0] for path in paths}
+    short = {start: _LOCAL_IMPORT.sub("=:", start) for start in starts}
+    number = Counter(short.values())
+    return {start: label if number[label] == 1 else start for start, label in short.items()}
+
+
+def _place(target: Node | str) -> str:
+    return target if isinstance(target, str) else f"{target.module}:{target.name}"
 
 
 def place_nodes(resolver: Resolver, module: str, qualified: str) -> list[Node]:

@@ -9,6 +9,7 @@ References are paths: texts whose steps are separated by `|`. They are made in `
     =module:name|step   an import inside a function (also `@=module:name|step`)
     'module:name        a text constant that may be a place
     *path               an object of which any attribute may be used
+    __file__            where the module itself stands
     ?path               named in the annotation of a class's field; followed only if all of the class is used
 """
 
@@ -23,6 +24,8 @@ EFFECTS = ""
 """Key for statements of a module that define no name; they are reached with anything in the module."""
 PROGRAM = "__main__"
 """Key for `if __name__ == "__main__":`."""
+OWN_PLACE = frozenset({"__name__", "__file__", "__package__", "__path__", "__spec__"})
+"""Names by which a module learns where it stands, so that this matters to what uses them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,22 +3,36 @@
 `ast.dump` and `ast.unparse` change between versions of Python, so the tree is written out here, field by field.
 Docstrings and other constants that stand alone, `pass`, annotations of parameters, results and variables, and code that
 only type checkers run are left out. Annotations in class bodies are kept, because pydantic and dataclasses use them.
+Of `from module import name`, the module is left out: what the name refers to counts, not where it stands.
 """
 
 import ast
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 _LEFT_OUT = frozenset({"ctx", "kind", "type_comment", "returns", "type_ignores"})
+_IMPORTED = "ImportFrom(names="
 
 
-def digest(nodes: Iterable[ast.AST], *, in_class: bool = False) -> str:
+def digest(nodes: Sequence[ast.AST], *, in_class: bool = False) -> str:
     """Returns the digest of some nodes, 16 hexadecimal digits; `in_class`: they are statements of a class body."""
     out: list[str] = []
     for node in nodes:
         _write(node, out, in_class)
+    if _IMPORTED in out:
+        imports = [(alias.name, module) for module, aliases in imported_from(nodes) for alias in aliases]
+        if len({name for name, _ in imports}) < len(set(imports)):  # the name alone does not tell which one is meant
+            out += [f"{name} of {module};" for name, module in imports]
     return text_digest("".join(out))
+
+
+def imported_from(nodes: Iterable[ast.AST]) -> Iterator[tuple[str, list[ast.alias]]]:
+    """Yields the module (with leading dots) and the names of every `from module import name`, in order."""
+    for node in nodes:
+        for one in ast.walk(node):
+            if isinstance(one, ast.ImportFrom):
+                yield "." * one.level + (one.module or ""), one.names
 
 
 def text_digest(text: str) -> str:
@@ -141,6 +155,12 @@ def _annotated(node: ast.AnnAssign, out: list[str], in_class: bool) -> None:
     out.append(")")
 
 
+def _imported(node: ast.ImportFrom, out: list[str], in_class: bool) -> None:
+    out.append(_IMPORTED)
+    _write(node.names, out, in_class)
+    out.append(")")
+
+
 def _function(node: ast.AST, out: list[str], in_class: bool) -> None:
     _write_fields(node, out, in_class=False)
 
@@ -155,6 +175,7 @@ _SPECIAL: dict[type, Callable[[Any, list[str], bool], None]] = {
     ast.FormattedValue: _formatted,
     ast.arg: _argument,
     ast.AnnAssign: _annotated,
+    ast.ImportFrom: _imported,
     ast.FunctionDef: _function,
     ast.AsyncFunctionDef: _function,
     ast.Lambda: _function,

@@ -242,7 +242,7 @@ def test_self_as_an_annotation_is_the_heir(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", ["len(heir)", "heir.m()"])
 def test_another_base_counts_though_all_is_reached_anyway(change: Change, body: str) -> None:
-    base = "class {0}:\n    def m(self):\n        return 1\n    def __len__(self):\n        return 1\n"
+    base = "class {0}:\n    def m(self):\n        return {1}\n    def __len__(self):\n        return {1}\n"
     use = f"def g():\n    return A, B\ndef f(heir: Heir):\n    return g(), {body}\n"
-    source = base.format("A") + base.format("B") + "class Heir(A): ...\n" + use
+    source = base.format("A", 1) + base.format("B", 2) + "class Heir(A): ...\n" + use
     assert change.matters(source, source.replace("Heir(A)", "Heir(B)"))
