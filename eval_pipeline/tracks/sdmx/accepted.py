@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from eval_pipeline.tracks.sdmx.metrics.macro_f1 import macro_f1
+from eval_pipeline.tracks.sdmx.metrics.macro import macro_f1
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, compare
 from eval_pipeline.tracks.sdmx.selection import Selection
 

@@ -10,8 +10,7 @@ from eval_pipeline.tracks.sdmx.accepted import used_target
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.execute import misnamed, named, resolved
-from eval_pipeline.tracks.sdmx.metrics.macro_precision import macro_precision
-from eval_pipeline.tracks.sdmx.metrics.macro_recall import macro_recall
+from eval_pipeline.tracks.sdmx.metrics.macro import macro_precision, macro_recall
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, Verdict, from_evidence, only_if_valid
 from eval_pipeline.tracks.sdmx.selection import Selection
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sdmx.metrics.data_sets import selected_data_sets, target_data_sets
+from eval_pipeline.tracks.sdmx.metrics.parts import selected_data_sets, target_data_sets
 from eval_pipeline.tracks.sdmx.scoring import JudgedTerm, PlaceScore
 
 FAILURE_MODES = (

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore
 
 
@@ -22,10 +21,6 @@ def offered(places: Sequence[PlaceScore], *, from_target: bool) -> float | None:
     return sum(wanted) / len(wanted) if wanted else None
 
 
-METRIC = Metric(
-    "retrieval_recall",
-    retrieval_recall,
-    "score",
-    "Terms of the target that were offered as candidates / all of the target that the structures hold, 0..1; "
-    "NULL where there are none.",
-)
+def retrieval_recall_from_target(places: Sequence[PlaceScore]) -> float | None:
+    """Same as `retrieval_recall`, but for terms that are not in the supplied structures."""
+    return offered(places, from_target=True)
