@@ -26,7 +26,7 @@ from eval_pipeline.tracks.sql.evidence import Compared, compare
 from eval_pipeline.tracks.sql.execute import validated
 from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics
 from eval_pipeline.tracks.sql.importers.synthesis import synthesise
-from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
+from eval_pipeline.tracks.sql.metrics.verdict import is_right
 from eval_pipeline_tests.outside import SQL, given
 
 BIRD = SQL / "bird_mini"

@@ -21,7 +21,7 @@ from eval_pipeline.tracks.sql.effects.scripts import statements_of
 from eval_pipeline.tracks.sql.evidence import compare
 from eval_pipeline.tracks.sql.execute import runnable, runner, validated
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
-from eval_pipeline.tracks.sql.metrics.relaxations import relaxations, wrong_in
+from eval_pipeline.tracks.sql.metrics.verdict import relaxations, wrong_in
 from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
 
 _Kinds = tuple[type[exp.Expr], ...]

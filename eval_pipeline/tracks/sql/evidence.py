@@ -18,7 +18,7 @@ from eval_pipeline.tracks.sql.effects.judging import evidence_on, judge
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, runner, validated
 from eval_pipeline.tracks.sql.lint import findings
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
-from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
+from eval_pipeline.tracks.sql.metrics.verdict import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.structure import parsed
 from eval_pipeline.tracks.sql.validation.validator import Validation

@@ -5,10 +5,9 @@ from pathlib import Path
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql import SqlRows
-from eval_pipeline.tracks.sql.metrics.bird_ex import same_row_sets
-from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1
+from eval_pipeline.tracks.sql.metrics.bird import positional_f1, same_row_sets
 from eval_pipeline.tracks.sql.metrics.defog_subset import has_columns
-from eval_pipeline.tracks.sql.metrics.spider_execution import same_bags
+from eval_pipeline.tracks.sql.metrics.spider import same_bags
 
 
 def published_scores(generated: SqlRows, expected: SqlRows, accepted: str, asks_order: bool) -> dict[str, float]:

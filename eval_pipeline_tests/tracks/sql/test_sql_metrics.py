@@ -22,11 +22,8 @@ from eval_pipeline.tracks.sql.metrics import (
     table_accuracy,
     validation_accuracy,
 )
-from eval_pipeline.tracks.sql.metrics.outcome_correct import outcome_correct
-from eval_pipeline.tracks.sql.metrics.outcome_reason import outcome_reason
-from eval_pipeline.tracks.sql.metrics.r_ves import r_ves
-from eval_pipeline.tracks.sql.metrics.robust_match import robust_match
-from eval_pipeline.tracks.sql.metrics.strict_match import strict_match
+from eval_pipeline.tracks.sql.metrics.bird import r_ves
+from eval_pipeline.tracks.sql.metrics.verdict import outcome_correct, outcome_reason, robust_match, strict_match
 from eval_pipeline.tracks.sql.structure import differences
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden

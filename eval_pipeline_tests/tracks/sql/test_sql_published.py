@@ -21,11 +21,10 @@ from eval_pipeline.tracks.sql.artefact import without_fence
 from eval_pipeline.tracks.sql.cases.source import read_databases
 from eval_pipeline.tracks.sql.evidence import executed
 from eval_pipeline.tracks.sql.execute import runner
-from eval_pipeline.tracks.sql.metrics import test_suite
-from eval_pipeline.tracks.sql.metrics.bird_ex import METRIC, bird_ex
-from eval_pipeline.tracks.sql.metrics.bird_soft_f1 import positional_f1
+from eval_pipeline.tracks.sql.metrics.bird import bird_ex, positional_f1
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
-from eval_pipeline.tracks.sql.metrics.spider_execution import same_bags
+from eval_pipeline.tracks.sql.metrics.spider import same_bags
+from eval_pipeline.tracks.sql.metrics.spider import test_suite as score_with_test_suite
 from eval_pipeline.tracks.sql.published import best_scores, published_scores
 from eval_pipeline.tracks.sql.published import test_suite_score as score_of_test_suite
 from eval_pipeline.tracks.sql.track import TRACK
@@ -165,7 +164,6 @@ def test_when_there_is_a_score(
     generated: str | None, execution: str | None, scores: dict[str, float], should_pass: bool, value: float | None
 ) -> None:
     assert bird_ex(generated, execution, scores, should_pass).value == value
-    assert METRIC.name == "bird_ex"
 
 
 @pytest.mark.parametrize(
@@ -281,8 +279,8 @@ def test_a_suite_has_further_databases_of_one_schema(lab: Lab) -> None:
 
 @pytest.mark.parametrize(("further", "value"), [(0, None), (3, 0.0)])
 def test_without_further_databases_there_is_no_test_suite_accuracy(further: int, value: float | None) -> None:
-    assert test_suite.test_suite(None, "error", {}, further, True, False).value == value
-    assert test_suite.test_suite("SELECT 1", "match", {"test_suite": 1.0}, 2, True, False).value == 1.0
+    assert score_with_test_suite(None, "error", {}, further, True, False).value == value
+    assert score_with_test_suite("SELECT 1", "match", {"test_suite": 1.0}, 2, True, False).value == 1.0
 
 
 BIRD = outside.SQL / "bird_mini"

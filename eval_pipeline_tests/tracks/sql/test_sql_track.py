@@ -25,7 +25,7 @@ from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
 from eval_pipeline.tracks.sql.damage import damaged_response
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, compare, contract_values, gather
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.sql.metrics.outcome_correct import is_right
+from eval_pipeline.tracks.sql.metrics.verdict import is_right
 from eval_pipeline.tracks.sql.mutants import turn_mutants_score
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden

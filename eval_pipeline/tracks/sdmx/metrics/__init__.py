@@ -50,28 +50,29 @@ METRICS: tuple[Metric, ...] = (
         "macro_precision",
         macro_precision,
         "score",
-        "Mean over (data set, dimension) pairs of target or selection of tp / (tp + fp), 0..1; 1 where both are empty; "
-        "0 without an answer; NULL: not scored.",
+        "Mean over (data set, dimension) pairs of target or selection of tp / (tp + fp), 0..1; 1 where both are "
+        "empty; 0 without an answer; NULL: not scored.",
     ),
     Metric(
         "macro_recall",
         macro_recall,
         "score",
-        "Mean over the target's (data set, dimension) pairs of tp / (tp + fn), 0..1; 1 where target and selection are "
-        "empty; NULL where only the target is, or where nothing answers an empty one.",
+        "Mean over the target's (data set, dimension) pairs of tp / (tp + fn), 0..1; 1 where target and selection "
+        "are empty; NULL where only the target is, or where nothing answers an empty one.",
     ),
     Metric(
         "macro_f1",
         macro_f1,
         "score",
-        "Mean over (data set, dimension) pairs of target or selection of 2 tp / (2 tp + fp + fn), 0..1; 1 where both are "
-        "empty; 0 without an answer; NULL: not scored.",
+        "Mean over (data set, dimension) pairs of target or selection of 2 tp / (2 tp + fp + fn), 0..1; 1 where both "
+        "are empty; 0 without an answer; NULL: not scored.",
     ),
     Metric(
         "valid_selection",
         valid_selection,
         "boolean",
-        "A selection was read and the catalogue has all data sets, dimensions and codes that it names; NULL: not scored.",
+        "A selection was read and the catalogue has all data sets, dimensions and codes that it names; NULL: not "
+        "scored.",
     ),
     Metric(
         "macro_precision_if_valid",
@@ -107,8 +108,8 @@ METRICS: tuple[Metric, ...] = (
         "soft_precision",
         soft_precision,
         "score",
-        "Mean of tp / (tp + fp) over the selected pairs, without dimensions beyond the target in its data sets, 0..1; "
-        "NULL where nothing is left.",
+        "Mean of tp / (tp + fp) over the selected pairs, without dimensions beyond the target in its data sets, "
+        "0..1; NULL where nothing is left.",
     ),
     Metric(
         "hard_precision",
@@ -120,7 +121,8 @@ METRICS: tuple[Metric, ...] = (
         "exact_without_totals",
         exact_without_totals,
         "boolean",
-        "As exact_selection, but naming a total such as _T and leaving the dimension out are the same; NULL: not scored.",
+        "As exact_selection, but naming a total such as _T and leaving the dimension out are the same; NULL: not "
+        "scored.",
     ),
     Metric(
         "macro_precision_without_totals",
@@ -151,8 +153,8 @@ METRICS: tuple[Metric, ...] = (
         "dataset_recall",
         dataset_recall,
         "score",
-        "Data sets of the target that were selected / those of the target, 0..1; 1 where target and selection are empty; "
-        "NULL where only the target is, or where nothing answers an empty one.",
+        "Data sets of the target that were selected / those of the target, 0..1; 1 where target and selection are "
+        "empty; NULL where only the target is, or where nothing answers an empty one.",
     ),
     Metric(
         "retrieval_recall",
@@ -165,7 +167,8 @@ METRICS: tuple[Metric, ...] = (
         "retrieval_recall_from_target",
         retrieval_recall_from_target,
         "score",
-        "As retrieval_recall, over target terms that the structures lack and the importer added, 0..1; NULL without any.",
+        "As retrieval_recall, over target terms that the structures lack and the importer added, 0..1; NULL without "
+        "any.",
     ),
     Metric(
         "retrieval_misses",

@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.table_comparison.contracts import excess, ways_of
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.metrics.relaxations import FORM
+from eval_pipeline.tracks.sql.metrics.verdict import FORM
 from eval_pipeline.tracks.sql.words import (
     AGGREGATES,
     COLUMNS,

@@ -1,9 +1,8 @@
-"""The usual execution accuracy."""
+"""What evidence says of the result on the suite's data, its CPU time, and the confidence that the model states."""
 
 from collections.abc import Sequence
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL, NO_SQL_EXPECTED
 
 
@@ -35,10 +34,20 @@ def execution_match(
     return MetricResult(float(right), reason=execution_message or None)
 
 
-METRIC = Metric(
-    "execution_match",
-    execution_match,
-    "boolean",
-    "Same result by the contract as an accepted query on the suite's own database; false without SQL; NULL where no "
-    "SQL is expected or the suite ships no data.",
-)
+def soft_f1(generated: str | None, execution: str | None, cell_f1: float | None, should_pass: bool) -> float | None:
+    """Returns the F1 score over the result's cells, with rows matched as well as possible; 0 if there is no result."""
+    if not should_pass or execution == "no_data":
+        return None
+    if generated is None or cell_f1 is None:
+        return 0.0
+    return cell_f1
+
+
+def cpu_ms(generated_ms: float | None) -> float | None:
+    """Returns the CPU time, the least of five runs."""
+    return generated_ms
+
+
+def confidence(said_confidence: str | None) -> str | None:
+    """Returns the confidence in the model's own word."""
+    return said_confidence
