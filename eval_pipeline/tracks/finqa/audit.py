@@ -8,7 +8,7 @@ from eval_pipeline.core.numbers import number_text, round_half_up
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold
 from eval_pipeline.tracks.finqa.matching import within_either
-from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
+from eval_pipeline.tracks.finqa.metrics.matches import exact_match
 
 FAR = 0.02
 """Relative difference above which the printed answer is a different quantity rather than a different rounding."""

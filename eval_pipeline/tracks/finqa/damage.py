@@ -14,10 +14,8 @@ from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, FinqaGold
 from eval_pipeline.tracks.finqa.execute import cell_number, run_program
 from eval_pipeline.tracks.finqa.gold import gold_response, gold_steps, response_text
-from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES, failure_mode
-from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
-from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
+from eval_pipeline.tracks.finqa.metrics.matches import exact_match, numerical_match, sign_agnostic_match
 from eval_pipeline.tracks.finqa.program import expanded_operations
 from eval_pipeline.tracks.finqa.refusals import says_no_answer
 

@@ -39,7 +39,7 @@ from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.matching import answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.finqa.metrics.partial_credit import partial_credit
+from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
 from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt

@@ -13,12 +13,14 @@ from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.core.numbers import Number, normalised_text, number_text, parse_number, round_half_up
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.document import numbers_in
-from eval_pipeline.tracks.finqa.metrics.exact_match import exact_match
-from eval_pipeline.tracks.finqa.metrics.general_match import general_match
-from eval_pipeline.tracks.finqa.metrics.numerical_match import numerical_match
-from eval_pipeline.tracks.finqa.metrics.sign_agnostic_match import sign_agnostic_match
-from eval_pipeline.tracks.finqa.metrics.soft_match import soft_match
-from eval_pipeline.tracks.finqa.metrics.unit_agnostic_match import unit_agnostic_match
+from eval_pipeline.tracks.finqa.metrics.matches import (
+    exact_match,
+    general_match,
+    numerical_match,
+    sign_agnostic_match,
+    soft_match,
+    unit_agnostic_match,
+)
 from eval_pipeline.tracks.recovery import attempt_outcomes, fix_quality, recovery_details
 from eval_pipeline_tests.goldens import golden
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.finqa.algebra import same_expression
-from eval_pipeline.tracks.finqa.metrics.partial_credit import partial_credit
+from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,
     OPERATIONS,
@@ -32,7 +32,7 @@ from .helpers import gold_turn, measured_response, read_plan
 
 @pytest.mark.parametrize("row", golden("finqa_logic.yaml"), ids=lambda row: f"{row['plan']} ~ {row['gold']}")
 def test_logic_golden(row: dict[str, Any]) -> None:
-    from eval_pipeline.tracks.finqa.metrics import (
+    from eval_pipeline.tracks.finqa.metrics.logic import (
         logic_f1,
         logic_precision,
         logic_recall,
@@ -42,13 +42,13 @@ def test_logic_golden(row: dict[str, Any]) -> None:
 
     plan, gold = read_plan(row["plan"]), parse_program(row["gold"])
     ours, theirs = expanded_operations(plan), expanded_operations(gold)
-    recall, precision = logic_recall.logic_recall(ours, theirs), logic_precision.logic_precision(ours, theirs)
+    recall, precision = logic_recall(ours, theirs), logic_precision(ours, theirs)
     found = {
         "recall": recall,
         "precision": precision,
-        "f1": logic_f1.logic_f1(recall, precision),
-        "order": operation_order.operation_order(ours, theirs),
-        "operands": operand_recall.operand_recall(literal_values(plan), literal_values(gold)),
+        "f1": logic_f1(recall, precision),
+        "order": operation_order(ours, theirs),
+        "operands": operand_recall(literal_values(plan), literal_values(gold)),
     }
     assert found == pytest.approx({name: row[name] for name in found}, abs=1e-5)
 

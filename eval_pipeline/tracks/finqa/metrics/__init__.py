@@ -1,24 +1,26 @@
-"""The metrics of the track, one file each. To add one, add a file and a line in `METRICS`."""
+"""The metrics of the track. To add one, add its function to the module of its topic, and a line in `METRICS`."""
 
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.metrics import (
     as_written,
     conversation,
-    exact_match,
     failure_mode,
-    general_match,
-    gold_operations,
+    resolved,
+)
+from eval_pipeline.tracks.finqa.metrics.lengths import gold_operations, operations_per_turn, plan_steps
+from eval_pipeline.tracks.finqa.metrics.logic import (
     logic_f1,
     logic_precision,
     logic_recall,
-    numerical_match,
     operand_recall,
     operation_order,
-    operations_per_turn,
     partial_credit,
-    plan_steps,
     program_match,
-    resolved,
+)
+from eval_pipeline.tracks.finqa.metrics.matches import (
+    exact_match,
+    general_match,
+    numerical_match,
     sign_agnostic_match,
     soft_match,
     unit_agnostic_match,
@@ -26,22 +28,93 @@ from eval_pipeline.tracks.finqa.metrics import (
 from eval_pipeline.tracks.metric import Metric
 
 METRICS: tuple[Metric, ...] = (
-    numerical_match.METRIC,
-    soft_match.METRIC,
-    unit_agnostic_match.METRIC,
-    sign_agnostic_match.METRIC,
-    general_match.METRIC,
-    exact_match.METRIC,
-    logic_recall.METRIC,
-    logic_precision.METRIC,
-    logic_f1.METRIC,
-    operation_order.METRIC,
-    operand_recall.METRIC,
-    program_match.METRIC,
-    partial_credit.METRIC,
-    operations_per_turn.METRIC,
-    gold_operations.METRIC,
-    plan_steps.METRIC,
+    Metric(
+        "numerical_match",
+        numerical_match,
+        "boolean",
+        "Answer within 1% or 0.001 of the expected one; NULL: not scored.",
+        mean_name="numerical_accuracy",
+    ),
+    Metric("soft_match", soft_match, "boolean", "Answer within 1% of the expected one; NULL: not scored."),
+    Metric(
+        "unit_agnostic_match",
+        unit_agnostic_match,
+        "boolean",
+        "Answer, 100 times it or a hundredth of it within 1% of the expected one; NULL: not scored.",
+        mean_name="unit_agnostic_accuracy",
+    ),
+    Metric(
+        "sign_agnostic_match",
+        sign_agnostic_match,
+        "boolean",
+        "Answer within 1% of the expected one, signs aside; NULL: not scored.",
+        mean_name="sign_agnostic_accuracy",
+    ),
+    Metric(
+        "general_match",
+        general_match,
+        "boolean",
+        "numerical_match, or the same against the printed answer, or a percent mark on one side only; NULL: not "
+        "scored.",
+        mean_name="general_accuracy",
+    ),
+    Metric(
+        "exact_match",
+        exact_match,
+        "boolean",
+        "Answer rounded half up to the printed precision is the printed answer; NULL without a printed number.",
+    ),
+    Metric(
+        "logic_recall",
+        logic_recall,
+        "score",
+        "Operations shared by plan and gold / gold operations, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "logic_precision",
+        logic_precision,
+        "score",
+        "Operations shared by plan and gold / operations of the plan, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "logic_f1",
+        logic_f1,
+        "score",
+        "Harmonic mean of logic_recall and logic_precision, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "operation_order",
+        operation_order,
+        "score",
+        "Longest common subsequence of the operations / gold length, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "operand_recall",
+        operand_recall,
+        "score",
+        "Share of the gold's literal operands that the plan extracts or uses, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "program_match",
+        program_match,
+        "boolean",
+        "Plan and gold program are the same expression up to algebra; NULL without a parsed plan.",
+    ),
+    Metric(
+        "partial_credit",
+        partial_credit,
+        "score",
+        "Mean of logic_f1, operand_recall and numerical_match, 0..1; NULL without a parsed plan.",
+    ),
+    Metric(
+        "operations_per_turn",
+        operations_per_turn,
+        "count",
+        "Compute steps of the plan as written; NULL without a parsed plan.",
+        by_turn_name="avg_operations_by_turn",
+    ),
+    Metric("gold_operations", gold_operations, "count", "Operations of the gold program; NULL: not scored."),
+    Metric("plan_steps", plan_steps, "count", "Steps of the plan; NULL without a parsed plan."),
     failure_mode.METRIC,
     *conversation.METRICS,
     *as_written.METRICS,

@@ -6,9 +6,9 @@ If nothing is carried over, they equal the other metrics, which are reused.
 from collections.abc import Sequence
 
 from eval_pipeline.tracks.finqa.algebra import same_expression
-from eval_pipeline.tracks.finqa.metrics.logic_recall import logic_recall as recall_of
-from eval_pipeline.tracks.finqa.metrics.operand_recall import operand_recall as operand_recall_of
-from eval_pipeline.tracks.finqa.metrics.overlap import Operations
+from eval_pipeline.tracks.finqa.metrics.logic import Operations
+from eval_pipeline.tracks.finqa.metrics.logic import logic_recall as recall_of
+from eval_pipeline.tracks.finqa.metrics.logic import operand_recall as operand_recall_of
 from eval_pipeline.tracks.finqa.program import Program
 from eval_pipeline.tracks.metric import Metric
 
