@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -66,6 +66,22 @@ class Document:
                 lines["row", row][size] = lines["column", column][size] = None
         found = (pair for sizes in lines.values() for pair in combinations(sizes, 2))
         return list(dict.fromkeys(islice(found, _MOST_PAIRS)))
+
+    @cached_property
+    def _lines(self) -> Mapping[tuple[str, int | str], Mapping[int, float]]:
+        """The sizes along each row and column of the table and each list of a sentence, by position."""
+        lines = defaultdict[tuple[str, int | str], dict[int, float]](dict)
+        for size, places in self.placed.items():
+            for line, position in (found for place in places for found in place.lines()):
+                lines[line][position] = size
+        return lines
+
+    def steps_from(self, place: NumberPlace) -> Iterator[tuple[tuple[int, int], float]]:
+        """Yields the other numbers in the row and in the column of a place, each with the way to it."""
+        for line, position in place.lines():
+            for other, size in self._lines[line].items():
+                if other != position:
+                    yield (other - position, 0) if line[0] == "column" else (0, other - position), size
 
     def places_of(self, literal: Literal) -> Sequence[NumberPlace]:
         """Returns the places of a number on the page, ignoring its sign; 0.0397 also matches a printed 3.97."""

@@ -17,10 +17,11 @@ from eval_pipeline.tracks.finqa.expression import (
     tree_of,
     value_of,
 )
-from eval_pipeline.tracks.finqa.guesses import nearest_tree
+from eval_pipeline.tracks.finqa.guesses import is_rounded
 from eval_pipeline.tracks.finqa.matching import RELATIVE, Answer, answers_match, is_number, within_relative
 from eval_pipeline.tracks.finqa.number_places import NumberPlace
 from eval_pipeline.tracks.finqa.program import Literal, Program, expanded_operations
+from eval_pipeline.tracks.finqa.slips import is_misspelt, nearest_tree
 
 _NOISE = 1e-9
 _EXACT = 0.001
@@ -69,15 +70,18 @@ def is_power_of_ten_off(predicted: Answer, expected: float | str, relative: floa
 
 def normal_tree(program: Program | None) -> Node | None:
     """Returns the tree of a program without a final scaling; None if it has no tree."""
-    if program is None:
-        return None
-    try:
-        tree = tree_of(program)
-    except NoTreeError:
-        return None
+    tree = whole_tree(program)
     while isinstance(tree, Operation) and (inner := _scaled(tree)) is not None:
         tree = inner
     return tree
+
+
+def whole_tree(program: Program | None) -> Node | None:
+    """Returns the tree of a program; None if it has none."""
+    try:
+        return None if program is None else tree_of(program)
+    except NoTreeError:
+        return None
 
 
 def _scaled(node: Operation) -> Node | None:
@@ -198,23 +202,52 @@ def calculation_fault(
     if wanted is None:
         return "other"
     tree = normal_tree(plan)
-    if tree is None and is_number(predicted) and not isinstance(wanted, Operation):
-        tree = Literal(predicted)
-    pairs = None if tree is None else aligned(tree, wanted)
+    if tree is None:
+        return _bare_fault(predicted, gold, document, guess)
+    pairs = aligned(tree, wanted)
     if pairs == ():
         return "other"
     if is_swapped(predicted, tree, wanted, document):
         return "swapped_operands"
-    if tree is None:
-        tree = nearest_tree(predicted, wanted, document) or normal_tree(guess)
-        if tree is None:
-            return "other"
-        pairs = aligned(tree, wanted)
+    return _difference(tree, wanted, document)
+
+
+def _bare_fault(predicted: Answer, gold: Program, document: Document, guess: Program | None) -> str:
+    """Returns what is wrong with an answer that shows no calculation.
+
+    The gold one is whole here, since an answer shows the unit that a calculation may leave open.
+    """
+    wanted, tree = whole_tree(gold), normal_tree(guess)
+    if wanted is None or not is_number(predicted):
+        return "other"
+    if not isinstance(wanted, Operation):
+        return _lookup_fault(predicted, wanted, document, tree)
+    right = value_of(wanted, document.table)
+    if is_number(right) and is_rounded(predicted, right):
+        return "other"
+    if any(is_swapped(predicted, None, one, document) for one in (wanted, normal_tree(gold)) if one is not None):
+        return "swapped_operands"
+    tree = nearest_tree(predicted, wanted, document) or tree
+    return "other" if tree is None else _difference(tree, wanted, document)
+
+
+def _lookup_fault(predicted: float, wanted: Node, document: Document, guess: Node | None) -> str:
+    """Returns what is wrong with a number where the gold one is only looked up; one that the page lacks is computed."""
+    right = number_of(wanted)
+    is_read = document.prints(abs(predicted)) or (right is not None and is_misspelt(predicted, right))
+    if is_read or (guess is None and document.has(predicted)):
+        return _difference(Literal(predicted), wanted, document)
+    return "wrong_operations"
+
+
+def _difference(tree: Node, wanted: Node, document: Document) -> str:
+    """Returns in what a calculation differs from the gold one: where its numbers stand, or the operations."""
+    pairs = aligned(tree, wanted)
     if pairs:
         return misread(pairs, document)
     if operations_of(tree) != operations_of(wanted):
         return "wrong_operations"
-    return "other" if numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
+    return "other" if pairs == () or numbers_of(tree) == numbers_of(wanted) else "wrong_operands"
 
 
 def has_other_operations(plan: Sequence[str] | None, gold: Sequence[str]) -> bool:

@@ -7,14 +7,16 @@ from eval_pipeline.tracks.finqa.carried import CarriedAnswer, resolve, sizes
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import Document
 from eval_pipeline.tracks.finqa.execute import Value
-from eval_pipeline.tracks.finqa.expression import Node, NoTreeError, Operation, exchanged, tree_of, value_of
-from eval_pipeline.tracks.finqa.faults import aligned, is_right, normal_tree
+from eval_pipeline.tracks.finqa.expression import Node, Operation, exchanged, value_of
+from eval_pipeline.tracks.finqa.faults import aligned, is_right, normal_tree, whole_tree
 from eval_pipeline.tracks.finqa.guesses import is_as_written
 from eval_pipeline.tracks.finqa.matching import Answer, is_number
 from eval_pipeline.tracks.finqa.program import Literal, Program
 
 _NEAR = 0.005
+_EXACT = 1e-6
 _SCALES = (1.0, 100.0)
+_UNITS = (1.0, 100.0, 0.01)
 
 
 def takes_up_wrong(predicted: Answer, plan: Program | None, earlier: Sequence[EarlierTurn]) -> bool:
@@ -51,14 +53,15 @@ def inherits(
     numbers. An answer without a calculation inherits if the gold calculation with wrong answers in it gives it.
     """
     wrong = [turn for turn in earlier if not turn.is_right]
-    tree = _tree(predicted, plan)
+    tree = Literal(predicted) if plan is None and is_number(predicted) else whole_tree(plan)
     if tree is not None and any(is_right(mended, expected, document) for mended in _mended(tree, wrong, document)):
         return True
-    wanted = normal_tree(gold)
+    wanted = whole_tree(gold)
     if plan is not None or wanted is None or not is_number(predicted):
         return False
     spoilt = _mended(wanted, wrong, document, spoil=True)
-    return any(is_as_written(predicted, value_of(one, document.table)) for one in spoilt)
+    values = [value for one in spoilt for value in [value_of(one, document.table)] if is_number(value)]
+    return any(is_as_written(predicted, value * unit) for value in values for unit in _UNITS)
 
 
 def without_inherited(
@@ -79,15 +82,6 @@ def without_inherited(
     return resolve(plan, answers, gold, document.prints).program
 
 
-def _tree(predicted: Answer, plan: Program | None) -> Node | None:
-    if plan is None:
-        return Literal(predicted) if is_number(predicted) else None
-    try:
-        return tree_of(plan)
-    except NoTreeError:
-        return None
-
-
 def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document, spoil: bool = False) -> Iterator[Node]:
     """Yields the tree with wrong answers corrected: those of all turns, then of one turn, then their numbers.
 
@@ -101,8 +95,9 @@ def _mended(tree: Node, wrong: Sequence[EarlierTurn], document: Document, spoil:
     numbers = _right_numbers(wrong)
     if spoil:
         numbers = {right: mine for mine, right in numbers.items()}
-    if numbers:
-        yield exchanged(tree, lambda node: _other_number(node, numbers))
+    found = exchanged(tree, lambda node: _other_number(node, numbers))
+    if found != tree:
+        yield found
 
 
 class _Exchange:
@@ -128,15 +123,16 @@ class _Exchange:
         return None
 
     def _of_literal(self, literal: Literal) -> Node | None:
+        near = _EXACT if self._document.prints(abs(literal.value)) else _NEAR
         for old, new in self._answers:
             for scale in _SCALES:
-                if isclose(abs(literal.value), abs(old) * scale, rel_tol=_NEAR):
+                if isclose(abs(literal.value), abs(old) * scale, rel_tol=near):
                     return self._signed(literal.value, old, new * scale)
         return None
 
     def _of_result(self, result: Value | None) -> Node | None:
         for old, new in self._answers:
-            if is_number(result) and isclose(abs(result), abs(old), rel_tol=1e-6):
+            if is_number(result) and isclose(abs(result), abs(old), rel_tol=_EXACT):
                 return self._signed(result, old, new)
         return None
 

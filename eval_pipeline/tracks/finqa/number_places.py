@@ -12,8 +12,12 @@ Rows = tuple[tuple[str | float, ...], ...]
 
 _MONTH = r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|tember|ober|ember)?"
 _ORDINAL = r"(?:first|second|third|fourth|[1-4](?:st|nd|rd|th))"
+_NAMED_BY_YEAR = (
+    r"(?:programs?|plans?|notes?|bonds?|debentures?|facility|agreement)\b(?!\s+(?:assets|payable|receivable))"
+)
+"""Things that have a year as a name: the 2007 program, the 2014 notes."""
 _PERIOD = re.compile(
-    rf"""\b(?:19|20)\d\d\b | \b\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?\b
+    rf"""\b(?:19|20)\d\d\b(?!\s+{_NAMED_BY_YEAR}) | (?<=,\s)(?:19|20)\d\d\b | \b\d{{1,2}}/\d{{1,2}}(?:/\d{{2,4}})?\b
     | \b\d{{1,2}}/\d{{2,4}}\b | \b(?:fy|cy|h|q)\s*'?\d{{1,4}}\b
     | \b{_ORDINAL}\s+(?:quarter|half|three\b|six\b|nine\b) | ^\W*{_ORDINAL}\W*$ | \b(?:three|six|nine|twelve)\s+months\b
     | ^\W*(?:current|prior|previous|last|this)\s+(?:year|quarter|month)\W*$ | \b{_MONTH}\b""",
@@ -28,6 +32,9 @@ _LISTED = re.compile(
     r"\brespectively\b|\b(?:up|down|increased|decreased|rose|fell)\s+from\b|\bcompared\s+(?:to|with)\b|\bversus\b",
     re.IGNORECASE,
 )
+_DAY = re.compile(rf"\b{_MONTH}\.?\s+\d{{1,2}}\Z", re.IGNORECASE)
+_OF_A_DATE = ("day", "of", "month")
+"""In place of a period: the day of a date is no line item of any period."""
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
 
@@ -44,6 +51,15 @@ class NumberPlace:
     item: str
     period: tuple[str, ...]
     cell: tuple[int, int] | None = None
+
+    def lines(self) -> Iterator[tuple[tuple[str, int | str], int]]:
+        """Yields the row and the column of the table, or the list of the sentence, with the position in it."""
+        if self.cell is not None:
+            row, column = self.cell
+            yield ("row", row), column
+            yield ("column", column), row
+        elif self.period[0].isdigit():
+            yield ("list", self.item), int(self.period[0])
 
     def is_of_another_period(self, other: "NumberPlace") -> bool:
         """Whether the periods contradict each other; a label without a period contradicts none."""
@@ -120,7 +136,9 @@ def _in_sentence(sentence: str, name: str) -> Iterator[tuple[float, NumberPlace]
         number = parse_number(match[0].rstrip(","))
         if number is None or _YEAR.fullmatch(match[0]):
             continue
-        if listed:
+        if _DAY.search(sentence, 0, match.end()):
+            yield abs(number.value), NumberPlace(f"{name}.{place}", _OF_A_DATE)
+        elif listed:
             yield abs(number.value), NumberPlace(name, (str(place),))
         else:
             yield abs(number.value), NumberPlace(f"{name}.{place}", ("text",))

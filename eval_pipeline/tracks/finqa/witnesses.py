@@ -13,10 +13,10 @@ from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.expression import Operation, places, value_of
 from eval_pipeline.tracks.finqa.faults import is_power_of_ten_off, is_swapped, normal_tree
-from eval_pipeline.tracks.finqa.guesses import nearest_tree
 from eval_pipeline.tracks.finqa.inheriting import inherits
 from eval_pipeline.tracks.finqa.matching import is_number, within_relative
 from eval_pipeline.tracks.finqa.program import Literal
+from eval_pipeline.tracks.finqa.slips import nearest_tree
 
 _PRINTED, _USED, _SLIP, _UNIT, _UNUSED, _SIGN, _FOLLOWS = 100.0, 20.0, 3.0, 0.3, 0.2, 0.2, 0.1
 _SAME = 1e-4

@@ -162,11 +162,15 @@ def cases() -> list[Case]:
 
 
 @cache
-def scored(run: str, history: str = "unknown") -> dict[Place, dict[str, Any]]:
-    """Values and metrics of every turn that a run answered, by case and turn."""
+def scored(run: str, history: str = "unknown", bare: bool = False) -> dict[Place, dict[str, Any]]:
+    """Values and metrics of every turn that a run answered, by case and turn; `bare`: without its calculations."""
     path = given(FINQA / f"predictions_claude-sonnet-4-6_run_{run}.jsonl")
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    answers = {(row["case_id"], row["turn_index"]): TRACK.from_recorded(row) for row in rows}
+    dropped = {"calculation"} if bare else set[str]()
+    answers = {
+        (row["case_id"], row["turn_index"]): TRACK.from_recorded({k: row[k] for k in row if k not in dropped})
+        for row in rows
+    }
     found: dict[Place, dict[str, Any]] = {}
     for case in cases():
         said = [

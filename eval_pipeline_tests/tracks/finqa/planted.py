@@ -14,6 +14,7 @@ from eval_pipeline.tracks.finqa.execute import run_program
 from eval_pipeline.tracks.finqa.matching import Answer, answers_match
 from eval_pipeline.tracks.finqa.mutants import _text, program_mutants
 from eval_pipeline.tracks.finqa.program import Literal, Program
+from eval_pipeline.tracks.finqa.track import TRACK
 
 from .helpers import attempt_at, cases, measured_conversation
 
@@ -72,6 +73,18 @@ def planted_conversation(case: Case) -> list[str]:
             if taken != after.gold.program and not answers_match(value_of(case, taken), after.gold.expected):
                 return [*said, _written(case, taken, rng.random() < 0.3)]
     return said
+
+
+def mode_of_slip(name: str, said: dict[int, dict[str, str]]) -> str:
+    """The failure mode of the last of some answers (turn → recorded answer); turns between are answered right."""
+    case = next(case for case in cases() if case.id == name)
+    given = []
+    for turn in case.turns[: max(said) + 1]:
+        right = _written(case, turn.gold.program, False)
+        text = TRACK.from_recorded(said[turn.index]) if turn.index in said else right
+        given.append((turn, [attempt_at(case, turn, text, recorded=True)]))
+    mode: str = measured_conversation(case, given, "own")[-1]["failure_mode"]
+    return mode
 
 
 @cache

@@ -148,6 +148,25 @@ def test_another_operation_explains_a_number_before_another_number_does() -> Non
         (("subtract(412.5, 30)",), ("382.9",), None),
         (("divide(412.5, 188)",), ("0.455757",), "swapped_operands"),
         (("multiply(412.5, const_3)",), ("412500.7",), "other"),
+        # A looked-up number that the page lacks was computed, but for a misspelt one.
+        (("412.5",), ("119.4%",), "wrong_operations"),
+        (("412.5",), ("7654321",), "wrong_operations"),
+        (("412.5",), ("421.5",), "wrong_operands"),
+        # a right calculation rounded too far; a further step; all numbers of another period or row
+        (("divide(188, 412.5)",), ("0.5",), "other"),
+        (("divide(371, 412.5)",), ("10.06%",), "wrong_operations"),
+        (("add(412.5, 371)",), ("391.75",), "wrong_operations"),
+        (("subtract(412.5, 20)",), ("158",), "wrong_year"),
+        (("subtract(412.5, 188), divide(#0, 188)",), ("-33.3333%",), "wrong_row"),
+        # a slip told in percent, or with the other sign; a number in another magnitude; the base 100 of an index
+        (("divide(188, 412.5)",), ("50.6739",), "wrong_year"),
+        (("divide(412.5, 20)",), ("-13.75",), "wrong_year"),
+        (("subtract(412.5, 188)",), ("412312",), "wrong_operands"),
+        (("subtract(412.5, const_100), divide(#0, const_100)",), ("0.7576",), "swapped_operands"),
+        (("412.5", "subtract(412.5, const_100), divide(#0, const_100)"), ("188", "0.88"), "inherited_error"),
+        # 412.5 is no answer carried over, though one is near; what is not carried over is not inherited
+        (("subtract(600, 188)", "subtract(600, 188), divide(#0, 412.5)"), ("301", "0.729697"), "inherited_error"),
+        (("412.5", "188"), ("4.125", "1.88"), "scale_error"),
         (("412.5", "subtract(412.5, 188), divide(#0, 188)"), ("20", "-0.89361702"), "inherited_error"),
         (("412.5", "subtract(412.5, 188), divide(#0, 188)"), ("20", "-1.10638298"), "inherited_error"),
     ],
