@@ -9,7 +9,6 @@ from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.table_comparison import (
     Comparison,
-    Difference,
     Relaxation,
     Table,
     TooManyOrdersError,
@@ -19,6 +18,8 @@ from eval_pipeline.table_comparison import (
     equal,
     same_rows,
 )
+from eval_pipeline.table_comparison.comparison import closest
+from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.relaxations import Set
 
 _MOST_ORDERS = 24
@@ -95,7 +96,7 @@ def compared(generated: Result, expected: Result) -> Comparison:
     """
     found = compare(*_tables(generated, expected))
     needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs if not one >= _OTHER_COLUMNS)
-    difference = Difference(found.sentence()) if found.needs and not needs else found.difference
+    difference = found.difference if needs or not found.needs else closest(Trial(*_tables(generated, expected)))[1]
     return replace(found, needs=tuple(needs), difference=difference)
 
 

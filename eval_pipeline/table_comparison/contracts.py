@@ -77,9 +77,15 @@ class Contract(BaseModel):
         return self
 
     def overlooked(self, insisted: Collection[Relaxation] = ()) -> Set:
-        """Returns what is overlooked in answers to a question that insists on something, see `insisted_by`."""
-        minded = frozenset(insisted) if self.preset in MINDS_THE_QUESTION else frozenset()
-        return (PRESETS[self.preset] - minded | frozenset(self.overlook)) - frozenset(self.insist)
+        """Returns what is overlooked in answers to a question that insists on something, see `insisted_by`.
+
+        Where decimals count, a large number without them is not close enough either.
+        """
+        counts = frozenset(insisted) if self.preset in MINDS_THE_QUESTION else frozenset()
+        counts |= frozenset(self.insist)
+        if _R.ROUNDING in counts & PRESETS[self.preset]:
+            counts |= {_R.TOLERANCE}
+        return (PRESETS[self.preset] - counts | frozenset(self.overlook)) - frozenset(self.insist)
 
     def with_case(self, own: "Contract | None") -> "Contract":
         """Returns the contract of a case: the suite's, with what the case itself writes."""

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from eval_pipeline.sandbox.sql import SqlError
 from eval_pipeline.sql_equivalence.queries.determinism import tie_breaks, volatile_parts
 from eval_pipeline.sql_equivalence.queries.ordering import order_keys
-from eval_pipeline.sql_equivalence.results import ColumnMatch, Result
+from eval_pipeline.sql_equivalence.results import ColumnMatch, Result, compared
 from eval_pipeline.table_comparison import same_rows, soft_f1
 from eval_pipeline_tests.goldens import golden
 
@@ -99,6 +99,12 @@ def test_an_order_of_columns_is_not_settled_by_results_that_fit_several():
     assert match.orders() == ((0, 1), (1, 0))
     assert match.agrees(result([[1, 2]]), result([[2, 1]]))
     assert match.orders() == ((1, 0),)
+
+
+def test_another_column_is_told_by_its_cells_and_not_as_one_missing_and_one_extra():
+    mine = Result(("kind", "count(note)"), [("a", 2), ("b", 0)])
+    found = compared(mine, Result(("kind", "n"), [("a", 2), ("b", 3)]))
+    assert (found.needs, found.sentence()) == ((), "column `n` differs in 1 of 2 rows: 0 for 3")
 
 
 def test_one_order_of_columns_has_to_fit_every_database():

@@ -3,7 +3,7 @@
 import pytest
 
 from eval_pipeline.table_comparison import Relaxation
-from eval_pipeline.table_comparison.contracts import insisted_by
+from eval_pipeline.table_comparison.contracts import Contract, insisted_by
 
 QUESTIONS = {
     Relaxation.ROW_ORDER: (
@@ -58,3 +58,23 @@ def test_a_question_insists_by_its_words(one: Relaxation, question: str) -> None
 @pytest.mark.parametrize("question", OTHERS)
 def test_words_that_only_look_like_it_insist_on_nothing(question: str) -> None:
     assert not insisted_by(question)
+
+
+@pytest.mark.parametrize(
+    ("contract", "insisted", "close"),
+    [
+        (
+            Contract(),
+            [Relaxation.ROUNDING],
+            False,
+        ),  # 466 for 466.02 is within the tolerance, and not the cents asked for
+        (Contract(insist=(Relaxation.ROUNDING,)), [], False),
+        (Contract(), [Relaxation.ROW_ORDER], True),
+        (Contract(overlook=(Relaxation.TOLERANCE,)), [Relaxation.ROUNDING], True),
+        (Contract(preset="defog"), [Relaxation.ROUNDING], True),  # defog's own evaluator does not read decimals
+    ],
+)
+def test_where_decimals_count_numbers_may_not_be_close_only(
+    contract: Contract, insisted: list[Relaxation], close: bool
+) -> None:
+    assert (Relaxation.TOLERANCE in contract.overlooked(insisted)) is close

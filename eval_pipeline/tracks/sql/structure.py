@@ -1,5 +1,6 @@
 """Compares the syntax trees of two queries part by part, to say in what a query differs from the accepted one."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -11,6 +12,7 @@ from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.tracks.sql.words import AGGREGATES, COLUMNS, FILTERS, GROUPS, JOINS, ORDERS, PARTS, SETS, TABLES
 
 _MOST_TOLD, _MOST_TEXT = 3, 120
+_NOT_BEFORE = re.compile(r"\bNOT (\w+(?:\([^()]*\))?|\"[^\"]+\") (IS|IN|LIKE|ILIKE|BETWEEN|GLOB)\b(?! NOT)")
 _Text = Callable[[exp.Expr], str]
 _WORDS = {
     TABLES: "table",
@@ -99,17 +101,12 @@ def _parts(sql: str, dialect: str) -> Mapping[str, _Found] | None:
 
 
 def _plain(node: exp.Expr, dialect: str) -> str:
-    """Returns a node as text: columns without their tables, names in lower case, no aliases."""
-
-    def bare(part: exp.Expr) -> exp.Expr:
-        if isinstance(part, exp.Alias):
-            return bare(part.this)
-        if isinstance(part, exp.Column):
-            return exp.column(part.name.lower())
-        return part
-
-    text: str = node.copy().transform(bare).sql(dialect=dialect, comments=False)
-    return text
+    """Returns a node as text: columns without their tables, names in lower case, no aliases, `x IS NOT NULL`."""
+    copy = exp.paren(node)
+    for part in [*copy.find_all(exp.Alias, exp.Column)]:
+        part.replace(exp.column(part.name.lower()) if isinstance(part, exp.Column) else part.this)
+    text: str = copy.this.sql(dialect=dialect, comments=False)
+    return _NOT_BEFORE.sub(lambda found: f"{found[1]} {'IS NOT' if found[2] == 'IS' else f'NOT {found[2]}'}", text)
 
 
 def _joins(
@@ -173,11 +170,11 @@ def _filters(
 
 def _filter(atom: exp.Expr) -> Hashable:
     columns = tuple(sorted(column.name.lower() for column in atom.find_all(exp.Column)))
-    return atom.key, _is_negated(atom), columns, *sorted(one.this.lower() for one in atom.find_all(exp.Literal))
+    return atom.key, _is_negated(atom), columns, *sorted(one.this for one in atom.find_all(exp.Literal))
 
 
 def _negated_text(atom: exp.Expr, text: _Text) -> str:
-    return f"NOT {text(atom)}" if _is_negated(atom) and not atom.args.get("negate") else text(atom)
+    return text(exp.not_(atom)) if _is_negated(atom) and not atom.args.get("negate") else text(atom)
 
 
 def _is_negated(atom: exp.Expr) -> bool:

@@ -278,6 +278,9 @@ class SqlTrack(
         if generated is not None and execution is not None and not gold.may_change:
             differing = differences(generated, execution.details["accepted"], context.database.dialect)
         message = str(execution.details.get("message", "")) if execution is not None else ""
+        contract = evidence_of.contract_values(gold, evidence)
+        # Of an answer that differs in form alone, what its query does in another way explains nothing.
+        parts = [] if message and contract["needed"] else [*differing.values()]
         return {
             "generated": generated,
             "answered": query is not None,
@@ -300,8 +303,8 @@ class SqlTrack(
             "equivalence": ladder.verdict if ladder is not None else None,
             "rung": ladder.details["rung"] if ladder is not None else None,
             "headline": gold.options.headline,
-            **evidence_of.contract_values(gold, evidence),
-            "difference": "; ".join(([message] if message else []) + [*differing.values()][:_MOST_DIFFERENCES]),
+            **contract,
+            "difference": "; ".join(([message] if message else []) + parts[:_MOST_DIFFERENCES]),
             "equivalence_message": ladder.details.get("message", "") if ladder is not None else "",
             "time_ratio": efficiency.value if efficiency is not None else None,
             "generated_ms": efficiency.details["generated_ms"] if efficiency is not None else None,

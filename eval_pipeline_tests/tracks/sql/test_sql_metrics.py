@@ -291,7 +291,7 @@ JOINED = "SELECT DISTINCT x.name FROM t AS x JOIN u ON x.id = u.t_id WHERE statu
             {"filters": "`s LIKE 'b%'` not expected"},
         ),
         ("SELECT COUNT(*) FROM t WHERE a > 1 AND s NOT LIKE 'b%' AND d IS NULL", COUNTED, {"filters": "d IS NULL"}),
-        ("SELECT COUNT(*) FROM t WHERE a > 1 AND s NOT LIKE 'b%'", COUNTED, {"filters": "`NOT d IS NULL` is missing"}),
+        ("SELECT COUNT(*) FROM t WHERE a > 1 AND s NOT LIKE 'b%'", COUNTED, {"filters": "`d IS NOT NULL` is missing"}),
         (
             "SELECT COUNT(DISTINCT a) FROM t WHERE a > 1 AND s NOT LIKE 'b%' AND d IS NOT NULL",
             COUNTED,
@@ -306,6 +306,21 @@ JOINED = "SELECT DISTINCT x.name FROM t AS x JOIN u ON x.id = u.t_id WHERE statu
             },
         ),
         ("SELECT COUNT(* FROM", COUNTED, {}),
+        (
+            "SELECT SUM(a), (SELECT MAX(b) FROM u) FROM t",
+            "SELECT SUM(t.a) AS n, (SELECT MAX(u.b) AS m FROM u) FROM t",
+            {},
+        ),
+        (
+            "SELECT a FROM t WHERE s = 'Paid'",
+            "SELECT a FROM t WHERE s = 'paid'",
+            {"filters": "`s = 'paid'` is missing"},
+        ),
+        (
+            "SELECT a FROM t WHERE t.id NOT IN (1, 2) AND LOWER(s) IS NOT NULL",
+            "SELECT a FROM t",
+            {"filters": "`id NOT IN (1, 2)`, `LOWER(s) IS NOT NULL` not expected"},
+        ),
         (
             "SELECT DISTINCT T1.NAME AS n FROM t T1, u WHERE u.t_id = T1.id AND 'paid' = status ORDER BY NAME LIMIT 3",
             JOINED,

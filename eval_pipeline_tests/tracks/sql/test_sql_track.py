@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from eval_pipeline.core.model import ErrorClass, Evidence, Failed
+from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Ran, Response
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header, read_suite
@@ -204,6 +204,33 @@ def test_what_went_wrong_has_a_name(shop: Shared, text: str, mode: str, category
     assert found["validation_category"] == category
     assert found["execution_match"] is False
     assert found["soft_f1"] < 1
+
+
+@pytest.mark.parametrize(
+    ("needed", "outcome", "failure"),
+    [
+        ([["case"]], "in capitals; right with `compare: {overlook: [case]}`", "in capitals"),
+        (
+            [],
+            "on the data in capitals; selected `name` is missing, `UPPER(name)` not expected; on gen",
+            "selected `name`",
+        ),
+    ],
+)
+def test_of_an_answer_that_is_right_but_for_its_form_only_the_form_is_told(
+    shop: Shared, needed: list[list[str]], outcome: str, failure: str
+) -> None:
+    case = read(OSLO, shop)
+    text = answer("SELECT UPPER(name) FROM customers WHERE city = 'Oslo'")
+    tried = Attempt(case.turns[0].id, 0, 0, "", Response(text), None, parse_query(text), Ran({}))
+    facts = {"accepted": case.turns[0].gold.accepted[0], "needs": [["case"]], "message": "in capitals"}
+    found = [
+        Evidence("oslo", 0, EXECUTION, "different", 0.0, facts),
+        Evidence("oslo", 0, EQUIVALENCE, "different", 0.0, {"rung": "refuted", "needed": needed}),
+    ]
+    told = MetricRunner(TRACK.metrics).run([TRACK.values(case, case.turns[0], [tried], found)]).results
+    assert (told["outcome_correct"][0].reason or "").startswith(outcome)
+    assert (told["failure_mode"][0].reason or "").startswith(failure)
 
 
 def test_a_query_that_does_not_parse_is_not_safe(shop: Shared) -> None:

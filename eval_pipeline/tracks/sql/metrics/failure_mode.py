@@ -64,14 +64,16 @@ def failure_mode(
     relaxations: str | None,
     may_overlook: Collection[str],
     differing: Mapping[str, str],
+    execution_message: str = "",
     changes_data: bool = False,
     changed_outside: bool = False,
 ) -> MetricResult:
     """Returns the first of `FAILURE_MODES` that applies, or None for a right outcome.
 
     For queries that run, the mode says what about the form would have to be overlooked, or else the first part in which
-    the syntax tree differs from the expected one, with words for all of them in the reason. For scripts that change
-    data, it says whether they changed something that the task must not change.
+    the syntax tree differs from the expected one, with words for all of them in the reason; the reason of a form is
+    the execution's message. For scripts that change data, it says whether they changed something that the task must not
+    change.
     """
     if outcome_correct:
         return MetricResult(None)
@@ -91,7 +93,7 @@ def failure_mode(
         *((part in differing, mode) for part, mode in MEANINGS.items()),
     )
     mode = next((mode for applies, mode in tried if applies), "other")
-    return MetricResult(None, mode, "; ".join(differing.values()) or None)
+    return MetricResult(None, mode, execution_message if forms else "; ".join(differing.values()) or None)
 
 
 METRIC = Metric(
