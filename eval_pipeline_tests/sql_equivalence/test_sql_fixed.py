@@ -13,13 +13,15 @@ import pytest
 import sqlglot
 
 from eval_pipeline.sandbox.sql.limits import SqlLimits
+from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import connection_to
 from eval_pipeline.sql_equivalence import SqlSchema, check
 from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.queries.fixed import is_fixed
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
-from eval_pipeline.sql_equivalence.search.fitting import fitting
+from eval_pipeline.sql_equivalence.results import Result
+from eval_pipeline.sql_equivalence.search.fitting import Fitting, fitting, present
 
 SCHEMA = SqlSchema.from_ddl(
     "CREATE TABLE emp (id INTEGER PRIMARY KEY, dept INTEGER, sal INTEGER, old BOOLEAN, name TEXT);"
@@ -192,6 +194,13 @@ def data(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         # joins that always find a row, and some that do not
         ("place FROM v", "place FROM v JOIN s ON s.id = v.s_id", False),
         ("place FROM v WHERE other_id < 40 OR other_id IS NULL", "place FROM v JOIN s ON s.id = v.other_id", True),
+        # texts in another case, and a NULL that the expected query does not return on the data
+        ("id FROM s WHERE LOWER(kind) = 'x'", "id FROM s WHERE kind = 'x'", False),
+        (
+            "kind, max(nullif(n, 15)) FROM s WHERE n <> 15 GROUP BY 1",
+            "kind, max(nullif(n, 15)) FROM s GROUP BY 1",
+            False,
+        ),
         # a column that has NULLs in the data
         ("id FROM s WHERE note IS NULL", "id FROM s", True),
     ],
@@ -229,6 +238,44 @@ def test_databases_that_fit_have_rows_though_no_value_is_there_twice(values: Any
     mined = QueryPair("SELECT * FROM p", "SELECT * FROM p", fit.schema, "sqlite").mined()
     maker = DatabaseMaker(fit.schema, mined, Checks(fit.schema))
     assert sum(len(maker.make(number)["p"]) >= 3 for number in range(20)) >= 10
+
+
+@pytest.mark.parametrize(
+    ("texts", "named", "value", "fits"),
+    [
+        (["Oslo"], "", "", False),
+        (["Oslo"], "", "  ", False),
+        (["Oslo", ""], "", "", True),
+        (["Oslo"], "", " Oslo", False),
+        (["Oslo "], "", " Bergen", True),
+        (["Oslo"], "", "A", False),
+        (["Oslo", "EUR"], "", "A", True),
+        (["Oslo"], "", "oslo", True),  # no query names it
+        (["Oslo"], "oslo", "oslo", False),
+        (["Oslo"], "%oslo%", "oslo", False),
+        (["Oslo", "oslo"], "Oslo", "oslo", True),
+        (["O'Hara"], "O'Hara", "o'hara", False),
+        (["Oslo"], "Oslo", "Oslo", True),
+        (["Oslo"], "Lima", "lima", True),  # of which the data say nothing
+    ],
+)
+def test_texts_of_databases_that_fit_are_written_as_in_the_data(
+    texts: list[str], named: str, value: str, fits: bool
+) -> None:
+    schema = SqlSchema.from_ddl("CREATE TABLE p (v TEXT)")
+    with closing(sqlite3.connect(":memory:")) as file:
+        file.execute("CREATE TABLE p (v TEXT)")
+        file.executemany("INSERT INTO p VALUES (?)", [(text,) for text in [*texts, None]])
+        fit = fitting(schema, schema.tables, lambda sql: SqlRows((), file.execute(sql).fetchall())).spelling({named})
+    assert Checks(fit.schema).keeps(fit.schema.tables[0], (value,)) is fits
+
+
+def test_a_database_fits_where_the_expected_query_returns_no_new_null() -> None:
+    data, other = (Result(("a", "b"), rows) for rows in ([(1, None), (2, 3)], [(1, None), (None, 3)]))
+    assert present(Result(("a",), [])) == ()
+    assert present(data) == (0,)
+    fit = Fitting(SqlSchema(()), frozenset(), present=present(data))
+    assert (fit.holds({}, data), fit.holds({}, other)) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,12 @@ class QueryPair:
         tree = self._trees[-1]
         return tree.args.get("having") is not None and tree.args.get("group") is not None
 
+    @property
+    def literals(self) -> frozenset[str]:
+        """The texts that both name."""
+        found = (node for tree in self._looked_at for node in tree.find_all(exp.Literal))
+        return frozenset(node.this for node in found if node.is_string)
+
     @cached_property
     def joins(self) -> tuple[tuple[tuple[str, str], tuple[str, str]], ...]:
         """Pairs of columns of different tables, each with its table, that may be meant by a condition `x = y`."""

@@ -5,8 +5,9 @@ negative prices. Here constraints that the data satisfies are added to the schem
 statistics of the data.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from eval_pipeline.sandbox.sql.errors import SqlError
@@ -22,6 +23,8 @@ UNIQUE_FROM = 20
 """Rows from which a column without two equal values is taken for one that never has any."""
 _MOST_COUNTED = 200_000
 """Most rows of a table whose different values are counted."""
+_MOST_TEXTS = 1_000
+"""Most different texts of a column that are looked at."""
 _NUMBERS = ("INT", "DOUBLE", "FLOAT", "REAL", "DECIMAL", "NUMERIC")
 _TEXTS = ("CHAR", "TEXT", "STRING")
 _DIGIT = "[0-9]"
@@ -43,20 +46,42 @@ class Fitting:
 
     Attributes:
         schema: the schema with the constraints that the data satisfies: columns without NULL, unique columns, the least
-            and greatest value of columns of numbers and of days, which texts write in one way, and columns whose
-            values all occur in the column that they are joined with.
+            and greatest value of columns of numbers and of days, which texts write in one way, texts that are never
+            blank, padded or in capitals, and columns whose values all occur in the column that they are joined with.
         filled: names, in lower case, of the tables that have rows.
         finds: whether the expected query must return something.
+        cases: for tables, in lower case, and places of their columns of texts: how texts are written, by the text in
+            lower case.
+        present: the places of the columns in which the expected query returns no NULL.
     """
 
     schema: SqlSchema
     filled: frozenset[str]
     finds: bool = True
+    cases: Mapping[str, Mapping[int, Mapping[str, Collection[str]]]] = field(default_factory=dict)
+    present: tuple[int, ...] = ()
 
     def holds(self, database: GeneratedDatabase, expected: Result) -> bool:
-        """Whether tables that are filled in the data have rows here too, and the expected query returns something."""
+        """Whether a database is like the data in what a schema cannot say, see the attributes."""
         has_rows = all(rows for name, rows in database.items() if name in self.filled)
-        return has_rows and not (self.finds and finds_nothing(expected))
+        if not has_rows or (self.finds and finds_nothing(expected)):
+            return False
+        return all(row[place] is not None for row in expected.rows for place in self.present)
+
+    def spelling(self, texts: Collection[str]) -> "Fitting":
+        """Returns this with texts that queries name in no other case than in the data."""
+        named = {text.strip("%").lower() for text in texts}
+        tables = []
+        for table in self.schema.tables:
+            columns = self.cases.get(table.name.lower(), {})
+            found = [
+                (quoted(table.columns[place].name), text, cases[text])
+                for place, cases in columns.items()
+                for text in sorted(named & cases.keys())
+            ]
+            checks = [f"LOWER({name}) <> {_said([text])} OR {name} IN ({_said(cases)})" for name, text, cases in found]
+            tables.append(replace(table, checks=(*table.checks, *checks)))
+        return replace(self, schema=replace(self.schema, tables=tuple(tables)))
 
     def beyond_results(self, schema: SqlSchema) -> "Fitting":
         """Returns what is kept if the expected query returns nothing on the data: the bounds of numbers are dropped.
@@ -68,12 +93,18 @@ class Fitting:
         """
         checks = {table.name: table.checks for table in schema.tables}
         tables = tuple(replace(table, checks=checks[table.name]) for table in self.schema.tables)
-        return Fitting(replace(self.schema, tables=tables), self.filled, finds=False)
+        return Fitting(replace(self.schema, tables=tables), self.filled, finds=False, cases=self.cases)
 
 
 def finds_nothing(result: Result) -> bool:
     """Whether a result has no rows, or is what aggregates return for no rows: one row of NULL and 0."""
     return not result.rows or (len(result.rows) == 1 and all(cell is None or cell == 0 for cell in result.rows[0]))
+
+
+def present(result: Result) -> tuple[int, ...]:
+    """Returns the places of the columns of a result that have no NULL; none if it has no rows."""
+    columns = range(len(result.columns)) if result.rows else ()
+    return tuple(place for place in columns if all(row[place] is not None for row in result.rows))
 
 
 def fitting(
@@ -89,15 +120,17 @@ def fitting(
         joins: pairs of columns that queries equate; one that always finds a row of the other becomes a foreign key.
     """
     found: dict[str, SqlTable] = {}
-    filled = set()
+    filled, cases = set(), {}
     for table in tables:
         try:
-            shown = _shown(table, run, quote)
+            texts = _texts(table, run, quote)
+            shown = _shown(table, texts, run, quote)
         except SqlError:
             continue
         if shown is not None:
             found[table.name] = shown
             filled.add(table.name.lower())
+            cases[table.name.lower()] = {place: _cases(some) for place, some in texts.items()}
     for join in joins:
         for (mine, column), (theirs, key) in (join, join[::-1]):
             referring, parent = found.get(mine), found.get(theirs)
@@ -107,7 +140,7 @@ def fitting(
                 keys = (*referring.foreign_keys, ForeignKey((column,), theirs, (key,)))
                 found[mine] = replace(referring, foreign_keys=keys)
     tables_shown = tuple(found.get(table.name, table) for table in schema.tables)
-    return Fitting(replace(schema, tables=tables_shown), frozenset(filled))
+    return Fitting(replace(schema, tables=tables_shown), frozenset(filled), cases=cases)
 
 
 def _refers(table: SqlTable, column: str, parent: SqlTable, key: str, run: Run, quote: str) -> bool:
@@ -132,7 +165,42 @@ def _leads_to(table: SqlTable, name: str, tables: Mapping[str, SqlTable]) -> boo
     return table.name == name or any(_leads_to(tables[one], name, tables) for one in parents - {table.name})
 
 
-def _shown(table: SqlTable, run: Run, quote: str) -> SqlTable | None:
+def _texts(table: SqlTable, run: Run, quote: str) -> dict[int, list[str]]:
+    """Returns the different texts of each column of texts, by its place; only the first of many. Raises a SqlError."""
+    found = {}
+    for place, column in enumerate(table.columns):
+        if any(word in column.type.upper() for word in _TEXTS):
+            name = _named(column.name, quote)
+            asked = f"SELECT DISTINCT {name} FROM {_named(table.name, quote)} WHERE {name} IS NOT NULL"
+            rows = run(f"{asked} LIMIT {_MOST_TEXTS}").rows
+            found[place] = [row[0] for row in rows if isinstance(row[0], str)]
+    return found
+
+
+def _cases(texts: Sequence[str]) -> Mapping[str, Collection[str]]:
+    """Returns how each text is written, by the text in lower case."""
+    found = defaultdict[str, set[str]](set)
+    for text in texts:
+        found[text.lower()].add(text)
+    return dict(found)
+
+
+def _said(texts: Collection[str]) -> str:
+    return ", ".join("'" + text.replace("'", "''") + "'" for text in sorted(texts))
+
+
+def _never(column: SqlColumn, texts: Sequence[str]) -> Iterator[str]:
+    """Yields conditions that texts are not blank, not padded, not in capitals."""
+    name = quoted(column.name)
+    if all(text.strip() for text in texts):
+        yield f"TRIM({name}) <> ''"
+    if all(text == text.strip() for text in texts):
+        yield f"TRIM({name}) = {name}"
+    if not any(text.isupper() for text in texts):
+        yield f"UPPER({name}) <> {name} OR LOWER({name}) = {name}"
+
+
+def _shown(table: SqlTable, texts: Mapping[int, Sequence[str]], run: Run, quote: str) -> SqlTable | None:
     """Returns a table with the constraints that its rows satisfy; None if it has no rows. Raises a SqlError."""
     names = {column.name: _named(column.name, quote) for column in table.columns}
     asked = [f"count({name}), min({name}), max({name})" for name in names.values()]
@@ -142,6 +210,7 @@ def _shown(table: SqlTable, run: Run, quote: str) -> SqlTable | None:
         return None
     columns = tuple(replace(c, nullable=c.nullable and facts[c.name][0] < count) for c in table.columns)
     checks = [check for column in table.columns for check in _range(column, *facts[column.name][1:])]
+    checks += [check for place, some in texts.items() if some for check in _never(table.columns[place], some)]
     checks += _written(table, facts, run, quote)
     unique = _unique(table, count, {name: facts[name][0] for name in names}, run, quote)
     return replace(table, columns=columns, checks=(*table.checks, *checks), unique=(*table.unique, *unique))

@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.results import EQUAL, TIES, ColumnMatch, Overlooked, Result, compared, overlooking
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.sql_equivalence.search.fitting import Fitting, Join, finds_nothing, fitting
+from eval_pipeline.sql_equivalence.search.fitting import Fitting, Join, finds_nothing, fitting, present
 from eval_pipeline.sql_equivalence.search.hunting import Hunt
 from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
@@ -64,6 +64,7 @@ class _Search:
         self.tally = Tally()
         self.shipped: list[dict[str, Any]] = []
         self.finds_nothing = False
+        self.present: tuple[int, ...] = ()
         self.proved = False
         self.witness: ServerWitness | None = None
         self.on_data: Overlooked | None = Overlooked()
@@ -153,6 +154,7 @@ class _Search:
         if place is None:
             return None
         fit = _fit(place, _state(place), self.pair.whole_schema, self.pair.schema.tables, self.pair.joins)
+        fit = replace(fit.spelling(self.pair.literals), present=self.present)
         if self.finds_nothing:
             return fit.beyond_results(self.pair.whole_schema)
         # Few generated tables have groups of both kinds: some that HAVING keeps, and some that it drops.
@@ -194,6 +196,7 @@ class _Search:
             told["same"] = self.tally.match.agrees(generated, expected)
             if engine == self.pair.native:
                 self.tally.native.agrees(generated, expected)
+            self.present = self.present or present(expected)
             found = compared(generated, expected)
             self.ways, told["needs"] = overlooking(found, generated, expected), [sorted(one) for one in found.needs]
             self.on_data = Overlooked(found.needs[0]) if found.needs else None
