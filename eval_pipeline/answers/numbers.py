@@ -11,7 +11,7 @@ from eval_pipeline.core.values import value
 Decimal = Literal[".", ",", "?"]
 """The decimal sign where a number can be read in two ways, such as 1.234; `?` refuses such a number."""
 
-_SCALES = {
+SCALES = {
     **dict.fromkeys(("hundred", "hundreds"), 1e2),
     **dict.fromkeys(("thousand", "thousands", "k", "tausend", "mille", "mil"), 1e3),
     **dict.fromkeys(("million", "millions", "m", "mn", "mm", "mln", "mio", "millionen", "millones", "milioni"), 1e6),
@@ -22,9 +22,9 @@ _SCALES = {
 }
 _NEED_MONEY = frozenset({"m", "b", "mm"})
 """Abbreviations that are units in small letters (5 m are metres) unless a currency stands before the number."""
-_CURRENCY = r"(?:(?:us|hk|[ac])?[$€£¥₹₽₩]|(?:usd|eur|gbp|chf|jpy|inr|cny|rs)\b\.?)"
+_CURRENCY = r"(?:(?:us|hk|[ac])?[$€£¥₹₽₩]|(?:usd|eur|gbp|chf|jpy|inr|cny|rs)(?![a-z])\.?)"
 _GROUP = " \u00a0\u2009\u202f"
-_WORDS = "|".join(sorted((word for word in _SCALES if word.isascii() and len(word) > 1), key=len, reverse=True))
+_WORDS = "|".join(sorted((word for word in SCALES if word.isascii() and len(word) > 1), key=len, reverse=True))
 _NUMBER = re.compile(
     rf"""
     (?<![A-Za-z0-9_.^\\√)À-ɏ])
@@ -39,13 +39,12 @@ _NUMBER = re.compile(
           | \s?/\s?(?P<under>\d+(?:\.\d+)?)(?![\d.,]?\d|\s?/) )?
     )
     (?P<percent>\s?%|\s?(?:percent|per\scent|pct|prozent|pour\scent|por\sciento|per\scento|por\scento|процент\w*)\b)?
-    (?:\s?(?P<scale>(?:{_WORDS}|m|b)(?![\w²³/]|-[a-z])|[kK](?<=\dk)(?![\w])|(?<=\d)K(?!\w)|[万萬亿億]))?
+    (?:\s?(?P<scale>(?:{_WORDS}|[mbk])(?![\w²³/]|-[a-z])|[万萬亿億]))?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
 _EXPRESSION_AFTER = re.compile(r"\s?[√π]|\(|\^|:\d|/\d|_\d|\s?\*\*|[.,'’]\d|\{|\s?‰|[yzni]\b|\s[-+]\s[xyzn]\b")
 _FUNCTION_BEFORE = re.compile(r"(?:\b(?:log|ln|sin|cos|tan|exp)[ ({]*|\b[fgP]\()$")
-_MOST_POWER = 300
 
 
 @value
@@ -56,37 +55,42 @@ class Found:
         value: the quantity in the printed unit: a percent sign does not change it, `million` does.
         span: its position.
         percent: whether a percent sign follows it.
+        scale: what a magnitude such as `million` has multiplied it by.
+        decimals: number of digits after the decimal sign; None if it is not only digits, as in 1/2 or 10^6.
         why: why it cannot be read; then `value` means nothing.
     """
 
     value: float
     span: tuple[int, int]
     percent: bool = False
+    scale: float = 1.0
+    decimals: int | None = None
     why: str = ""
 
 
-def numbers_in(text: str, *, decimal: Decimal = ".", units: Sequence[str] = ()) -> list[Found]:
+def numbers_in(text: str, *, decimal: Decimal = ".", units: Sequence[str] = (), amounts: bool = False) -> list[Found]:
     """Returns every number of a text, in order.
 
     Args:
         text: plain text, as `markup.without_latex` and `markup.with_plain_digits` make it.
         decimal: how a number with two readings is read.
         units: words after a number that do not change it, such as `million` if millions are asked for.
+        amounts: whether every number is an amount of money, so that `5 m` are millions without a currency, too.
     """
     ignored = {unit.casefold() for unit in units}
-    found = [_read(match, decimal, ignored) for match in _NUMBER.finditer(text)]
+    found = [_read(match, decimal, ignored, amounts) for match in _NUMBER.finditer(text)]
     return [number for number in found if number is not None]
 
 
-def grouped(run: str, decimal: Decimal) -> float | str:
-    """Returns the value of digits with separators between them, or why they have none or two: `1.234,56` is 1234.56."""
+def _grouped(run: str, decimal: Decimal) -> tuple[str, str] | str:
+    """Returns the digits before and after the decimal sign, or why there are none or two readings: `1.234,56`."""
     signs = [sign for sign in run if not sign.isdigit()]
     if not signs:
-        return float(run)
+        return run, ""
     last = signs[-1]
     parts = re.split(r"\D", run)
     if run.startswith("."):
-        return float(run)
+        return "0", parts[1]
     if len(set(signs)) == 1 and last in ".,":
         if len(signs) == 1:
             return _one_sign(run, parts, last, decimal)
@@ -122,25 +126,24 @@ _POINT_REGIONS = {
 }
 
 
-def _one_sign(run: str, parts: Sequence[str], sign: str, decimal: Decimal) -> float | str:
+def _one_sign(run: str, parts: Sequence[str], sign: str, decimal: Decimal) -> tuple[str, str] | str:
     whole, fraction = parts
-    is_fraction = float(f"{whole}.{fraction}")
     if len(fraction) != 3 or len(whole) > 3 or whole.startswith("0"):
-        return is_fraction
+        return whole, fraction
     if decimal == "?":
-        return f"'{run}' may be {is_fraction:g} or {whole}{fraction}"
-    return is_fraction if sign == decimal else float(whole + fraction)
+        return f"'{run}' may be {whole}.{fraction} or {whole}{fraction}"
+    return (whole, fraction) if sign == decimal else (whole + fraction, "")
 
 
-def _joined(run: str, parts: Sequence[str], fraction: str, *, indian: bool = False) -> float | str:
+def _joined(run: str, parts: Sequence[str], fraction: str, *, indian: bool = False) -> tuple[str, str] | str:
     first, *middle, last = parts if len(parts) > 1 else (parts[0], "000")
     sizes = {3, 2} if indian else {3}
     if not 1 <= len(first) <= 3 or len(last) != 3 or not all(len(part) in sizes for part in middle):
         return f"'{run}' is not one number"
-    return float("".join(parts) + "." + (fraction or "0"))
+    return "".join(parts), fraction
 
 
-def _read(match: re.Match[str], decimal: Decimal, ignored: set[str]) -> Found | None:
+def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], amounts: bool) -> Found | None:
     text, start = match.string, match.start()
     if start >= 2 and text[start - 1] == "/" and (text[start - 2].isalnum() or text[start - 2] == ")"):
         return None  # part of an expression such as S/2
@@ -149,56 +152,59 @@ def _read(match: re.Match[str], decimal: Decimal, ignored: set[str]) -> Found | 
         return Found(0.0, match.span(), why=number)
     if _EXPRESSION_AFTER.match(text, match.end()) or _FUNCTION_BEFORE.search(text[max(start - 8, 0) : start]):
         return Found(0.0, match.span(), why=f"'{text[start : match.end() + 8].strip()}' is not one number")
-    number *= _scale(match, ignored)
+    if match["sign"] and match["inner"]:
+        return Found(0.0, match.span(), why=f"'{match[0]}' has two signs")
+    size, decimals = number
+    scale = _scale(match, ignored, amounts)
     sign = (match["sign"] or "").strip().casefold()
     is_negative = sign in {"-", "–", "minus", "negative"} or match["inner"] is not None
     if sign == "minus" and re.search(r"\d\s*$", text[max(start - 4, 0) : start]):
         is_negative = False  # "50 minus 8" is a calculation
-    if not isfinite(number):
+    size *= -scale if is_negative else scale
+    if not isfinite(size):
         return Found(0.0, match.span(), why="the number is not finite")
-    return Found(-number if is_negative else number, match.span(), bool(match["percent"]))
+    is_unit = match["scale"] is not None and scale == 1 and match["scale"].casefold() not in ignored
+    end = match.start("scale") if is_unit else match.end()  # the metres of "5 m" are no part of the number
+    return Found(size, (start, end), bool(match["percent"]), scale, decimals)
 
 
-def _magnitude(match: re.Match[str], decimal: Decimal) -> float | str:
+def _magnitude(match: re.Match[str], decimal: Decimal) -> tuple[float, int | None] | str:
+    """Returns the number without sign and scale, and its decimals, or why it cannot be read."""
     if match["whole"]:
-        if int(match["bottom"]) == 0:
-            return "a fraction has the denominator 0"
-        return int(match["whole"]) + int(match["top"]) / int(match["bottom"])
-    number = grouped(match["run"], decimal)
-    if isinstance(number, str):
-        return number
-    if match["exponent"]:
-        return (
-            float(f"{number!r}e{match['exponent']}") if "e" not in repr(number) else number * 10.0 ** _exponent(match)
-        )
-    if match["ten"]:
-        return number * 10.0 ** int(match["ten"])
+        return _quotient(float(match["whole"]), float(match["top"]), float(match["bottom"]))
+    digits = _grouped(match["run"], decimal)
+    if isinstance(digits, str):
+        return digits
+    whole, fraction = digits
+    shift = int(match["exponent"] or match["ten"] or 0)
+    number = float(f"{whole}.{fraction}e{shift}")  # in decimal: 8.04 * 10 is not exactly 80.4
     if match["power"]:
         return _power(number, int(match["power"]))
     if match["under"]:
-        under = float(match["under"])
-        return number / under if under else "a fraction has the denominator 0"
-    return number
+        return _quotient(0, number, float(match["under"]))
+    return number, None if match["ten"] else max(len(fraction) - shift, 0)
 
 
-def _exponent(match: re.Match[str]) -> int:
-    return max(min(int(match["exponent"]), _MOST_POWER), -_MOST_POWER)
+def _quotient(whole: float, top: float, bottom: float) -> tuple[float, None] | str:
+    return (whole + top / bottom, None) if bottom else "a fraction has the denominator 0"
 
 
 @lru_cache(maxsize=256)
-def _power(number: float, exponent: int) -> float | str:
+def _power(number: float, exponent: int) -> tuple[float, None] | str:
     try:
-        return float(number**exponent)
+        return float(number**exponent), None
     except (OverflowError, ZeroDivisionError):
         return "the number is not finite"
 
 
-def _scale(match: re.Match[str], ignored: set[str]) -> float:
+def _scale(match: re.Match[str], ignored: set[str], amounts: bool) -> float:
     word = match["scale"]
     if word is None or word.casefold() in ignored:
         return 1.0
-    if word.casefold() in _NEED_MONEY and word != word.upper() and not match["money"]:
+    if amounts or match["money"]:
+        return SCALES[word.casefold()]
+    if word.casefold() in _NEED_MONEY and word != word.upper():
         return 1.0
-    if word == "B" and not match["money"] and match.string[match.end() - 2 : match.end() - 1].isspace():
+    if word in {"B", "K", "k"} and match.string[match.end() - 2].isspace():
         return 1.0
-    return _SCALES[word.casefold()]
+    return SCALES[word.casefold()]

@@ -5,8 +5,8 @@ from math import isfinite
 from typing import Any
 
 from eval_pipeline.answers.json_text import MAX_CHARS
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError
 from eval_pipeline.tracks.finqa.dsl import find_program, parse_dsl, program_of_tokens, read_calculation
@@ -84,7 +84,7 @@ def _tokens(raw: Json) -> Program:
         raw = program_of_tokens(raw)
     if not isinstance(raw, str) or not raw.strip():
         raise _invalid("the program must be a text that is not empty")
-    number = parse_number(raw)
+    number = printed_number(raw)
     if number is not None:
         return Program((ProgramStep(EXTRACT, (literal(number),)),))
     return _read(parse_dsl, find_program(raw) or raw)

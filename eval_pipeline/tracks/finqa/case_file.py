@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.core.numbers import normalised_text, number_text, parse_number
+from eval_pipeline.core.numbers import normalised_text, number_text
 from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, answer_numbers
 from eval_pipeline.tracks.finqa.number_places import Rows
 from eval_pipeline.tracks.finqa.program import (
@@ -140,7 +141,7 @@ def _gold(turn: FinqaTurnFile, table: Rows) -> FinqaGold:
         program=program,
         expected=turn.answer,
         printed=printed,
-        printed_number=None if printed is None else parse_number(printed),
+        printed_number=None if printed is None else printed_number(printed),
         operations=expanded_operations(program),
         literals=literal_values(program),
         written_operations=len(operations(program)),

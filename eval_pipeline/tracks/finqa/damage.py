@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from math import isfinite
 from random import Random
 
+from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.model import Json, Ran
-from eval_pipeline.core.numbers import Number
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.document import Document, FinqaGold

@@ -9,8 +9,9 @@ from functools import cached_property
 from itertools import combinations, islice
 from typing import TypeAlias
 
+from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.core.numbers import Number, number_text
+from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.number_places import NumberPlace, Rows, number_places
 from eval_pipeline.tracks.finqa.program import Literal, Program

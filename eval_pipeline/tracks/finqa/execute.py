@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from math import fsum, isfinite, prod
 
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
-from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.finqa.lookup import labels, look_up
 from eval_pipeline.tracks.finqa.program import (
     BINARY_OPERATIONS,
@@ -214,5 +215,5 @@ def cell_number(cell: str | int | float) -> float | None:
     """Returns the number in a table cell; None if there is none."""
     if not isinstance(cell, str):
         return float(cell)
-    number = parse_number(cell)
+    number = printed_number(cell)
     return None if number is None else number.value

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.answers.printed import printed_number
+from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.finqa.program import EXTRACT, LOOKUP, Label, Literal, Program, ProgramStep, literal
 
 Table = Sequence[Sequence[str | int | float]]
@@ -72,7 +73,7 @@ def _cell(line: Sequence[str | int | float], index: int, row: str, column: str) 
     cell = line[index] if index < len(line) else ""
     if not isinstance(cell, str):
         return Literal(float(cell))
-    number = parse_number(cell)
+    number = printed_number(cell)
     if number is None:
         raise ValueError(f"the cell of '{row[:60]}' and '{column[:60]}' holds no number: '{cell[:40]}'")
     return literal(number)

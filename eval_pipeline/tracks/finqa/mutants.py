@@ -7,8 +7,9 @@ read from a neighbouring cell of the table, another row of the table, or the las
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.model import Failed
-from eval_pipeline.core.numbers import number_text, parse_number
+from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.finqa.document import FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.execute import Table, run_program
 from eval_pipeline.tracks.finqa.matching import answers_match
@@ -121,7 +122,7 @@ def _neighbours(literal: Literal, table: Table) -> Iterator[Literal]:
 
 
 def _number(cell: str | int | float) -> Literal | None:
-    number = parse_number(str(cell))
+    number = printed_number(str(cell))
     return None if number is None else Literal(number.value, number.percent)
 
 

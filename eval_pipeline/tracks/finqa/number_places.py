@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 
-from eval_pipeline.core.numbers import parse_number
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.execute import cell_number
 
@@ -133,7 +133,7 @@ def _in_sentence(sentence: str, name: str) -> Iterator[tuple[float, NumberPlace]
     """Amounts for several periods (`… respectively`, `up from …`) belong to one item; others are separate items."""
     listed = _LISTED.search(sentence) is not None
     for place, match in enumerate(_NUMBER.finditer(sentence)):
-        number = parse_number(match[0].rstrip(","))
+        number = printed_number(match[0].rstrip(","))
         if number is None or _YEAR.fullmatch(match[0]):
             continue
         if _DAY.search(sentence, 0, match.end()):

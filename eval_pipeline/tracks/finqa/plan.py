@@ -2,8 +2,8 @@
 
 from typing import Literal as OneOf
 
+from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import Number
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.finqa.program import (
     EXTRACT,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import islice
 
-from eval_pipeline.core.numbers import Number, parse_number
+from eval_pipeline.answers.printed import Number, printed_number
 from eval_pipeline.core.values import value
 
 MAX_STEPS = 200
@@ -101,7 +101,7 @@ def read_argument(text: str) -> Argument:
         return StepReference(int(match[1]))
     if match := _CONSTANT.fullmatch(text):
         return Constant(text, -float(match[2]) if match[1] else float(match[2]))
-    number = parse_number(text)
+    number = printed_number(text)
     return Label(text) if number is None else literal(number)
 
 
@@ -116,7 +116,7 @@ def parse_program(text: str) -> Program:
     Raises:
         ValueError: with one sentence, if the text is not a program or can never run.
     """
-    number = None if text[:1].isalpha() else parse_number(text)
+    number = None if text[:1].isalpha() else printed_number(text)
     if number is not None:
         return Program((ProgramStep(EXTRACT, (literal(number),)),))
     found = enumerate(islice(calls(text), MAX_STEPS + 1))

@@ -6,26 +6,16 @@ from math import log10
 
 from eval_pipeline.answers.envelope import answer_section
 from eval_pipeline.answers.markup import without_latex
-from eval_pipeline.core.numbers import Number, parse_number
+from eval_pipeline.answers.numbers import SCALES, numbers_in
+from eval_pipeline.answers.printed import Number, as_printed, printed_number, without_brackets
 from eval_pipeline.core.values import value
 
 _MAX_CHARS = 200
-MAGNITUDES = {
-    **dict.fromkeys(("thousand", "thousands", "k"), 1e3),
-    **dict.fromkeys(("million", "millions", "mln", "mn", "mm", "m"), 1e6),
-    **dict.fromkeys(("billion", "billions", "bln", "bn", "b"), 1e9),
-    **dict.fromkeys(("trillion", "trillions", "tn"), 1e12),
-}
 _STUCK = {"x", "pp", "bp", "bps"}
-_HUNDREDTHS = {"%", "percent", "per cent", "pct", "percentage points", "percentage point", "pp"}
+_HUNDREDTHS = {"percentage points", "percentage point", "pp"}
 _BASIS_POINTS = {"basis points", "basis point", "bps", "bp"}
 _ABOUT = re.compile(r"(?:approximately|approx\.?|about|around|roughly|circa|ca\.|some|=|~|≈|≃)\s*", re.IGNORECASE)
 _YES_NO = re.compile(r"(yes|no)\b\s*[,.;:!]", re.IGNORECASE)
-_PHRASE = re.compile(
-    r"(?P<number>(?:us\s?\$|usd|eur|gbp|[$€£¥₹(+−–-]|\s)*[\d.,]*\d(?:[ \u00a0\u202f]\d{3})*(?:\.\d*)?"
-    r"(?:e[-+]?\d+)?(?:\s*%)?(?:\s*\))?)(?P<gap>\s*)(?P<words>[^\d()]*)(?P<close>\))?",
-    re.IGNORECASE,
-)
 # Words that mean more than a unit: another number, a direction, a condition.
 _NO_UNIT = re.compile(
     r"\b(?:or|and|to|from|than|less|more|over|under|up|down|not|no|if|of|in|by|for|at|below|above|increase\w*|decrease\w*"
@@ -56,7 +46,7 @@ def read_answer(text: str) -> Quantity | str:
         ValueError: with one sentence, if it contains a number but is ambiguous.
     """
     text = text.strip()
-    number = parse_number(text)
+    number = printed_number(text)
     if number is not None:
         return Quantity(number)
     if (said := _YES_NO.match(text)) is not None:
@@ -64,7 +54,7 @@ def read_answer(text: str) -> Quantity | str:
     if not any(character.isdigit() for character in text):
         return text
     bare = _bare(text)
-    number = parse_number(bare)
+    number = printed_number(bare)
     found = _phrase(bare) if number is None else Quantity(number)
     if found is None:
         raise ValueError(f"the answer '{' '.join(text.split())[:80]}' is not one number with its unit")
@@ -80,30 +70,29 @@ def _bare(text: str) -> str:
 
 
 def _phrase(text: str) -> Quantity | None:
-    match = _PHRASE.fullmatch(text) if len(text) <= _MAX_CHARS else None
-    if match is None:
+    """Returns a number with words that are no more than its unit."""
+    bare, is_negative = without_brackets(text) if len(text) <= _MAX_CHARS else ("", False)
+    found = numbers_in(bare, amounts=True)
+    if len(found) != 1 or found[0].why or found[0].decimals is None or bare[: found[0].span[0]].strip():
         return None
-    written = match["number"].strip()
-    opened, closed = written.count("("), written.count(")") + (match["close"] is not None)
-    number = parse_number(written + ")" if match["close"] and "(" in written and ")" not in written else written)
-    words = match["words"].strip(" .,*_").casefold()
+    rest = bare[found[0].span[1] :]
+    words = rest.strip(" .,*_").casefold()
     # The word must be separate: in "1.1relegation" it is a slip, not a unit.
-    stuck = words and not match["gap"] and words not in MAGNITUDES and words not in _STUCK
-    if number is None or opened != closed or stuck or _NO_UNIT.search(words):
+    stuck = bool(rest[:1].strip(" .,*_")) and words not in _STUCK
+    if stuck or _NO_UNIT.search(words) or re.search(r"[\d()]", words):
         return None
-    return _with_words(number, words.split())
+    return _with_unit(as_printed(found[0], negative=is_negative), found[0].scale, words.split())
 
 
-def _with_words(number: Number, words: list[str]) -> Quantity | None:
-    sizes = [MAGNITUDES[word] for word in words if word in MAGNITUDES]
-    unit = " ".join(word for word in words if word not in MAGNITUDES)
-    if len(sizes) > 1 or len(words) > 4:
+def _with_unit(number: Number, scale: float, words: list[str]) -> Quantity | None:
+    unit = " ".join(words)
+    if len(words) > 4 or scale not in (1, *_NAMES) or not SCALES.keys().isdisjoint(words):
         return None
     if unit in _HUNDREDTHS or unit in _BASIS_POINTS:
-        if number.percent or sizes:
+        if number.percent or scale != 1:
             return None
         return Quantity(Number(number.value / (100 if unit in _HUNDREDTHS else 10_000), True, number.decimals))
-    return Quantity(number, sizes[0] if sizes else 1.0)
+    return Quantity(number, scale)
 
 
 def in_units_of(text: str, quantity: Quantity) -> Number:
@@ -133,7 +122,7 @@ _NAMES = {1e3: "thousands", 1e6: "millions", 1e9: "billions", 1e12: "trillions"}
 
 
 def _sizes(words: Iterable[str]) -> set[float]:
-    return {MAGNITUDES[word.lower()] for word in words}
+    return {SCALES[word.lower()] for word in words}
 
 
 def _scaled(number: Number, factor: float) -> Number:

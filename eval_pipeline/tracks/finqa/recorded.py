@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
+from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.core.numbers import Number, normalised_text
+from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.calculation import CalculationError
 from eval_pipeline.tracks.finqa.document import FinqaGold

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 
-from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.answers.printed import printed_number
+from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.cards import Cell, Mark, Text
 from eval_pipeline.tracks.finqa.document import Document, cell_text
@@ -142,7 +143,7 @@ def _texts(page: Document) -> tuple[str, ...]:
 
 def _size_of(printed: str, numbers: Mapping[float, Mark]) -> float | None:
     """Returns the used number that a text prints."""
-    number = parse_number(printed.rstrip(","))
+    number = printed_number(printed.rstrip(","))
     return None if number is None else _printed_as(abs(number.value), numbers)
 
 

@@ -9,7 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_pipeline.answers.labels import label_of
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.text.schema import schema_problem
@@ -113,7 +112,7 @@ def read_gold(answer: Json, form: AnswerForm) -> Json:
             raise ValueError(f"expected one of {', '.join(form.labels)}, found {_shown(answer)}")
         return found
     if form.form == "number":
-        return _number(answer)
+        return _number(answer, form)
     if form.form == "json":
         if not isinstance(answer, dict | list):
             raise ValueError(f"expected a JSON object or list, found {_shown(answer)}")
@@ -127,10 +126,10 @@ def read_gold(answer: Json, form: AnswerForm) -> Json:
     return str(answer)
 
 
-def _number(answer: Any) -> float:
+def _number(answer: Any, form: AnswerForm) -> float:
     if isinstance(answer, int | float) and not isinstance(answer, bool) and abs(answer) < 1e300:
         return float(answer)
-    found = parse_number(answer) if isinstance(answer, str) else None
+    found = form.number_of(answer) if isinstance(answer, str) else None
     if found is None or found.percent:
         raise ValueError(f"expected a number, found {_shown(answer)}")
     return found.value

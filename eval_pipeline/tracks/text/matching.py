@@ -19,7 +19,7 @@ from eval_pipeline.answers.mentions import (
 )
 from eval_pipeline.core.ids import canonical_json, json_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import number_text, parse_number
+from eval_pipeline.core.numbers import number_text
 from eval_pipeline.core.values import value
 from eval_pipeline.table_comparison.cells import moment_in
 from eval_pipeline.tracks.text.patterns import compiled
@@ -127,10 +127,10 @@ def finds(section: str, asked: Asked, pattern: str, *, ignore_case: bool) -> boo
             found.append(match.group(group))
     if not group or not found:
         return bool(found)
-    values = list({_key(text): text for text in found}.values())
+    values = list({_key(text, asked.form): text for text in found}.values())
     if len(values) > 1 and "several" not in asked.form.allow:
         return False
-    return any(_same(text, expected) for text in values for expected in asked.expected)
+    return any(_same(text, expected, asked.form) for text in values for expected in asked.expected)
 
 
 def items_of(answer: Json) -> list[str]:
@@ -238,16 +238,16 @@ def _with_sign(section: str, expected: str, span: Span) -> Span:
     return span
 
 
-def _key(text: str) -> str:
-    number = parse_number(text)
-    return canonical_json(number.value) if number is not None else " ".join(text.casefold().split())
+def _key(text: str, form: AnswerForm) -> str:
+    number = form.number_of(text)
+    return canonical_json([number.value, number.percent]) if number else " ".join(text.casefold().split())
 
 
-def _same(text: str, expected: Json) -> bool:
+def _same(text: str, expected: Json, form: AnswerForm) -> bool:
     if isinstance(expected, float | int) and not isinstance(expected, bool):
-        number = parse_number(text)
+        number = form.number_of(text)
         return number is not None and same_number(number.value, float(expected), 0.0, 1e-9)
-    return _key(text) == _key(str(expected))
+    return _key(text, form) == _key(str(expected), form)
 
 
 def _json_list(text: str) -> list[Any] | None:

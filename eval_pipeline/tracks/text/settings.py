@@ -5,6 +5,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
+from eval_pipeline.answers.numbers import Found, decimal_of
+from eval_pipeline.answers.printed import only_number
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.text.patterns import check_pattern
 from eval_pipeline.tracks.text.schema import check_schema
@@ -89,6 +91,10 @@ class AnswerForm(BaseModel):
     allow: frozenset[Literal["negated", "unfinished", "quoted", "several"]] = frozenset()
     units: tuple[str, ...] = ()
     locale: Annotated[str, Field(pattern=r"^[a-z]{2,3}([-_][A-Za-z]{2,4})?$")] | None = None
+
+    def number_of(self, text: str) -> Found | None:
+        """Returns the number that a text consists of, read as answers are; None for any other text."""
+        return only_number(text, decimal=decimal_of(self.locale), units=self.units)
 
     @field_validator("labels", mode="before")
     @classmethod

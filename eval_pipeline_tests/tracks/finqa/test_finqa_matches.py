@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.answers.printed import Number, printed_number
 from eval_pipeline.core.model import Attempt, Failed, MetricResult
-from eval_pipeline.core.numbers import Number, normalised_text, number_text, parse_number, round_half_up
+from eval_pipeline.core.numbers import normalised_text, number_text, round_half_up
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.document import numbers_in
 from eval_pipeline.tracks.finqa.metrics.matches import (
@@ -31,7 +32,7 @@ EXPECTED = st.one_of(st.floats(-1e6, 1e6), st.floats(-1, 1), st.just(0.0))
 
 
 def _matches(predicted: Any, percent: bool, expected: float | str, printed: str | None) -> tuple[str, bool | None]:
-    number = None if printed is None else parse_number(printed)
+    number = None if printed is None else printed_number(printed)
     numerical = numerical_match(predicted, expected)
     held = {
         "n": numerical,
@@ -47,7 +48,7 @@ def _matches(predicted: Any, percent: bool, expected: float | str, printed: str 
 @pytest.mark.parametrize("row", golden("finqa_matches.yaml"), ids=lambda row: f"{row['p']}~{row['e']}")
 def test_golden(row: dict[str, Any]) -> None:
     predicted, percent = row["p"], False
-    if isinstance(predicted, str) and (number := parse_number(predicted)) is not None:
+    if isinstance(predicted, str) and (number := printed_number(predicted)) is not None:
         predicted, percent = number.value, number.percent
     expected = row["e"] if isinstance(row["e"], str) else float(row["e"])
     held, exact = _matches(predicted, percent, expected, row.get("printed"))
@@ -80,7 +81,7 @@ def test_what_is_exact_is_within_half_a_unit_of_the_printed_answer(units: int, d
     shown = units / 10**decimals
     printed = f"{shown:.{decimals}f}{'%' if percent else ''}"
     value = shown / 100 if percent else shown
-    number = parse_number(printed)
+    number = printed_number(printed)
     assert exact_match(value, value, printed, number) is True
     unit = 10.0**-decimals / (100 if percent else 1)
     assert exact_match(value + 0.4 * unit, value, printed, number) is True
@@ -169,7 +170,7 @@ def test_no_answer_is_when_no_attempt_said_anything(attempts: tuple[Attempt, ...
 
 @pytest.mark.parametrize("row", golden("finqa_numbers.yaml"), ids=lambda row: repr(row["text"]))
 def test_golden_numbers(row: dict[str, Any]) -> None:
-    number = parse_number(row["text"])
+    number = printed_number(row["text"])
     if row["value"] is None:
         assert number is None
     else:
@@ -180,18 +181,18 @@ def test_golden_numbers(row: dict[str, Any]) -> None:
 
 @given(st.text(max_size=90))
 def test_any_text_gives_a_finite_number_or_none(text: str) -> None:
-    number = parse_number(text)
+    number = printed_number(text)
     assert number is None or isfinite(number.value)
 
 
 @pytest.mark.parametrize("text", ["1" * 81, "(" * 50, "1," * 40, "-" * 80, "9" * 60 + "," * 10])
 def test_hostile_texts_are_no_numbers(text: str) -> None:
-    assert parse_number(text) is None
+    assert printed_number(text) is None
 
 
 @given(st.floats(-1e9, 1e9, allow_nan=False).map(lambda value: round(value, 4)))
 def test_what_is_written_for_people_reads_back(value: float) -> None:
-    number = parse_number(number_text(value))
+    number = printed_number(number_text(value))
     assert number is not None
     assert number.value == pytest.approx(value, rel=1e-9)
 
@@ -199,7 +200,7 @@ def test_what_is_written_for_people_reads_back(value: float) -> None:
 @given(st.integers(-(10**9), 10**9))
 def test_accounting_and_thousands(value: int) -> None:
     text = f"({-value:,})" if value < 0 else f"$ {value:,}"
-    assert parse_number(text) == Number(float(value))
+    assert printed_number(text) == Number(float(value))
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,8 @@ ANSWERS: dict[str, tuple[list[Any], str]] = {
     "long numbers that are kept": ([str(2**53), str(10**22), "-5"], "number"),
     "decimals": (["0.5", "00", "1"], "text"),
     "zero and fractions": (["0", "0.25", "-0.5", "-0", ".5"], "number"),
-    "quantities": (["1,234,567", "$5", "(12)", "1e3", "3.14159265358979323846264"], "number"),
+    "quantities": (["1,234,567", "$5", "1e3", "1/2", "$9{,}500", "3.14159265358979323846264"], "number"),
+    "brackets, negative in tables and not in prose": (["(12)", "5"], "text"),
 }
 
 

@@ -13,10 +13,11 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import normalised_text, parse_number
+from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.tracks.foreign_entries import read_json
 from eval_pipeline.tracks.import_places import Placed
 
@@ -179,7 +180,7 @@ def _turn(question: str, program: str, answer: float | str, printed: str | float
 def _answer(answer: float | str) -> float | str:
     if not isinstance(answer, str):
         return float(answer)
-    number = parse_number(answer)
+    number = printed_number(answer)
     return answer if number is None else number.value
 
 
@@ -200,5 +201,5 @@ def _features(table: list[list[str | float]], type2: bool) -> dict[str, bool]:
     return {
         "has_type2_question": type2,
         "has_duplicate_columns": len(set(named)) < len(named),
-        "has_non_numeric_values": any(isinstance(cell, str) and parse_number(cell) is None for cell in cells),
+        "has_non_numeric_values": any(isinstance(cell, str) and printed_number(cell) is None for cell in cells),
     }

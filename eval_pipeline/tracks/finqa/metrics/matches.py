@@ -1,6 +1,7 @@
 """Whether the answer is the expected one, under rules from lenient to strict."""
 
-from eval_pipeline.core.numbers import Number, round_half_up
+from eval_pipeline.answers.printed import Number
+from eval_pipeline.core.numbers import round_half_up
 from eval_pipeline.tracks.finqa.matching import (
     Answer,
     answers_match,

@@ -16,11 +16,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.answers.printed import only_number
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.foreign import parsed_json
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.numbers import parse_number
 from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import json_objects, read_text
 from eval_pipeline.tracks.import_places import Placed
@@ -206,7 +206,7 @@ def _number(answer: Json) -> float | None:
         return None
     if isinstance(answer, int | float):
         return float(answer) if abs(answer) < sys.float_info.max else None
-    found = parse_number(answer) if isinstance(answer, str) else None
+    found = only_number(answer) if isinstance(answer, str) else None
     return None if found is None or found.percent else found.value
 
 
