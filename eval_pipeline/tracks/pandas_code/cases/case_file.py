@@ -189,7 +189,8 @@ class PandasGold:
         names = self.columns
         if names is None:
             names = tuple(name for name in names_in(self.question) if name not in known)
-        return Form(names, known, self.contract.overlooked(self.insisted))
+        of_one_year = len({*_YEAR.findall(self.question)}) == 1
+        return Form(names, known, self.contract.overlooked(self.insisted), of_one_year)
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]
@@ -265,6 +266,7 @@ def _gold(turn: PandasTurnFile, index: int, context: PandasContext, contract: Co
     )
 
 
+_YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _NAME = re.compile(
     r"[`'\"“‘](?P<quoted>\w[\w ]{0,40}?)[`'\"”’]|\b(?P<snake>[^\W_]+(?:_[^\W_]+)+)\b"
     r"|\b(?:columns?(?: named| called)?|named|called|name it|call it) (?P<told>\w+)",

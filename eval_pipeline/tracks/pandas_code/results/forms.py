@@ -6,6 +6,7 @@ form then remain is told by `table_comparison`.
 
 import re
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, time
 from typing import Any
 
@@ -14,6 +15,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.table_comparison import Relaxation, Shape, Table, equal
 from eval_pipeline.table_comparison import compare as compare_tables
 from eval_pipeline.table_comparison.relaxations import NONE, Set
+from eval_pipeline.tracks.pandas_code.results.periods import month_of_quarter, readings
 from eval_pipeline.tracks.pandas_code.results.result_table import ResultColumn, ResultTable, read_result
 
 _NAMELESS = frozenset({"", "index", "key", "keys", "value", "values"})
@@ -21,7 +23,7 @@ _BY_PLACE = "#"
 _NAMES: Set = frozenset({Relaxation.COLUMN_NAMES})
 LEAST_DECIMALS = 2
 """What is rounded to fewer says something else, where nobody asked for that."""
-_QUARTER = re.compile(r"(\d{4})-?Q([1-4])", re.ASCII)
+_PERIOD = re.compile("month|quarter|year")
 
 
 @value
@@ -32,16 +34,18 @@ class Form:
         names: columns whose names the question or the case gives.
         known: columns of the given tables.
         overlooked: what the contract overlooks.
+        of_one_year: whether the question is about a single year, so that a month's number or name says which it is.
     """
 
     names: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     overlooked: Set = NONE
+    of_one_year: bool = False
 
     @property
-    def key(self) -> tuple[list[str], list[str]]:
+    def key(self) -> tuple[list[str], list[str], bool]:
         """What decides about equality beside the tables, as plain data."""
-        return list(self.names), sorted(self.overlooked)
+        return list(self.names), sorted(self.overlooked), self.of_one_year
 
 
 AS_IT_STANDS = Form()
@@ -154,7 +158,22 @@ def _readings(generated: Json, wanted: ResultTable, form: Form, ties: Sequence[i
         needless = labelled and got.columns and not (wanted.rows == 1 < len(wanted.columns))
         for with_index in (True, False) if needless else (labelled,):
             side = _side(got, with_index=with_index)
-            yield from _named(side, expected, form, groups, frozenset({Relaxation.SHAPE} if reshaped else set()))
+            further = frozenset({Relaxation.SHAPE} if reshaped else set())
+            yield from _named(side, expected, form, groups, further)
+            if Relaxation.DATES in form.overlooked and wanted.rows > 1 and expected.shape == "table":
+                for mine, theirs in _by_periods(side, expected, form):
+                    yield from _named(mine, theirs, form, groups, further | {Relaxation.DATES})
+
+
+def _by_periods(got: _Side, wanted: _Side, form: Form) -> Iterator[tuple[_Side, _Side]]:
+    """Yields the two sides with columns that name periods written alike.
+
+    A column of numbers names periods if it is called so, or like the column that its dates are from.
+    """
+    known = {_name(ResultColumn(name, ()), 0) for name in form.known}
+    called = [name is not None and (name in known or _PERIOD.search(name) is not None) for name in got.names]
+    for mine, theirs in readings(got.cells, wanted.cells, called, of_one_year=form.of_one_year):
+        yield replace(got, cells=tuple(map(tuple, mine))), replace(wanted, cells=tuple(map(tuple, theirs)))
 
 
 def _as_tables(result: Json, rows: int) -> Iterator[Json]:
@@ -249,18 +268,12 @@ def _plain(cell: Hashable) -> Any:
             case ("time", str() as text):
                 return time.fromisoformat(text)
             case ("period", str() as text):
-                return _month_of_quarter(text.partition("/")[0])
+                return month_of_quarter(text.partition("/")[0])
             case str():
-                return _month_of_quarter(cell)
+                return month_of_quarter(cell)
     except ValueError:
         return cell
     return cell
-
-
-def _month_of_quarter(text: str) -> str:
-    """Returns the first month of a quarter such as `2024Q1`, any other text as it is."""
-    quarter = _QUARTER.fullmatch(text)
-    return text if quarter is None else f"{quarter[1]}-{3 * int(quarter[2]) - 2:02d}"
 
 
 def _kind(cells: Sequence[Any]) -> str:
