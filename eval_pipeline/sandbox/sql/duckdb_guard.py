@@ -105,7 +105,7 @@ class GuardedDuckdb:
         return SqlRows(columns, rows, time.perf_counter() - wall, time.process_time() - cpu)
 
     def _selected(self, sql: str) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-        return self.fetched(self._only_select(sql))
+        return self.fetched(self.only_select(sql))
 
     def fetched(self, statement: Any) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
         """Executes a statement and fetches its rows within the limits."""
@@ -113,7 +113,8 @@ class GuardedDuckdb:
         columns = tuple(column[0] for column in self.connection.description or ())
         return columns, fetch_within(self.connection.fetchmany, self.limits)
 
-    def _only_select(self, sql: str) -> Any:
+    def only_select(self, sql: str) -> Any:
+        """Returns the one statement of a text, which is a SELECT. Raises a SqlError."""
         return self.one_of(sql, ("SELECT",), "only a SELECT may run")
 
     def one_of(self, sql: str, kinds: Collection[str], rule: str) -> Any:

@@ -17,7 +17,7 @@ from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.sqlite_guard import GuardedSqlite
 from eval_pipeline.sql_equivalence.generated.definitions import columns_in
-from eval_pipeline.sql_equivalence.generated.memory import LIMITS, filled, for_sqlite, into
+from eval_pipeline.sql_equivalence.generated.memory import LIMITS, for_sqlite, insertion, into
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References, Row, inserted
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable, quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -152,7 +152,7 @@ def _duckdb_accepts(tables: Sequence[SqlTable], database: GeneratedDatabase) -> 
                     raise _unmade(table, error) from error
         for table in tables:
             if rows := database.get(table.name.lower()):
-                connection.execute(filled(table, rows))
+                connection.execute(*insertion(table, rows))
     except duckdb.Error:
         return False
     finally:

@@ -1,12 +1,11 @@
 """Holds generated databases in memory, in SQLite or DuckDB, to run model-written queries on them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from decimal import Decimal
 from functools import cache, lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 from eval_pipeline.sandbox.sql.duckdb_guard import GuardedDuckdb
 from eval_pipeline.sandbox.sql.errors import of_duckdb, of_sqlite
@@ -24,19 +23,43 @@ _MOST_KEPT = 100
 _SQLITES = frozenset({type(None), int, float, str, bytes})
 
 
-class Memory(Protocol):
-    """An engine that holds one generated database at a time."""
+class Memory(ABC):
+    """An engine that holds one generated database at a time, and what queries found in it.
 
-    dialect: str
+    Attributes:
+        dialect: that of its queries.
+    """
+
+    dialect: ClassVar[str]
+
+    def __init__(self, kept: "_Kept") -> None:
+        """Takes a connection, which others may use in between."""
+        self._kept = kept
+        self._loaded: GeneratedDatabase | None = None
+        self._found: dict[str, SqlRows] = {}
 
     def load(self, database: GeneratedDatabase) -> None:
-        """Replaces all rows. Raises a SqlError."""
+        """Replaces all rows, unless these are there. Raises a SqlError."""
+        if self._kept.holder is self and self._loaded is database:
+            return
+        self._loaded, self._found = None, {}
+        self._fill(database)
+        self._kept.holder, self._loaded = self, database
 
     def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises a SqlError."""
+        """Runs a SELECT, once on each database. Raises a SqlError."""
+        if sql not in self._found:
+            self._found[sql] = self._run(sql)
+        return self._found[sql]
+
+    @abstractmethod
+    def _fill(self, database: GeneratedDatabase) -> None: ...
+
+    @abstractmethod
+    def _run(self, sql: str) -> SqlRows: ...
 
 
-class SqliteMemory:
+class SqliteMemory(Memory):
     """SQLite: needs a fraction of a millisecond for a database and two queries.
 
     The connection is kept for the next pair.
@@ -56,11 +79,12 @@ class SqliteMemory:
         """
         creates = [f"CREATE TABLE {quoted(table.name)} ({columns_in(table, self.dialect)})" for table in schema.tables]
         creates += views_in(schema, self.dialect).values()
-        self._guard = _sqlite(tuple(creates), case_sensitive_like, limits)
+        kept = _sqlite(tuple(creates), case_sensitive_like, limits)
+        super().__init__(kept)
+        self._guard = kept.guard
         self._inserts = [(table, *into(table)) for table in schema.tables]
 
-    def load(self, database: GeneratedDatabase) -> None:
-        """Replaces all rows."""
+    def _fill(self, database: GeneratedDatabase) -> None:
         connection = self._guard.connection
         self._guard.trusted = True
         try:
@@ -73,12 +97,11 @@ class SqliteMemory:
         finally:
             self._guard.trusted = False
 
-    def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises a SqlError."""
+    def _run(self, sql: str) -> SqlRows:
         return self._guard.query(sql)
 
 
-class DuckdbMemory:
+class DuckdbMemory(Memory):
     """DuckDB: connections are expensive and kept, and so are tables from pair to pair if their columns are the same."""
 
     dialect = "duckdb"
@@ -92,57 +115,58 @@ class DuckdbMemory:
                 not have.
             limits: limits of every query.
         """
-        self._kept = _duckdb(limits)
+        self._place = _duckdb(limits)
+        super().__init__(self._place)
         self._alone = alone
         self._schema = schema
         self._tables = {table.name.lower(): columns_in(table, self.dialect) for table in schema.tables}
         self._views = views_in(schema, self.dialect)
+        self._select = cache(self._place.guard.only_select)
 
-    def load(self, database: GeneratedDatabase) -> None:
-        """Replaces all rows. Raises a SqlError if DuckDB does not support a type or a value."""
+    def _fill(self, database: GeneratedDatabase) -> None:
+        """Raises a SqlError if DuckDB does not support a type or a value."""
         import duckdb
 
-        kept = self._kept
-        others = sorted(kept.tables.keys() - self._tables.keys())
+        place, run = self._place, self._place.run
+        others = sorted(place.tables.keys() - self._tables.keys())
         clear = self._alone or len(others) > _MOST_KEPT
-        gone = others if clear else [name for name in others if name in self._views]
         # A view remembers the types of what it reads.
-        anew = kept.views != self._views or any(kept.tables.get(name) != made for name, made in self._tables.items())
-        statements = ["BEGIN", *(f"DROP VIEW {quoted(name)}" for name in kept.views if anew)]
-        statements += (f"DROP TABLE {quoted(name)}" for name in gone)
-        for one, (name, columns) in zip(self._schema.tables, self._tables.items(), strict=True):
-            table = quoted(name)
-            if kept.tables.get(name) != columns:
-                statements.append(f"CREATE OR REPLACE TABLE {table} ({columns})")
-            elif name in kept.filled:
-                statements.append(f"DELETE FROM {table}")
-            if rows := database.get(name):
-                statements.append(filled(one, rows))
-        statements += self._views.values() if anew else ()
+        anew = place.views != self._views or any(place.tables.get(name) != made for name, made in self._tables.items())
         try:
-            kept.guard.connection.execute("; ".join([*statements, "COMMIT"]))
+            for name in list(place.views) if anew else ():
+                run(f"DROP VIEW {quoted(name)}")
+                del place.views[name]
+            for name in others if clear else [name for name in others if name in self._views]:
+                run(f"DROP TABLE {quoted(name)}")
+                del place.tables[name]
+            for table, (name, columns) in zip(self._schema.tables, self._tables.items(), strict=True):
+                if place.tables.get(name) != columns:
+                    run(f"CREATE OR REPLACE TABLE {quoted(name)} ({columns})")
+                    place.tables[name] = columns
+                elif name in place.filled:
+                    run(f"DELETE FROM {quoted(name)}")
+                place.filled.discard(name)
+                if rows := database.get(name):
+                    run(*insertion(table, rows))
+                    place.filled.add(name)
+            for name, view in self._views.items() if anew else ():
+                run(view)
+                place.views[name] = view
         except duckdb.Error as error:
-            with suppress(duckdb.Error):  # the error may have come before BEGIN
-                kept.guard.connection.execute("ROLLBACK")
             raise of_duckdb(error) from error
-        kept.tables = {name: columns for name, columns in kept.tables.items() if name not in gone} | self._tables
-        kept.views = self._views
-        kept.filled = kept.filled - set(gone) - self._tables.keys() | {
-            name for name in self._tables if database.get(name)
-        }
 
-    def query(self, sql: str) -> SqlRows:
-        """Runs a SELECT. Raises a SqlError."""
-        return self._kept.guard.query(sql)
+    def _run(self, sql: str) -> SqlRows:
+        guard = self._place.guard
+        return guard.guarded(lambda: guard.fetched(self._select(sql)), guard.limits.seconds)
 
 
 def computing(engine: str) -> Callable[[str], SqlRows]:
     """Returns a function that runs a SELECT without tables in `sqlite` or `duckdb`; it raises a SqlError."""
-    return _sqlite((), False, LIMITS).query if engine == "sqlite" else _duckdb(LIMITS).guard.query
+    return _sqlite((), False, LIMITS).guard.query if engine == "sqlite" else _duckdb(LIMITS).guard.query
 
 
 @lru_cache(maxsize=32)
-def _sqlite(creates: tuple[str, ...], case_sensitive_like: bool, limits: SqlLimits) -> GuardedSqlite:
+def _sqlite(creates: tuple[str, ...], case_sensitive_like: bool, limits: SqlLimits) -> "_KeptSqlite":
     import sqlite3
 
     guard = GuardedSqlite(None, limits)
@@ -156,11 +180,32 @@ def _sqlite(creates: tuple[str, ...], case_sensitive_like: bool, limits: SqlLimi
     except sqlite3.Error as error:
         raise of_sqlite(error) from error
     guard.trusted = False
-    return guard
+    return _KeptSqlite(guard)
+
+
+@cache
+def _duckdb(limits: SqlLimits) -> "_KeptDuckdb":
+    return _KeptDuckdb(GuardedDuckdb(None, limits, optimizer=False))
 
 
 @dataclass
-class _KeptDuckdb:
+class _Kept:
+    """A connection that is kept for the next pair.
+
+    Attributes:
+        holder: whose rows are in it.
+    """
+
+    holder: Memory | None = field(default=None, init=False)
+
+
+@dataclass
+class _KeptSqlite(_Kept):
+    guard: GuardedSqlite
+
+
+@dataclass
+class _KeptDuckdb(_Kept):
     """A connection with the tables of the last pairs.
 
     Attributes:
@@ -175,10 +220,13 @@ class _KeptDuckdb:
     views: dict[str, str] = field(default_factory=dict)
     filled: set[str] = field(default_factory=set)
 
+    def __post_init__(self) -> None:
+        self._parsed = lru_cache(maxsize=256)(self.guard.connection.extract_statements)
 
-@cache
-def _duckdb(limits: SqlLimits) -> _KeptDuckdb:
-    return _KeptDuckdb(GuardedDuckdb(None, limits, optimizer=False))
+    def run(self, sql: str, values: Sequence[Any] = ()) -> None:
+        """Runs a statement of this project. Raises a duckdb.Error."""
+        for statement in self._parsed(sql):
+            self.guard.connection.execute(statement, values)
 
 
 def into(table: SqlTable) -> tuple[str, str]:
@@ -189,12 +237,17 @@ def into(table: SqlTable) -> tuple[str, str]:
     return f"DELETE FROM {name}", f"INSERT INTO {name}{columns} VALUES ({', '.join('?' * len(stored))})"
 
 
-def filled(table: SqlTable, rows: Sequence[Row]) -> str:
-    """Returns the statement that inserts rows into a table of DuckDB."""
+def insertion(table: SqlTable, rows: Sequence[Row]) -> tuple[str, list[list[Any]]]:
+    """Returns the statement that inserts rows into a table of DuckDB, and its parameters: the cells of each column.
+
+    Parameters take less time than rows in the text of the statement, which DuckDB would read anew.
+    """
     stored = [column for column in table.columns if not column.generated]
-    columns = "" if len(stored) == len(table.columns) else f" ({', '.join(quoted(column.name) for column in stored)})"
-    values = ", ".join(f"({', '.join(map(_literal, row))})" for row in inserted(table, rows))
-    return f"INSERT INTO {quoted(table.name)}{columns} VALUES {values}"
+    cells = list(map(list, zip(*inserted(table, rows), strict=True)))
+    there = [place for place, some in enumerate(cells) if any(cell is not None for cell in some)] or [0]
+    names = ", ".join(quoted(stored[place].name) for place in there)
+    values = ", ".join(f"unnest(${number}::{stored[place].type}[])" for number, place in enumerate(there, 1))
+    return f"INSERT INTO {quoted(table.name)} ({names}) SELECT {values}", [cells[place] for place in there]
 
 
 def for_sqlite(value: Any) -> Any:
@@ -206,20 +259,3 @@ def for_sqlite(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return int(value) if isinstance(value, bool) else value
-
-
-def _literal(value: Any) -> str:
-    """Returns a value as a DuckDB literal that the column's type accepts."""
-    match value:
-        case None:
-            return "NULL"
-        case bool() | int():
-            return str(value)
-        case float() | Decimal():
-            return f"{value!r}::DOUBLE" if isinstance(value, float) else str(value)
-        case bytes():
-            return "'" + "".join(f"\\x{byte:02x}" for byte in value) + "'::BLOB"
-        case datetime():
-            return f"'{value.isoformat(sep=' ')}'"
-        case _:
-            return "'" + str(value).replace("'", "''") + "'"
