@@ -15,7 +15,7 @@ from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.legal import Laws
 from eval_pipeline.sql_equivalence.generated.mining import ColumnName, Mined
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References, Row
-from eval_pipeline.sql_equivalence.generated.rows import RowMaker, TablePlan, plan_of
+from eval_pipeline.sql_equivalence.generated.rows import RowMaker, TablePlan, chosen, plan_of
 from eval_pipeline.sql_equivalence.generated.shapes import AIMED, SHAPES, Shape
 from eval_pipeline.sql_equivalence.generated.values import (
     GENERIC,
@@ -192,13 +192,13 @@ class DatabaseMaker:
     @staticmethod
     def _draw(found: CandidateValues, rng: Random, shape: Shape) -> Any:
         if shape.rich and found.rich and rng.random() < shape.rich:
-            return rng.choice(found.rich)
+            return chosen(rng, found.rich)
         drawn = rng.random()
         if found.exact and drawn < shape.exact:
-            return rng.choice(found.exact)
+            return chosen(rng, found.exact)
         if found.near and drawn < shape.exact + (1 - shape.exact) * 0.7:
-            return rng.choice(found.near)
-        return rng.choice(found.generic)
+            return chosen(rng, found.near)
+        return chosen(rng, found.generic)
 
     def _chosen(self, place: ColumnName) -> tuple[Family, CandidateValues]:
         """Returns the family of a column's values and which ones to try; computed on first use."""

@@ -1,6 +1,6 @@
 """Makes the rows of one table of a generated database: a plan is made once, then rows are drawn by it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -142,56 +142,60 @@ class RowMaker:
         keyed = {place for key in self._plan.keys if len(key) > 1 for place in key}
         found = [reference for reference in self._plan.references if keyed.intersection(reference.places)]
         if found:
-            found.remove(self._rng.choice(found))
+            found.remove(chosen(self._rng, found))
         return found
 
     def fill(self, wanted: int) -> list[Row]:
         """Returns the requested number of rows, or fewer if the constraints allow no more."""
-        rows, keeps_checks = self._rows, self._plan.keeps_checks
+        rows, keys, keeps_checks = self._rows, self._plan.keys, self._plan.keeps_checks
         tries = _TRIES if keeps_checks is None and not self._spread else _MORE_TRIES
         for _ in range(wanted * tries):
             if len(rows) >= wanted:
                 break
             row = self._row()
-            if row is None or not self._is_new(row) or (keeps_checks is not None and not keeps_checks(row)):
+            if row is None:
                 continue
-            for key, seen in zip(self._plan.keys, self._seen, strict=True):
-                seen.add(tuple(row[place] for place in key))
-            rows.append(row)
+            keyed = [tuple([row[place] for place in key]) for key in keys]
+            if self._are_new(keyed) and (keeps_checks is None or keeps_checks(row)):
+                for cells, seen in zip(keyed, self._seen, strict=True):
+                    seen.add(cells)
+                rows.append(row)
         return rows
 
     def _row(self) -> Row | None:
-        repeat = self._rows[-1] if self._rows and self._rng.random() < self._shape.duplicates else None
+        random, nulls = self._rng.random, self._shape.nulls
+        repeat = self._rows[-1] if self._rows and random() < self._shape.duplicates else None
         cells = list(self._plan.template)
-        fixed: set[int] = set()
+        fixed: dict[int, Any] = {}
         for reference in self._plan.references:
             taken = self._taken(reference)
             if taken is None:
                 return None
-            for place, value in taken.items():
-                cells[place] = value
-                fixed.add(place)
+            fixed |= taken
+        for place, value in fixed.items():
+            cells[place] = value
         for cell in self._plan.cells:
-            if cell.place not in fixed:
-                again = repeat is not None and not cell.in_key
-                cells[cell.place] = repeat[cell.place] if again and repeat is not None else self._drawn(cell)
+            place = cell.place
+            if place in fixed:
+                continue
+            if repeat is not None and not cell.in_key:
+                cells[place] = repeat[place]
+            elif not cell.nullable or random() >= nulls:
+                cells[place] = self._drawn(cell)
         return tuple(cells)
 
     def _drawn(self, cell: Cell) -> Any:
-        if cell.nullable and self._rng.random() < self._shape.nulls:
-            return None
         values = self._lists.get(cell.place)
         if values is None:
             values = self._lists[cell.place] = self._values(cell.column)
         if cell.key is None:
             in_turn = self._shape.different and len(self._rows) < len(values)
-            return values[len(self._rows)] if in_turn else self._rng.choice(values)
+            return values[len(self._rows)] if in_turn else chosen(self._rng, values)
         seen = self._seen[cell.key]
-        free = [value for value in values if (value,) not in seen]
-        if free:
-            return self._rng.choice(free)
+        if free := [value for value in values if (value,) not in seen]:
+            return chosen(self._rng, free)
         if spare := [value for value in self._spare(cell.column) if (value,) not in seen]:
-            return self._rng.choice(spare)
+            return chosen(self._rng, spare)
         self._fillers += 1
         value = filler(cell.family, self._fillers - 1)
         if len(values) < _MOST_SHARED:  # columns that are compared with this one may hold it too
@@ -211,15 +215,25 @@ class RowMaker:
         # Few parents make large groups; occasionally any parent is used.
         any_parent = reference in self._spread or self._rng.random() < self._any_parent
         few = parents if any_parent else parents[: self._shape.width]
-        row = self._rng.choice(few)
+        row = chosen(self._rng, few)
         return {place: row[there] for place, there in zip(reference.places, reference.parent_places, strict=True)}
 
-    def _is_new(self, row: Row) -> bool:
-        for number, (key, seen) in enumerate(zip(self._plan.keys, self._seen, strict=True)):
-            cells = tuple(row[place] for place in key)
+    def _are_new(self, keyed: Sequence[Row]) -> bool:
+        """Returns whether the cells of keys are in no row yet."""
+        for number, cells in enumerate(keyed):
             if None in cells:
                 if self._plan.has_primary and number == 0:
                     return False
-            elif cells in seen:
+            elif cells in self._seen[number]:
                 return False
         return True
+
+
+def chosen(rng: Random, values: Sequence[Any]) -> Any:
+    """Returns what `rng.choice` does, in half the time."""
+    count = len(values)
+    bits = count.bit_length()
+    place = rng.getrandbits(bits)
+    while place >= count > 0:
+        place = rng.getrandbits(bits)
+    return values[place]
