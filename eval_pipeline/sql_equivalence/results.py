@@ -40,11 +40,13 @@ class Result:
         rows: in the engine's order.
         ties: for each row the number of its group, in ascending order; rows that the outermost ORDER BY does not
             distinguish share a group. None if the order of rows has no meaning.
+        keyed: the rows with the keys of that ORDER BY that are not selected; empty if there are none.
     """
 
     columns: tuple[str, ...]
     rows: list[Row]
     ties: tuple[int, ...] | None = None
+    keyed: Rows = ()
 
 
 EQUAL: Set = frozenset({Relaxation.COLUMN_NAMES, Relaxation.COLUMN_ORDER, Relaxation.TIE_ORDER})

@@ -36,7 +36,7 @@ from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
 _Active = dict[tuple[ColumnName, Family], list[Any]]
 _MOST_ROWS, _MOST_LONG = 40, 140
-_COUNTABLE = frozenset(("int", "float", "text", "date", "timestamp", "datetext"))
+_COUNTABLE = frozenset(("int", "float", "text", "date", "timestamp", "datetext", "uuid", "json"))
 _AIMED_SEEDS = 1_000_000
 
 
@@ -226,6 +226,8 @@ class DatabaseMaker:
         table, column = self.schema.table(place[0]), self._column(place)
         assert table is not None
         family = family_of(column)
+        if family in ("uuid", "json") and table.dialect == "sqlite":  # which takes any text
+            family = "text"
         if family == "text" and place in self._mined.date_texts:
             family = "datetext"
         generic, rich = ([one for one in some[family] if self._fits(one, column)] for some in (GENERIC, RICH))

@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.generated.references import (
     references_of,
 )
 from eval_pipeline.sql_equivalence.generated.shapes import Shape
-from eval_pipeline.sql_equivalence.generated.values import GENERIC, Family, filler
+from eval_pipeline.sql_equivalence.generated.values import Family, filler, plain
 from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 
@@ -98,7 +98,7 @@ def plan_of(
             alone = keys.index((place,)) if (place,) in keys else None
             cells.append(Cell(place, where, family(where), column.nullable, place in in_keys, alone))
         elif not column.nullable:
-            template[place] = GENERIC[family(where)][0]
+            template[place] = plain(column, family(where))
     references = references_of(table, schema)
     return TablePlan(name, keys, bool(table.primary_key), references, tuple(template), tuple(cells), keeps_checks)
 

@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 from eval_pipeline.sql_equivalence.schema.parts import SqlColumn
 
-Family = Literal["int", "float", "text", "date", "timestamp", "datetext", "time", "bool", "blob", "other"]
+Family = Literal[
+    "int", "float", "text", "date", "timestamp", "datetext", "time", "bool", "blob", "uuid", "json", "other"
+]
 
 _FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
     (("TIMESTAMP", "DATETIME"), "timestamp"),
@@ -18,7 +20,9 @@ _FAMILIES: tuple[tuple[tuple[str, ...], Family], ...] = (
     (("BOOL", "LOGICAL"), "bool"),
     (("INT", "SERIAL", "LONG"), "int"),
     (("DOUBLE", "FLOAT", "REAL", "DECIMAL", "NUMERIC"), "float"),
-    (("VARCHAR", "TEXT", "CHAR", "STRING", "UUID", "JSON", "ENUM"), "text"),
+    (("VARCHAR", "TEXT", "CHAR", "STRING", "ENUM"), "text"),
+    (("UUID",), "uuid"),
+    (("JSON",), "json"),
     (("BLOB", "BYTEA", "BINARY", "BIT"), "blob"),
 )
 _SOME_DAY = date(2021, 3, 15)
@@ -30,6 +34,7 @@ _RANGES = {
     "UINTEGER": (0, 2**32 - 1),
     "UBIGINT": (0, 2**63 - 1),
 }
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LONGEST_TEXT, _LARGEST_PART = 60, 100
 _LETTERS = "abcdefghij klmnopqrs" * 4
 _INT_RANGE, _BIG_RANGE = (-(2**31), 2**31 - 1), (-(2**63), 2**63 - 1)
@@ -39,6 +44,11 @@ _MOMENTS = (
     *(datetime(2021, 3, 15), datetime(2021, 3, 15, 12, 30), datetime(2020, 2, 29), datetime(2022, 12, 31)),
     *(datetime(2021, 3, 31, 23, 59, 59), datetime(2021, 1, 31, 18, 0, 1), datetime(2021, 3, 16, 0, 0, 1)),
 )
+
+
+def _uuid(number: int) -> str:
+    return f"00000000-0000-4000-8000-{number:012}"
+
 
 GENERIC: dict[Family, tuple[Any, ...]] = {
     "int": (0, 1, 2, 3, -1),
@@ -50,6 +60,8 @@ GENERIC: dict[Family, tuple[Any, ...]] = {
     "time": ("00:00:00", "12:30:00", "23:59:59"),
     "bool": (True, False),
     "blob": (b"a", b"b"),
+    "uuid": tuple(map(_uuid, range(3))),
+    "json": ("{}", '{"a": 1}', '{"a": "b"}', "[]"),
     "other": (None,),
 }
 RICH: dict[Family, tuple[Any, ...]] = GENERIC | {
@@ -120,6 +132,10 @@ def candidates(literal: Any, family: Family, today: date) -> CandidateValues:
             return _days(literal, family, today)
         case "time" if isinstance(literal, str) and literal[:2].isdigit():
             return CandidateValues([literal])
+        case "uuid" if isinstance(literal, str) and _UUID.fullmatch(literal):
+            return CandidateValues([literal])
+        case "json" if isinstance(literal, str) and literal[:1] in "{[":
+            return CandidateValues([literal])
         case _:
             return CandidateValues()
 
@@ -132,29 +148,25 @@ def of_lengths(texts: Sequence[str], lengths: Sequence[int]) -> list[str]:
 _MOST_BETWEEN = 20
 
 
+_FILLERS: dict[Family, Callable[[int], Any]] = {
+    "int": lambda number: number + 1,
+    "float": lambda number: float(number + 1),
+    "text": lambda number: f"k{number}",
+    "date": lambda number: _SOME_DAY + timedelta(days=number),
+    "timestamp": lambda number: datetime(2021, 3, 15) + timedelta(days=number),
+    "datetext": lambda number: (_SOME_DAY + timedelta(days=number)).isoformat(),
+    "time": lambda number: f"{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}",
+    "bool": lambda number: bool(number % 2),
+    "blob": lambda number: f"k{number}".encode(),
+    "uuid": _uuid,
+    "json": lambda number: f'{{"k": {number}}}',
+    "other": lambda number: None,
+}
+
+
 def filler(family: Family, number: int) -> Any:
     """Returns the value with this number in a sequence of different values; used for keys."""
-    match family:
-        case "int":
-            return number + 1
-        case "float":
-            return float(number + 1)
-        case "text":
-            return f"k{number}"
-        case "date":
-            return _SOME_DAY + timedelta(days=number)
-        case "timestamp":
-            return datetime(2021, 3, 15) + timedelta(days=number)
-        case "datetext":
-            return (_SOME_DAY + timedelta(days=number)).isoformat()
-        case "time":
-            return f"{number // 3600 % 24:02}:{number // 60 % 60:02}:{number % 60:02}"
-        case "bool":
-            return bool(number % 2)
-        case "blob":
-            return f"k{number}".encode()
-        case _:
-            return None
+    return _FILLERS[family](number)
 
 
 def between(family: Family, values: Sequence[Any]) -> list[Any]:
@@ -188,6 +200,16 @@ def members_of(column: SqlColumn) -> list[str]:
     if not column.type.upper().startswith("ENUM"):
         return []
     return [text.replace("''", "'") for text in re.findall(r"'((?:[^']|'')*)'", column.type)]
+
+
+def plain(column: SqlColumn, family: Family) -> Any:
+    """Returns the value of a column that has to have one, though nothing reads it; None if none is known."""
+    kind = column.type.upper()
+    if family == "other":
+        return (
+            "[]" if kind.endswith("[]") else "{}" if kind.startswith("MAP") else "1 day" if kind == "INTERVAL" else None
+        )
+    return next(iter(members_of(column)), GENERIC[family][0])
 
 
 def fits(value: Any, column: SqlColumn, *, wide: bool = False) -> bool:

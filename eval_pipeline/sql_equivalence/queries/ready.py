@@ -69,7 +69,7 @@ class ReadyQuery:
         rows = [row[: -self.keys.hidden] for row in keyed]
         if not same_rows(rows, found.rows):  # the keys changed the query (unstable, or a trick of the engine)
             return Result(found.columns, found.rows)
-        return Result(found.columns, rows, self.keys.ties(keyed))
+        return Result(found.columns, rows, self.keys.ties(keyed), keyed)
 
     def cuts_ties(self, run: Run) -> bool:
         """Returns whether a LIMIT cuts through tied rows on this database."""

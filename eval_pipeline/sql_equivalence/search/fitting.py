@@ -52,7 +52,7 @@ class Fitting:
         finds: whether the expected query must return something.
         cases: for tables, in lower case, and places of their columns of texts: how texts are written, by the text in
             lower case.
-        present: the places of the columns in which the expected query returns no NULL.
+        present: see `present`, of the expected query on the data.
     """
 
     schema: SqlSchema
@@ -66,7 +66,7 @@ class Fitting:
         has_rows = all(rows for name, rows in database.items() if name in self.filled)
         if not has_rows or (self.finds and finds_nothing(expected)):
             return False
-        return all(row[place] is not None for row in expected.rows for place in self.present)
+        return all(row[place] is not None for row in expected.keyed or expected.rows for place in self.present)
 
     def spelling(self, texts: Collection[str]) -> "Fitting":
         """Returns this with texts that queries name in no other case than in the data."""
@@ -102,9 +102,9 @@ def finds_nothing(result: Result) -> bool:
 
 
 def present(result: Result) -> tuple[int, ...]:
-    """Returns the places of the columns of a result that have no NULL; none if it has no rows."""
-    columns = range(len(result.columns)) if result.rows else ()
-    return tuple(place for place in columns if all(row[place] is not None for row in result.rows))
+    """Returns the places of what a result has no NULL in, of its columns and then of its other keys."""
+    rows = result.keyed or result.rows
+    return tuple(place for place in range(len(rows[0]) if rows else 0) if all(row[place] is not None for row in rows))
 
 
 def fitting(
