@@ -4,10 +4,25 @@ If its result differs, ties make the result ambiguous, and another right answer 
 """
 
 import ast
+import re
 
 _BY_FIRST = frozenset({"idxmax", "idxmin"})
 _KEEPING = frozenset({"nlargest", "nsmallest", "drop_duplicates"})
 _BREAKING = _BY_FIRST | _KEEPING | {"sort_values", "value_counts"}
+_TAKING = re.compile(
+    r"\b(apply|arg\w+|bfill|cum\w+|describe|diff|duplicated|enumerate|ffill|first|for|head|iat|iloc|interpolate|iter\w*|key"
+    r"|last|merge_asof|mode|most_common|next|nth|pct_change|qcut|rank|reindex|rolling|sample|shift|sort\w*|tail|take"
+    r"|transform|unique|while|zip)\b|\[-?\d*:?-?\d*\]"
+)
+"""Names and subscripts that may take rows by their place, or pick one of equal ones, only where the data have some."""
+
+
+def takes_by_place(code: str) -> bool:
+    """Whether code may depend on the order of rows on some tables and not on others, such as those with ties.
+
+    Any other code that depends on it does so nearly everywhere.
+    """
+    return any(name in code for name in _BREAKING) or _TAKING.search(code) is not None
 
 
 def other_ties(code: str) -> list[str]:

@@ -1,7 +1,6 @@
 """Makes the mutants of a piece of code."""
 
 import ast
-import copy
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
@@ -26,15 +25,25 @@ def mutants_of(code: str, known: Known) -> list[Mutant]:
 def made(tree: ast.Module, changes: Iterable[Change]) -> list[Mutant]:
     """Returns the mutants that changes of nodes of a syntax tree make, each different text once."""
     places = {id(node): number for number, node in enumerate(ast.walk(tree))}
+    holders = {id(child): holder for child, holder in _held(tree)}
     seen = {ast.unparse(tree)}
     found = []
     for change in changes:
-        changed = _replaced(tree, places[id(change.place)], change.by)
+        changed = _replaced(tree, change, *holders[id(change.place)])
         if changed is not None and changed not in seen:
             seen.add(changed)
             requirement = f"{pretty(change.piece)} #{places.get(id(change.piece), 0)}"
             found.append(Mutant(change.kind, requirement, change.dropped, change.words, changed))
     return found
+
+
+def _held(tree: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str, int | None]]]:
+    """Yields the nodes in a tree, each with the node that holds it, the field, and its place where that is a list."""
+    for node in ast.walk(tree):
+        for field, held in ast.iter_fields(node):
+            for place, child in enumerate(held) if isinstance(held, list) else [(None, held)]:
+                if isinstance(child, ast.AST):
+                    yield child, (node, field, place)
 
 
 def _changes(tree: ast.Module, known: Known) -> Iterator[Change]:
@@ -48,20 +57,20 @@ def _changes(tree: ast.Module, known: Known) -> Iterator[Change]:
         )
 
 
-def _replaced(tree: ast.Module, number: int, by: ast.AST) -> str | None:
-    """Returns the code with a node (by its number in `ast.walk`) replaced; None if the code cannot be written."""
-    changed = copy.deepcopy(tree)
-    target = next(node for place, node in enumerate(ast.walk(changed)) if place == number)
-    swapped = _Swap(target, copy.deepcopy(by)).visit(changed)
+def _replaced(tree: ast.Module, change: Change, holder: ast.AST, field: str, place: int | None) -> str | None:
+    """Returns the code of a tree with a change, which is taken back; None if the code cannot be written."""
+    by = ast.fix_missing_locations(change.by)
+    _put(holder, field, place, by)
     try:
-        return ast.unparse(ast.fix_missing_locations(swapped))
+        return ast.unparse(tree)
     except (AttributeError, ValueError, TypeError):
         return None
+    finally:
+        _put(holder, field, place, change.place)
 
 
-class _Swap(ast.NodeTransformer):
-    def __init__(self, target: ast.AST, by: ast.AST) -> None:
-        self._target, self._by = target, by
-
-    def visit(self, node: ast.AST) -> ast.AST:
-        return self._by if node is self._target else self.generic_visit(node)
+def _put(holder: ast.AST, field: str, place: int | None, node: ast.AST) -> None:
+    if place is None:
+        setattr(holder, field, node)
+    else:
+        getattr(holder, field)[place] = node

@@ -20,6 +20,7 @@ from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, dete
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
 from eval_pipeline.tracks.pandas_code.track import TRACK
+from eval_pipeline.variants.ties import takes_by_place
 from eval_pipeline_tests.tracks.card_lines import card_lines
 from eval_pipeline_tests.tracks.pandas_code.helpers import answer, attempt, needs_sandbox, read, scores, unmeasured
 
@@ -157,6 +158,25 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
         wrong = behaviour_of(gold, gold.code.replace(">", other))
         assert wrong is not None and not all(wrong.right)
     assert checked.call_count == 1
+    assert len(checked.call_args.args[1]) == 3 < len(candidates_of(gold))  # as the code takes no row by its place
+
+
+@pytest.mark.parametrize(
+    ("code", "takes"),
+    [
+        ('df["a"].sum()', False),
+        ('df[df["b"] > 3].merge(s, on="c").pivot_table(index="c", values="b", aggfunc="sum")', False),
+        ('df["a"].iloc[0]', True),
+        ('df.groupby("a").first()', True),
+        ('df.loc[df["a"].argmax()]', True),
+        ('df["a"].rank()', True),
+        ('df.sort_values("a").groupby("b").sum()', True),
+        ("max(rows, key=len)", True),
+        ('df["a"][:3]', True),
+    ],
+)
+def test_what_may_depend_on_the_order_of_rows_somewhere_only(code: str, takes: bool) -> None:
+    assert takes_by_place(code) is takes
 
 
 def test_mutants_that_take_too_long_together_are_run_apart(
@@ -216,7 +236,7 @@ def test_equal_code_runs_nothing_and_an_answer_seen_before_neither(
     other = LARGE.replace("wanted", "rows")
     first = behaviour_of(gold, other)
     monkeypatch.setattr(running_module, "sandbox", lambda layer: pytest.fail("it was run again"))
-    assert behaviour_of(gold, other) == first
+    assert behaviour_of(gold, other) == behaviour_of(gold, f"# seen\n\n{other}") == first
     same = behaviour_of(gold, f"# the same\n{LARGE}")
     assert same is not None and same.right == ()
     assert _robust(_case(tables, LARGE), f"# the same\n{LARGE}") is True

@@ -21,6 +21,7 @@ from eval_pipeline.tracks.pandas_code.robust.variants import (
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.mutants import Mutant
 from eval_pipeline.variants.snippets import examine_snippet
+from eval_pipeline.variants.ties import takes_by_place
 
 _SHUFFLED = 3
 """Variants on which the reference code is run with the rows in random order too, not only in the opposite one."""
@@ -103,27 +104,32 @@ def _examine(gold: PandasGold) -> list[Json] | None:
     candidates = known_candidates(gold)
     unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
     # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
-    found = _checked(gold, unknown, unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown)
-    if found is not None and found[1]:
+    few = unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown
+    anywhere = len(tie_breaking(gold)) == 1 and not takes_by_place(str(gold.code))
+    found = _checked(gold, few if anywhere else unknown, few)
+    if found is not None and found[1] and len(few) < len(unknown):
         found = _checked(gold, unknown, unknown)
-    return None if found is None else found[0]
+    return None if found is None else [one is not False for one in found[0]]
 
 
-def _checked(gold: PandasGold, unknown: Sequence[int], shuffled: Sequence[int]) -> tuple[list[Json], bool] | None:
-    """Returns the same, and whether some of the shuffled candidates, but not all candidates, turned out to differ."""
+def _checked(
+    gold: PandasGold, unknown: Sequence[int], shuffled: Sequence[int]
+) -> tuple[list[bool | None], bool] | None:
+    """Returns whether candidates are determined, None where that was not checked, and whether shuffling showed it."""
     candidates = known_candidates(gold)
-    names, recipes = [*gold.context.paths], [one["tables"] for one in candidates]
-    text = examine_snippet(names, recipes, tie_breaking(gold), [], unknown, shuffled)
+    names, recipes = [*gold.context.paths], [candidates[place]["tables"] for place in unknown]
+    mixed = [number for number, place in enumerate(unknown) if place in shuffled]
+    text = examine_snippet(names, recipes, tie_breaking(gold), [], range(len(recipes)), mixed)
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return None
     told, *parts = listed(found.result["value"])
     results = [told_result(one) for one in listed(told)]
     orders, ties, _ = ([[results[place] for place in listed(row)] for row in listed(part)] for part in parts)
-    decides: list[Json] = [bool(one["determined"]) for one in candidates]
+    decides = [one["determined"] for one in candidates]
     differs = False
     for place, others, tied in zip(unknown, orders, ties, strict=True):
         first = candidates[place]["expected"]
         decides[place] = is_determined(gold, first, others, tied)
         differs |= not all(same(gold, one, first) for one in others[1:])
-    return decides, differs and len(shuffled) < len(unknown)
+    return decides, differs

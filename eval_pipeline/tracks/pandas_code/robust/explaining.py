@@ -11,7 +11,7 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
-from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
+from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour, without_layout
 from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
 from eval_pipeline.tracks.pandas_code.robust.mending import MOST_STEPS, Tried, steps_between
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_requirements
@@ -58,7 +58,7 @@ def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour, *,
     if right and all(behaviour.right):
         return Explanation(1.0, 1.0)
     tried = _tried(gold, given, behaviour)
-    place = find_home().expected / kept_at(gold, "explained", code, len(tried.recipes), VERSION)
+    place = find_home().expected / kept_at(gold, "explained", without_layout(code), len(tried.recipes), VERSION)
     if (text := read_sealed(place)) is not None:
         told = parse_json(text)
         return Explanation(**told | {"words": tuple(told["words"]), "kinds": tuple(told["kinds"])})
