@@ -8,16 +8,18 @@ from eval_pipeline.answers.mentions import Source, is_denied, is_left_open, is_q
 from eval_pipeline.answers.number_words import number_in_words
 from eval_pipeline.answers.numbers import Decimal, Found, numbers_in
 from eval_pipeline.answers.refusals import declines
+from eval_pipeline.answers.wording import with_equals
 from eval_pipeline.core.values import value
 
 _MOST_CHARS = 5_000
 _MOST_NUMBERS = 100
 _ANOTHER = re.compile(
-    r"^[\s\"'”’*)]*(?:[a-z°%²]{1,12}\s*)?(?:-|–|—|\bto\b|\bthrough\b|\band/or\b|\bor\b|\band\b|\bvs\b\.?|\.{2,3}|…|/|;|,|&|#+)\s*"
+    r"^[\s\"'”’*)]*(?:[a-z°%²]{1,12}\s*)?(?:-|–|—|\bto\b|\bthrough\b|\band/or\b|\bor\b|\band\b|\bvs\b\.?|\.{2,3}|…|/|;|,|&|#+"
+    r"|\b(?:times|plus|minus|(?:multiplied|divided) by)\b)\s*"
     r"(?:or\s|and\s)?[\"'“‘]?[$€£¥₹]?\s?-?\.?\d",
     re.IGNORECASE,
 )
-"""A second number after the first, as in a range, a list or a choice."""
+"""A second number after the first, as in a range, a list, a choice or a calculation."""
 _FURTHER = re.compile(r"\b(?:and|or|plus)\s+[$€£¥₹]?\d", re.IGNORECASE)
 _BOUND = re.compile(
     r"(?:(?<![-=<])>=?|<=?|[≥≤]|\\[gl]eq?"
@@ -39,8 +41,13 @@ _ASIDE = re.compile(
 )
 """A part of a sentence that says of what, when or why: `42 apples are left after giving 8 of her 50 away`."""
 _NO_UNIT = re.compile(
-    r"\b(?:or|and|to|than|not|no|if|but|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|dozen|point"
+    r"\b(?:or|and|to|than|not|no|if|but|is|are|was|wrong|incorrect|zero|one|two|three|four|five|six|seven|eight|nine|ten|hundred|thousand|million|dozen|point"
     r"|half|halves|thirds?|quarters?|fourths?|fifths?|sixths?|sevenths?|eighths?|ninths?|tenths?|hundredths?|thousandths?)\b"
+)
+_LEAD = re.compile(
+    r"[\s\"'“*(]*(?:(?:so|thus|hence|therefore|about|approximately|around|roughly|exactly"
+    r"|there (?:are|is)|it(?: is|'s)|is)[\s,]+){0,4}",
+    re.IGNORECASE,
 )
 _TURNS = re.compile(r"\b(?:but|actually|wait|however)\b", re.IGNORECASE)
 _CHANGED = re.compile(
@@ -49,6 +56,8 @@ _CHANGED = re.compile(
     re.IGNORECASE,
 )
 """An answer that is taken back for another one at once: `42. Actually, 43.`"""
+_BARE_FACTORIAL = re.compile(r"(?:^|=)[^\w=]*\d[\d.,]*!\W*$")
+"""`5!` where no sentence ends with it."""
 _AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒])")
 
 
@@ -58,12 +67,14 @@ class Wanted:
 
     Attributes:
         marked: whether the response introduces the text as its answer.
+        closed: whether the end of the text is given, too, as in JSON or a box.
         decimal: how a number with two readings is read.
         units: words after a number that do not change it.
         allow: what to accept that is rejected by default: see `AnswerForm.allow`.
     """
 
     marked: bool
+    closed: bool
     decimal: Decimal
     units: Sequence[str]
     sources: Sequence[Source]
@@ -89,6 +100,9 @@ def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
     text = plain(re.sub(r"(?<=\d)_(?=\d)", "\u2009", text))
     if not (wanted.marked and re.match(r"\W*\d", text)) and declines(text):
         return None, "the response says that it cannot answer"
+    if _BARE_FACTORIAL.search(text) and ("=" in text or wanted.closed or not wanted.marked):
+        return None, "the answer may be a factorial; expected a number"
+    text = with_equals(text)
     found = numbers_in(text, decimal=wanted.decimal, units=wanted.units)
     if not found:
         return _in_words(text, wanted)
@@ -101,7 +115,7 @@ def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
 
 
 def _in_words(text: str, wanted: Wanted) -> tuple[float | None, str]:
-    lead = re.match(r"[\s\"'“*(]*(?:(?:about|approximately|exactly|there are|it is|is)\s+)?", text, re.IGNORECASE)
+    lead = _LEAD.match(text)
     said = number_in_words(text[lead.end() if lead else 0 :].rstrip(" .!\"')”*"))
     if said is None or len(said[1].split()) > 3 or _NO_UNIT.search(said[1].casefold()):
         return None, "the answer gives no number"

@@ -20,6 +20,8 @@ _FIELD = re.compile(r"""(?<![\w])["'](?:final[_ ])?answer["']\s*:\s*(?=\S)""", r
 _CLOSES = re.compile(r"\s*(?:,\s*[\"'}\]]|[}\]`)]|\\\]|$|\n|\.?\s*$)")
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{")
 _TAG = re.compile(r"<(?:final_)?answer>(.{0,2000}?)</(?:final_)?answer>", re.IGNORECASE | re.DOTALL)
+_ONLY_IF = re.compile(r"\b(?:if|whether|unless)\s+(?:the|your|my|this)\s+(?:\w{1,12}\s+)?$", re.IGNORECASE)
+"""What stands before a marker that introduces nothing: `whether the answer is 42`."""
 _FENCE = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w-]*[ \t]*$")
 _OPEN_FENCE = re.compile(r"^\s*(?:```|~~~)\s*\w*\s*")
 _LAST_WORD = re.compile(r"([^\W\d_]+(?:['’][^\W\d_]+)?)[ \t]*$")
@@ -149,7 +151,9 @@ def _places(text: str) -> list[_Place]:
     return [place for _, read, match in last if (place := read(text, match)) is not None]
 
 
-def _marker(text: str, match: re.Match[str]) -> _Place:
+def _marker(text: str, match: re.Match[str]) -> _Place | None:
+    if _ONLY_IF.search(text[max(match.start() - 40, 0) : match.start()]):
+        return None
     return _Place(match.start(), match.end(), Section(_FENCE.sub("", text[match.end() :]).strip(), True))
 
 

@@ -8,14 +8,16 @@ from typing import Final
 from eval_pipeline.answers.mentions import Source, Span, is_denied, is_quoted
 from eval_pipeline.core.values import value
 
-_LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;!]|\s+(?:is|because|since|as)\b|\s*[—–]|\s-\s)"
+_LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;!]|\s+(?:is|because|since|as)\b|\s*[—–]|\s-\s|[。，、]|です|입니다)"
 _BEFORE_LETTER: Final = (
-    "is be it's it’s choose chose pick select say with hence so thus therefore la die wait, actually actually, no, "
-    "correction:"
+    "is be it's it’s choose chose pick select say with hence so thus therefore la die ist est es è é är wait, "
+    "actually actually, no, correction:"
 ).split()
 _NAMING: Final = "option choice answer letter letra lettre lettera".split()
 """Words after which a letter is an option, even a small one."""
 _EDGES = " \t\n\r\"'“”‘’`*_.,;:!?()[]{}<>#-"
+_ENDS = _EDGES.replace("#", "").replace("-", "")
+"""Marks after a label; `C#` and `A-` are no label C or A."""
 _MOST_MENTIONS = 50
 """An answer that repeats itself more often is none, and each mention takes time in proportion to the text."""
 _MOST_LISTED = 200
@@ -43,8 +45,9 @@ Labels = Mapping[str, Sequence[str]]
 
 def label_of(text: str, labels: Labels) -> str | None:
     """Returns the label that a text consists of, ignoring case and surrounding marks; None for other texts."""
-    bare = _folded(text.strip(_EDGES))
-    return _names(_frozen(labels)).get(bare) or _names(_frozen(labels)).get(_folded(text.strip()))
+    names = _names(_frozen(labels))
+    bare = text.lstrip(_EDGES).rstrip(_ENDS)
+    return next((names[name] for name in map(_folded, (text, text.strip(" .*_\n"), bare)) if name in names), None)
 
 
 def mentions_of(text: str, labels: Labels) -> list[Mention]:
@@ -76,7 +79,7 @@ def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozen
 def concluded(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
     """Returns the labels that a text asserts after the last word that concludes, such as `hence`."""
     found = list(_CONCLUDES.finditer(text))
-    return asserted(text[found[-1].end() :], labels, sources, allow) if found else []
+    return asserted(text[found[-1].end() :].lstrip(" ,:"), labels, sources, allow) if found else []
 
 
 def bare_line(text: str, labels: Labels) -> str | None:
@@ -130,7 +133,7 @@ def _form(name: str) -> str:
         before = "|".join(rf"(?<=\b(?i:{word}) )" for word in _BEFORE_LETTER)
         naming = "|".join(rf"(?<=\b(?i:{word}) )" for word in _NAMING)
         return (
-            rf"(?<![\w'’-])(?:{inner}(?=[)\]])|(?:{before}|\A){inner}{_LETTER_AFTER}"
-            rf"|(?<=[.,:;] ){inner}(?=\s+(?:is|because)\b)|(?:{naming})(?i:{inner})(?![\w'’]){_LETTER_AFTER})"
+            rf"(?=(?i:{inner}))(?:(?<=[选選は是为為]){inner}{_LETTER_AFTER}|(?<![\w'’-])(?:{inner}(?=[)\]])|(?:{before}|\A){inner}{_LETTER_AFTER}"
+            rf"|(?<=[.,:;] ){inner}(?=\s+(?:is|because)\b)|(?:{naming})(?i:{inner})(?![\w'’]){_LETTER_AFTER}))"
         )
     return rf"(?<!\w)(?i:{inner})(?!\w)"

@@ -10,7 +10,9 @@ Span = tuple[int, int]
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _BREAK = re.compile(
-    r"[.;:!?](?=\s|$)|\n|,|—|–|\(|\)|\b(?:(?<!anything )(?<!all )but|however|although|instead,|rather,)", re.IGNORECASE
+    r"[.;:!?](?=\s|$)|\n|,|—|–|\(|\)|\b(?:(?<!anything )(?<!all )but|however|although|instead,|rather,"
+    r"|sondern|sino|mais|lecz)",
+    re.IGNORECASE,
 )
 _IDIOMS = re.compile(
     r"\b(?:no|without(?: a| any)?|beyond(?: a| any)?) (?:doubt|question)\b|\bnot only\b|\bno wonder\b|\bnot just\b"
@@ -21,7 +23,8 @@ _DENYING_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|cannot|hardly|without|except|excluding|excludes?|unlike|false|wrong|incorrect|"
     r"rather than|instead of|other than|anything but|all but|far from|opposed to|ruled? out|ruling out|reject(?:s|ed)?|"
     r"den(?:y|ies|ied)|less likely|unlikely|least likely|none|nothing|"
-    r"lacks?|lacking|avoids?|free of|i doubt|refuse to)\b|n['’]t\b",
+    r"lacks?|lacking|avoids?|free of|i doubt|refuse to|"
+    r"nicht|kein\w*|pas|non|não|niet|geen|nie|inte|не|ні)\b|n['’]t\b|不是|并非|並非|不等于",
     re.IGNORECASE,
 )
 _DENYING_AFTER = re.compile(
@@ -29,12 +32,32 @@ _DENYING_AFTER = re.compile(
     r"(?:is|was|are|would be|seems?|looks?|can be|must be)\s+(?:clearly\s+|definitely\s+|certainly\s+)?"
     r"(?:not|never|wrong|false|incorrect|excluded|ruled out|rejected|unlikely|out of the question)\b"
     r"|(?:is|was|are|does|do|did|can|could|would|should|wo|ca)n['’]t\b|cannot\b|(?:does|do|did|can|could|would) not\b"
+    r"|(?:ist|est|es|è|é)\s+(?:es\s+)?(?:nicht|falsch|faux|fausse|fals[oa]|incorrect[oa]|sbagliat[oa]|errad[oa])\b"
+    r"|değil|では(?:な|ありませ)|じゃな|[이가은는]?\s?아[니닙]"
     r"|[:=–—-]\s*(?:no|wrong|false|incorrect)\b|\?\s*(?:no|not|wrong)\b|,?\s*not\b(?!\s+\w))",
     re.IGNORECASE,
 )
 _QUESTION_SLACK = 4
 _SPOKEN_OF = re.compile(r"\b(?:non[-–\s]|(?:word|term|phrase)s?\s+[\"'“‘`]?)$", re.IGNORECASE)
 """What stands before a word that is turned round (`non-negative`) or only spoken of (`the word negative`)."""
+_SUPPOSED = re.compile(
+    r"(?:\b(?:if|unless|whether|suppos(?:e|ing)|assum(?:e|ing)|imagine|wenn|falls|als|если)\s+(?:that\s+)?"
+    r"(?:it|this|that|they|there|es|das|het|это|the\s+(?:right\s+|correct\s+)?\w+)"
+    r"(?:['’]s|\s+(?:were|was|is|are|had been|equals))?|\bwere it|\bsi (?:c['’]était|fuera|fuese)|\bse fosse)"
+    r"\s+(?:about\s+|only\s+|option\s+|answer\s+)?[\"'“*($]*$",
+    re.IGNORECASE,
+)
+"""What stands before a mention that is only supposed: `if it were 42`."""
+_GIVEN_UP_BEFORE = re.compile(
+    r"\b(?:(?:i|we)\s+(?:\w+\s+)?(?:thought|guessed|said|assumed|believed|expected|got|had)|at first|initially)\b"
+    r"[^.;\n]*$",
+    re.IGNORECASE,
+)
+_GIVEN_UP_AFTER = re.compile(
+    r"^[\s\"'”’`*)]*(?:(?:is|was)\s+(?:tempting|attractive|plausible|close)|(?:seem|look|appear)(?:s|ed)?\s+\w+)\b",
+    re.IGNORECASE,
+)
+_BUT = re.compile(r"^[^.;\n]{0,60}?\b(?:but|however)\b[^.;\n]{0,60}?(?:\b(?:is|be)\b|['’]s\b)", re.IGNORECASE)
 _WINDOW = 400
 _MOST_WORDS_BEFORE = 7
 """How many words ahead in its clause a denial applies."""
@@ -74,7 +97,7 @@ def is_denied(text: str, span: Span, among: Sequence[Span] = ()) -> bool:
         (max(start - offset, 0), end - offset) for start, end in among if offset < end and start < offset + len(text)
     ]
     text = _IDIOMS.sub(lambda match: " " * len(match[0]), text)
-    if _SPOKEN_OF.search(text[: span[0]]):
+    if _SPOKEN_OF.search(text[: span[0]]) or _SUPPOSED.search(text[: span[0]]) or _is_given_up(text, span, among):
         return True
     start = max((found.end() for found in _BREAK.finditer(text, 0, span[0])), default=0)
     before = _blanked(text, among)[start : span[0]]
@@ -85,6 +108,15 @@ def is_denied(text: str, span: Span, among: Sequence[Span] = ()) -> bool:
         return True
     after = text[span[1] : span[1] + 80]
     return bool(_DENYING_AFTER.match(after))
+
+
+def _is_given_up(text: str, span: Span, among: Sequence[Span]) -> bool:
+    """Returns whether a mention is what was thought before the next one: `I thought 41, but it is 42`."""
+    after = text[span[1] :]
+    but = _BUT.match(after)
+    if but is None or not any(start >= span[1] + but.end() for start, _ in among):
+        return False
+    return bool(_GIVEN_UP_BEFORE.search(text[: span[0]]) or _GIVEN_UP_AFTER.match(after))
 
 
 def is_left_open(text: str, span: Span) -> bool:

@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import isfinite
 from typing import Literal
 
+from eval_pipeline.answers.number_words import PARTS
 from eval_pipeline.core.values import value
 
 Decimal = Literal[".", ",", "?"]
@@ -36,6 +37,7 @@ _NUMBER = re.compile(
         (?: e(?P<exponent>[-+]?\d{{1,3}})(?!\w)
           | \s?[×x*·]\s?10\s?\^\s?[({{]?\s?(?P<ten>[-+]?\d{{1,3}})[)}}]?
           | \^[({{]?(?P<power>-?\d{{1,3}})[)}}]?
+          | \s+and\s+(?:a|one)\s+(?P<part>{"|".join(PARTS)})\b
           | \s?/\s?(?P<under>\d+(?:\.\d+)?)(?![\d.,]?\d|\s?/) )?
     )
     (?P<percent>\s?%|\s?(?:percent|per\scent|pct|prozent|pour\scent|por\sciento|per\scento|por\scento|процент\w*)\b)?
@@ -43,7 +45,10 @@ _NUMBER = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-_EXPRESSION_AFTER = re.compile(r"\s?[√π]|\(|\^|:\d|/\d|_\d|\s?\*\*|[.,'’]\d|\{|\s?‰|[yzni]\b|\s[-+]\s[xyzn]\b")
+_EXPRESSION_AFTER = re.compile(
+    r"\s?[√π]|\(|\^|:\d|/\d|_\d|\s?\*\*|[.,'’]\d|\{|\s?‰|[yzni]\b|\s[-+]\s[xyzn]\b"
+    r"|!(?![!\"'”’)*\]]*(?:\s*$|\s+[A-Z\"'“]))"  # a factorial, unless the sentence ends there
+)
 _FUNCTION_BEFORE = re.compile(r"(?:\b(?:log|ln|sin|cos|tan|exp)[ ({]*|\b[fgP]\()$")
 
 
@@ -180,6 +185,8 @@ def _magnitude(match: re.Match[str], decimal: Decimal) -> tuple[float, int | Non
     number = float(f"{whole}.{fraction}e{shift}")  # in decimal: 8.04 * 10 is not exactly 80.4
     if match["power"]:
         return _power(number, int(match["power"]))
+    if match["part"]:
+        return number + 1 / PARTS[match["part"].casefold()], None
     if match["under"]:
         return _quotient(0, number, float(match["under"]))
     return number, None if match["ten"] else max(len(fraction) - shift, 0)

@@ -62,8 +62,10 @@ def test_every_item_has_a_label_of_every_model() -> None:
 
 
 @pytest.mark.parametrize(
-    "part", ["<answer>", '"', "$", "1 ", '"answer": "x ', "\\boxed{", "the answer is to a ", '{"a": ', '\\"', '{\\"']
-)
+    "part",
+    ["<answer>", '"', "$", "1 ", '"answer": "x ', "\\boxed{", "the answer is to a ", '{"a": ', '\\"', '{\\"',
+     "6 times 7 is ", "1. so\n", "step 1: ", "whether the answer is ", "I thought 4 but ", "a half "],
+)  # fmt: skip
 def test_a_hostile_text_takes_time_in_proportion_to_its_length(part: str) -> None:
     """Four times the text takes four times as long; sixteen times would be quadratic."""
     case = case_of({"answer": {"form": "number"}}, 1)

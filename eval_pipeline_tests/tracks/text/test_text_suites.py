@@ -63,6 +63,13 @@ def test_a_number_is_read_as_it_is_said(entry: dict[str, Any]) -> None:
     assert (outcome.value["answer"] if isinstance(outcome, Ran) else None) == entry["gives"]
 
 
+@pytest.mark.parametrize("entry", FOUND["letters"], ids=lambda entry: entry["says"])
+def test_a_label_is_read_as_it_is_said(entry: dict[str, Any]) -> None:
+    labels = entry.get("labels", ["A", "B", "C", "D"])
+    outcome = read_of(entry["says"], case_of({"answer": {"form": "label", "labels": labels}}, answer=labels[0]))
+    assert (outcome.value["answer"] if isinstance(outcome, Ran) else None) == entry["gives"]
+
+
 def test_rouge_leaves_the_stream_of_a_notebook_open() -> None:
     """What `rouge-score` logs with closes the stream it was imported under when logging is set up anew."""
     script = """

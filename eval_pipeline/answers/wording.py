@@ -1,0 +1,36 @@
+"""Rewrites what stands around a number in a sentence: a calculation in words gets its `=`, items lose their numbers."""
+
+import re
+
+_OPERATOR = r"times|plus|minus|and|multiplied by|divided by|added to|over|less|of|dozen|[-+×x*·/÷]|more than|fewer than"
+_FIGURE = r"[$€£¥₹]?\d[\d.,]{0,20}\d%?|[$€£¥₹]?\d%?"
+_GIVES = r"is|are|makes?|gives?|leaves?|yields?|totals?|comes? to|becomes?"
+_THEN = (
+    r"(?=\s(?:a total of |exactly |about |us |only |just )?[*(\"'$€£¥₹]{0,3}-?\.?\d[\d.,]*+"
+    r"(?!\s(?:[^\W\d]{1,20}\s)?(?:more|less|fewer|greater|times)\b))"
+)
+_CALCULATION = re.compile(
+    rf"(?:(?:{_FIGURE})(?:\s[^\W\d]+){{0,2}}\s?(?:{_OPERATOR})\s?(?:(?:the|a|an)\s)?(?:{_FIGURE})(?:\s[^\W\d]+){{0,2}}"
+    rf"|\b(?:half|twice|double|a third|a quarter)\s(?:of\s)?(?:{_FIGURE})"
+    rf"|\b(?:sum|product|difference|quotient|average|mean|ratio)\sof\s(?:{_FIGURE})\sand\s(?:{_FIGURE})"
+    rf"|(?<=,\s)(?:which|this|that|it)(?!\s(?:is|are)\b))\s(?P<gives>{_GIVES}){_THEN}",
+    re.IGNORECASE,
+)
+_ITEM = re.compile(
+    r"(?m)^[ \t>*_#]{0,8}(?:(?P<step>step[ \t])[ \t]*)?[*_]{0,2}(?P<number>\d{1,2})[.):][*_]{0,2}[ \t]+"
+    r"(?=[*_\"'“(]{0,4}[^\W\d_]{2})",
+    re.IGNORECASE,
+)
+
+
+def with_equals(text: str) -> str:
+    """Returns the text with `=` after a calculation in words: `6 times 7 is 42` becomes `6 times 7 = 42`."""
+    return _CALCULATION.sub(
+        lambda match: match[0].rpartition(" ")[0].removesuffix(" comes").removesuffix(" come") + " =", text
+    )
+
+
+def without_item_numbers(part: str, text: str) -> str:
+    """Returns a part of a text without the numbers of list items: `3. Therefore …` where the text has `2. …`, too."""
+    numbers = {int(match["number"]) for match in _ITEM.finditer(text)}
+    return _ITEM.sub(lambda match: "" if match["step"] or int(match["number"]) - 1 in numbers else match[0], part)
