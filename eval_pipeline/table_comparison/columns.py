@@ -6,6 +6,7 @@ among the codes that no float has. So whole columns are compared without a look 
 
 import re
 from collections.abc import Sequence
+from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from eval_pipeline.table_comparison.cells import (
 )
 from eval_pipeline.table_comparison.numbers import most_decimals
 from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.table import Row, Table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +33,10 @@ if TYPE_CHECKING:
 
 _EXACT_UP_TO = 2**53
 _TEXTS = frozenset({str, type(None)})
-_INTEGERS = frozenset({int, bool, type(None)})
 _NUMBERS = frozenset({int, bool, float, type(None)})
+_NEVER_TEXTS = frozenset({int, bool, Decimal, date, type(None)})
+_AT_ONCE = 10_000
+"""Cells of some rows that are coded together: so many stay in the cache of a processor while they are read."""
 _NONE_CODE = -1
 _BETWEEN = "\0"
 _SPACED = re.compile(rf"[^\S ]|{_BETWEEN} | {_BETWEEN}|  ")
@@ -46,64 +50,100 @@ _DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
 
 
 class Keys(dict[Any, int]):
-    """Codes of values other than texts and plain numbers, in the order in which they are first asked for."""
+    """Codes of keys other than texts and plain numbers, in the order in which they are first asked for."""
 
     def __init__(self) -> None:
         super().__init__()
         self[None] = _NONE_CODE
+        self.of_cells = _Cells(self)
 
     def __missing__(self, key: Any) -> int:
         # As floats, small negative integers are not numbers, so that no number has such a code.
         code = self[key] = -1 - len(self)
         return code
 
+    def code(self, key: Any) -> int:
+        """Returns the code of any key."""
+        if isinstance(key, str):
+            return hash(key)
+        if isinstance(key, int | float | Decimal) and -_EXACT_UP_TO < key < _EXACT_UP_TO:
+            number = float(key)
+            return _bits(number) if number == key else self[key]
+        return self[key]
+
+
+class _Cells(dict[Any, int]):
+    """Codes of cells by the cells."""
+
+    def __init__(self, keys: Keys) -> None:
+        super().__init__()
+        self._keys = keys
+
+    def __missing__(self, cell: Any) -> int:
+        code = self[cell] = self._keys.code(key_of(cell))
+        return code
+
+
+def columns_of(table: Table, keys: Keys) -> "list[Column]":
+    """Returns the columns of a table."""
+    found = [Column(keys, table.rows, place) for place in range(len(table.columns))]
+    some = _AT_ONCE // max(len(found), 1) + 1
+    for start in range(0, len(table.rows), some):
+        for column, cells in zip(found, zip(*table.rows[start : start + some], strict=True), strict=True):
+            column.add(cells)
+    return found
+
 
 class Column:
     """A column, as it stands and under relaxations of the form of its cells."""
 
-    def __init__(self, keys: Keys, cells: Sequence[Any]) -> None:
-        self._keys, self._cells = keys, cells
-        self._types = frozenset(map(type, cells))
+    def __init__(self, keys: Keys, rows: Sequence[Row], place: int) -> None:
+        self._keys, self._rows, self._place = keys, rows, place
+        self._types: set[type] = set()
+        self._parts: list[Codes] = []
         self._relaxed: dict[tuple[Set, bool], Column] = {}
         self._bags: dict[bool, int] = {}
-        self._plain = False  # whether it has numbers only, all of them floats
+        self._plain = True  # whether it has numbers only, all of them floats
+
+    def add(self, cells: Sequence[Any]) -> None:
+        """Adds the codes of the next cells."""
+        types = set(map(type, cells))
+        self._types |= types
+        found = self._texts(cells, types) if types <= _TEXTS else self._numeric(cells, types)
+        if found is None or str in types:
+            self._plain = False
+        self._parts.append(self._others(cells) if found is None else found)
 
     @cached_property
     def codes(self) -> "Codes":
         """The codes of the cells."""
         import numpy as np
 
-        if self._types <= _TEXTS:
-            codes = np.fromiter(map(hash, self._cells), np.int64, len(self._cells))
-            if str not in self._types or len(self._types) > 1:
-                codes[codes == hash(None)] = _NONE_CODE
-            return codes
-        if self._types <= _NUMBERS and (found := self._numeric()) is not None:
-            self._plain = True
-            return found
-        try:
-            keys = {cell: key_of(cell) for cell in set(self._cells)}
-            coded = {cell: self._code(key) for cell, key in keys.items()}
-            self.values = {code: keys[cell] for cell, code in coded.items()}
-            return np.fromiter(map(coded.__getitem__, self._cells), np.int64, len(self._cells))
-        except TypeError:  # lists and dicts
-            return np.fromiter((self._code(key_of(cell)) for cell in self._cells), np.int64, len(self._cells))
+        return np.concatenate(self._parts) if self._parts else np.empty(0, np.int64)
 
     @property
     def is_plain(self) -> bool:
         """Whether it has only numbers and missing values, all of which floats can hold."""
-        return len(self.codes) == 0 or self._plain
+        return self._plain
 
-    def _numeric(self) -> "Codes | None":
-        """Returns the codes of a column of numbers; None if there are numbers that a float may not hold."""
+    def _texts(self, cells: Sequence[Any], types: set[type]) -> "Codes":
         import numpy as np
 
-        missing = self._cells.count(None) if type(None) in self._types else 0
+        codes = np.fromiter(map(hash, cells), np.int64, len(cells))
+        if type(None) in types:
+            codes[codes == hash(None)] = _NONE_CODE
+        return codes
+
+    def _numeric(self, cells: Sequence[Any], types: set[type]) -> "Codes | None":
+        """Returns the codes of numbers; None if there is something that a float may not hold."""
+        import numpy as np
+
+        if not types <= _NUMBERS:
+            return None
+        missing = cells.count(None) if type(None) in types else 0
         try:
-            if self._types <= _INTEGERS and not missing:
-                numbers = np.array(self._cells, np.int64).astype(np.float64)
-            else:
-                numbers = np.array(self._cells, np.float64)  # None becomes NaN
+            # None becomes NaN in an array.
+            numbers = np.array(cells, np.float64) if missing else np.fromiter(cells, np.float64, len(cells))
         except OverflowError:
             return None
         gaps = np.isnan(numbers)
@@ -114,27 +154,24 @@ class Column:
             codes[gaps] = _NONE_CODE
         return codes
 
-    def _code(self, key: Any) -> int:
-        if isinstance(key, str):
-            return hash(key)
-        if isinstance(key, int | float | Decimal) and -_EXACT_UP_TO < key < _EXACT_UP_TO:
-            number = float(key)
-            return _bits(number) if number == key else self._keys[key]
-        return self._keys[key]
+    def _others(self, cells: Sequence[Any]) -> "Codes":
+        import numpy as np
+
+        try:
+            return np.fromiter(map(self._keys.of_cells.__getitem__, cells), np.int64, len(cells))
+        except TypeError:  # lists and dicts
+            return np.fromiter((self._keys.code(key_of(cell)) for cell in cells), np.int64, len(cells))
 
     @cached_property
     def values(self) -> dict[int, Any]:
         """The key of each code."""
-        codes = self.codes  # which may find them
-        if "values" in self.__dict__:
-            return self.values
-        keys = self._cells if self._types <= _TEXTS else map(key_of, self._cells)
-        return dict(zip(codes.tolist(), keys, strict=True))
+        cells = [row[self._place] for row in self._rows]
+        return dict(zip(self.codes.tolist(), cells if self._types <= _TEXTS else map(key_of, cells), strict=True))
 
     @cached_property
     def active(self) -> Set:
         """Relaxations of the form of cells that make a difference to one of them."""
-        values = [] if self.is_plain else list(self.values.values())
+        values = [] if self.is_plain or self._types <= _NEVER_TEXTS else list(self.values.values())
         found = {Relaxation.NULLS} if float in self._types and NAN in values else set()
         texts = [key for key in values if isinstance(key, str)]
         if not texts:
@@ -179,8 +216,9 @@ class Column:
             return self
         if (overlooked, day_first) not in self._relaxed:
             keys = [relaxed_key(self.values[code], overlooked, day_first=day_first) for code in self.distinct.tolist()]
-            codes = np.fromiter(map(self._code, keys), np.int64, len(keys))
-            found = Column(self._keys, keys)
+            codes = np.fromiter(map(self._keys.code, keys), np.int64, len(keys))
+            found = Column(self._keys, (), 0)
+            found._types, found._plain = set(map(type, keys)), False
             found.codes = codes[self.places]
             found.values = dict(zip(codes.tolist(), keys, strict=True))
             self._relaxed[overlooked, day_first] = found

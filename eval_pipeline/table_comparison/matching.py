@@ -6,7 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.assigning import Candidate, Fit, Search
-from eval_pipeline.table_comparison.columns import Column, Keys, common, distinct, mixed
+from eval_pipeline.table_comparison.columns import Column, Keys, columns_of, common, distinct, mixed
 from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match, nearest
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
@@ -35,8 +35,7 @@ class Trial:
     def __init__(self, generated: Table, expected: Table) -> None:
         keys = Keys()
         self.generated, self.expected = generated, expected
-        self._mine = [Column(keys, cells) for cells in generated.cells()]
-        self._theirs = [Column(keys, cells) for cells in expected.cells()]
+        self._mine, self._theirs = columns_of(generated, keys), columns_of(expected, keys)
         self._fits: dict[Set, Fit | None] = {}
         self._pairs: dict[tuple[int, int, Set, bool], list[Candidate]] = {}
         self._same: dict[tuple[int, int], Candidate] = {}
