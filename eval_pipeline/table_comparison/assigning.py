@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.table_comparison.columns import distinct, mixed
-from eval_pipeline.table_comparison.relaxations import Relaxation, Set
+from eval_pipeline.table_comparison.codes import distinct, mixed
+from eval_pipeline.table_comparison.relaxations import NONE, Relaxation, Set
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,12 +39,17 @@ class Fit:
 
 @dataclass(eq=False, slots=True)
 class Candidate:
-    """A generated column with the cells of an expected one, and the codes in which they are equal."""
+    """A generated column with the cells of an expected one, and the codes in which they are equal.
+
+    Attributes:
+        needs: what is overlooked of their numbers.
+    """
 
     place: int
     generated: "Codes"
     expected: "Codes"
     decimals: int | None = None
+    needs: Set = NONE
     _hashes: "tuple[int, Hashes, Hashes] | None" = field(default=None, init=False)
 
     def hashes(self, there: int) -> "tuple[int, Hashes, Hashes]":
@@ -196,7 +201,7 @@ def rows_agree(
     if ties is None or Relaxation.ROW_ORDER in overlooked:
         if len(mine) == len(theirs) and bag_of(mine) == bag_of(theirs):
             return True
-        return once and bool(np.array_equal(distinct(mine), distinct(theirs)))
+        return once and mine.max() == theirs.max() and bool(np.array_equal(distinct(mine), distinct(theirs)))
     groups = np.asarray(ties)
     if once:
         mine = mine[np.sort(np.unique(mine, return_index=True)[1])]

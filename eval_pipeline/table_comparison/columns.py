@@ -1,12 +1,11 @@
 """A column of a table as numbers: equal cells have one code.
 
-The code of a number is the bits of the float that equals it; a text has its hash; other values are numbered by `Keys`
-among the codes that no float has. So whole columns are compared without a look at single cells.
+So whole columns are compared without a look at single cells.
 """
 
 import re
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from eval_pipeline.table_comparison.cells import (
     moment_in,
     relaxed_key,
 )
+from eval_pipeline.table_comparison.codes import EXACT_UP_TO, NONE_CODE, Keys, mixed
 from eval_pipeline.table_comparison.numbers import most_decimals
 from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Row, Table
@@ -31,13 +31,12 @@ if TYPE_CHECKING:
     Codes = np.ndarray[Any, np.dtype[np.int64]]
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
-_EXACT_UP_TO = 2**53
 _TEXTS = frozenset({str, type(None)})
 _NUMBERS = frozenset({int, bool, float, type(None)})
+_NEVER_NUMBERS = frozenset({str, date, datetime, type(None)})
 _NEVER_TEXTS = frozenset({int, bool, Decimal, date, type(None)})
 _AT_ONCE = 10_000
 """Cells of some rows that are coded together: so many stay in the cache of a processor while they are read."""
-_NONE_CODE = -1
 _BETWEEN = "\0"
 _SPACED = re.compile(rf"[^\S ]|{_BETWEEN} | {_BETWEEN}|  ")
 _NUMBERS_FROM = 1 << 40
@@ -47,41 +46,6 @@ _DIGIT = re.compile(r"\d", re.ASCII)
 _NULL_WORD = re.compile(f"{_BETWEEN}(?:{'|'.join(map(re.escape, sorted(NULL_WORDS)))}){_BETWEEN}", re.IGNORECASE)
 _NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern}){_BETWEEN}", NUMBER.flags)
 _DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
-
-
-class Keys(dict[Any, int]):
-    """Codes of keys other than texts and plain numbers, in the order in which they are first asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self[None] = _NONE_CODE
-        self.of_cells = _Cells(self)
-
-    def __missing__(self, key: Any) -> int:
-        # As floats, small negative integers are not numbers, so that no number has such a code.
-        code = self[key] = -1 - len(self)
-        return code
-
-    def code(self, key: Any) -> int:
-        """Returns the code of any key."""
-        if isinstance(key, str):
-            return hash(key)
-        if isinstance(key, int | float | Decimal) and -_EXACT_UP_TO < key < _EXACT_UP_TO:
-            number = float(key)
-            return _bits(number) if number == key else self[key]
-        return self[key]
-
-
-class _Cells(dict[Any, int]):
-    """Codes of cells by the cells."""
-
-    def __init__(self, keys: Keys) -> None:
-        super().__init__()
-        self._keys = keys
-
-    def __missing__(self, cell: Any) -> int:
-        code = self[cell] = self._keys.code(key_of(cell))
-        return code
 
 
 def columns_of(table: Table, keys: Keys) -> "list[Column]":
@@ -119,19 +83,21 @@ class Column:
         """The codes of the cells."""
         import numpy as np
 
-        return np.concatenate(self._parts) if self._parts else np.empty(0, np.int64)
+        found = np.concatenate(self._parts) if self._parts else np.empty(0, np.int64)
+        self._parts.clear()
+        return found
 
     @property
-    def is_plain(self) -> bool:
-        """Whether it has only numbers and missing values, all of which floats can hold."""
-        return self._plain
+    def has_forms(self) -> bool:
+        """Whether its cells may have forms that can be overlooked, as texts have, and what is no number."""
+        return not self._plain and not self._types <= _NEVER_TEXTS
 
     def _texts(self, cells: Sequence[Any], types: set[type]) -> "Codes":
         import numpy as np
 
         codes = np.fromiter(map(hash, cells), np.int64, len(cells))
         if type(None) in types:
-            codes[codes == hash(None)] = _NONE_CODE
+            codes[codes == hash(None)] = NONE_CODE
         return codes
 
     def _numeric(self, cells: Sequence[Any], types: set[type]) -> "Codes | None":
@@ -146,12 +112,11 @@ class Column:
             numbers = np.array(cells, np.float64) if missing else np.fromiter(cells, np.float64, len(cells))
         except OverflowError:
             return None
-        gaps = np.isnan(numbers)
-        if int(gaps.sum()) != missing or bool(np.any(np.abs(numbers[~gaps]) >= _EXACT_UP_TO)):
+        if np.count_nonzero(np.abs(numbers) < EXACT_UP_TO) != len(cells) - missing:
             return None
         codes: Codes = (numbers + 0.0).view(np.int64)  # zero has no sign
         if missing:
-            codes[gaps] = _NONE_CODE
+            codes[np.isnan(numbers)] = NONE_CODE
         return codes
 
     def _others(self, cells: Sequence[Any]) -> "Codes":
@@ -166,12 +131,14 @@ class Column:
     def values(self) -> dict[int, Any]:
         """The key of each code."""
         cells = [row[self._place] for row in self._rows]
-        return dict(zip(self.codes.tolist(), cells if self._types <= _TEXTS else map(key_of, cells), strict=True))
+        if self._types <= _TEXTS:
+            return {self._keys.code(cell): cell for cell in set(cells)}
+        return dict(zip(self.codes.tolist(), map(key_of, cells), strict=True))
 
     @cached_property
     def active(self) -> Set:
         """Relaxations of the form of cells that make a difference to one of them."""
-        values = [] if self.is_plain or self._types <= _NEVER_TEXTS else list(self.values.values())
+        values = list(self.values.values()) if self.has_forms else []
         found = {Relaxation.NULLS} if float in self._types and NAN in values else set()
         texts = [key for key in values if isinstance(key, str)]
         if not texts:
@@ -225,24 +192,31 @@ class Column:
         return self._relaxed[overlooked, day_first]
 
     @cached_property
+    def _counted(self) -> tuple["Codes", Any]:
+        import numpy as np
+
+        found = np.sort(self.codes)
+        starts = np.flatnonzero(np.concatenate(([True], found[1:] != found[:-1]))[: len(found)])
+        return found[starts], np.diff(starts, append=len(found))
+
+    @property
     def distinct(self) -> "Codes":
         """The codes without repeats, ascending."""
-        found: Codes = distinct(self.codes)
-        return found
+        return self._counted[0]
+
+    @property
+    def counts(self) -> Any:
+        """How often each of `distinct` is there."""
+        return self._counted[1]
 
     @cached_property
     def places(self) -> Any:
         """For each cell the place of its code in `distinct`."""
         import numpy as np
 
-        return np.searchsorted(self.distinct, self.codes)
-
-    @cached_property
-    def counts(self) -> Any:
-        """How often each of `distinct` is there."""
-        import numpy as np
-
-        return np.bincount(self.places, minlength=len(self.distinct)).astype(np.uint64)
+        found = np.empty(len(self.codes), np.int64)
+        found[np.argsort(self.codes)] = np.repeat(np.arange(len(self.distinct)), self.counts)
+        return found
 
     @cached_property
     def spread(self) -> Any:
@@ -264,8 +238,21 @@ class Column:
         codes[np.searchsorted(codes, self.numbers[0])] = found + _NUMBERS_FROM
         return codes
 
-    def bag(self, *, once: bool) -> int:
-        """Returns a hash of the cells as a multiset, as a set if `once`."""
+    @cached_property
+    def ends(self) -> tuple[int, int]:
+        """The least code and the greatest."""
+        return (int(self.codes.min()), int(self.codes.max())) if len(self.codes) else (0, 0)
+
+    def same(self, other: "Column", *, once: bool) -> bool:
+        """Returns whether both have the same cells as multisets, or as sets if `once`."""
+        if self.ends != other.ends:
+            return False
+        return self._bag(once=False) == other._bag(once=False) or (
+            once and self._bag(once=True) == other._bag(once=True)
+        )
+
+    def _bag(self, *, once: bool) -> int:
+        """Returns a hash of the cells."""
         if once not in self._bags:
             self._bags[once] = int(mixed(self.distinct if once else self.codes).sum())
         return self._bags[once]
@@ -282,11 +269,11 @@ class Column:
         """The codes of its distinct numbers, and these numbers, ascending."""
         import numpy as np
 
-        if self._types <= _TEXTS:
+        if self._types <= _NEVER_NUMBERS:
             return np.empty(0, np.int64), np.empty(0, np.float64)
         codes = self.distinct
         if self._plain:
-            codes = codes[codes != _NONE_CODE]
+            codes = codes[codes != NONE_CODE]
             numbers = codes.view(np.float64)
         else:
             held = [(code, float(key)) for code, key in self.values.items() if _is_number(key)]
@@ -308,41 +295,4 @@ class Column:
 
 def _is_number(key: Any) -> bool:
     """Returns whether it is a number that may be close to another, which a large integer is only to itself."""
-    return isinstance(key, float | Decimal) or (isinstance(key, int) and abs(key) < _EXACT_UP_TO)
-
-
-def _bits(number: float) -> int:
-    import numpy as np
-
-    return int(np.float64(number + 0.0).view(np.int64))
-
-
-def distinct(codes: Any) -> Any:
-    """Returns numbers without repeats, ascending."""
-    import numpy as np
-
-    found = np.sort(codes)
-    return found[np.concatenate(([True], found[1:] != found[:-1]))] if len(found) else found
-
-
-def common(one: Any, other: Any) -> int:
-    """Returns how many numbers two arrays as `distinct` returns them have in common."""
-    import numpy as np
-
-    few, many = sorted((one, other), key=len)
-    return int((many[np.searchsorted(many, few).clip(0, len(many) - 1)] == few).sum()) if len(few) else 0
-
-
-def mixed(codes: Any, salt: int = 0) -> "Hashes":
-    """Returns 64-bit hashes of numbers (splitmix64, Steele, Lea and Flood 2014)."""
-    import numpy as np
-
-    # Arrays of unsigned numbers wrap around, which is what is wanted.
-    found = codes.view(np.uint64) + np.uint64((salt + 1) * 0x9E3779B97F4A7C15 % 2**64)
-    found ^= found >> np.uint64(30)
-    found *= np.uint64(0xBF58476D1CE4E5B9)
-    found ^= found >> np.uint64(27)
-    found *= np.uint64(0x94D049BB133111EB)
-    found ^= found >> np.uint64(31)
-    result: Hashes = found
-    return result
+    return isinstance(key, float | Decimal) or (isinstance(key, int) and abs(key) < EXACT_UP_TO)

@@ -6,7 +6,8 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.assigning import Candidate, Fit, Search
-from eval_pipeline.table_comparison.columns import Column, Keys, columns_of, common, distinct, mixed
+from eval_pipeline.table_comparison.codes import Keys, common, distinct, mixed
+from eval_pipeline.table_comparison.columns import Column, columns_of
 from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match, nearest
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
@@ -39,7 +40,7 @@ class Trial:
         self._fits: dict[Set, Fit | None] = {}
         self._pairs: dict[tuple[int, int, Set, bool], list[Candidate]] = {}
         self._same: dict[tuple[int, int], Candidate] = {}
-        self._bags: dict[bool, dict[int, list[int]]] = {}
+        self._counterparts: dict[tuple[int, bool], list[int]] = {}
         cells = max(len(generated.rows) * len(generated.columns), len(expected.rows) * len(expected.columns))
         self._small = cells <= _SMALL
 
@@ -74,14 +75,18 @@ class Trial:
     def _of_cells(self) -> Set:
         """The relaxations that make a difference to cells of columns without a counterpart as they stand."""
         once = len(self.generated.rows) != len(self.expected.rows)
-        bags = [{column.bag(once=once) for column in side} for side in (self._mine, self._theirs)]
-        found: Set = NONE
-        numbers = True
-        for side, others in ((self._mine, bags[1]), (self._theirs, bags[0])):
-            odd = [column for column in side if self._small or column.bag(once=once) not in others]
-            found = found.union(*(column.active for column in odd))
-            numbers = numbers and any(len(column.numbers[0]) or column.active & _WITH_NUMBERS for column in odd)
-        return found | OF_NUMBERS if numbers else found
+        mine, theirs = self._mine, self._theirs
+        if not self._small:
+            met = {there: self._same_cells(there, once=once) for there, one in enumerate(theirs) if one.has_forms}
+            found = {here for places in met.values() for here in places}
+            mine = [column for here, column in enumerate(mine) if column.has_forms and here not in found]
+            theirs = [theirs[there] for there, places in met.items() if not places]
+        forms = NONE.union(*(column.active for side in (mine, theirs) for column in side))
+        if self._small and not all(
+            any(len(one.numbers[0]) or one.active & _WITH_NUMBERS for one in side) for side in (mine, theirs)
+        ):
+            return forms
+        return forms | OF_NUMBERS
 
     @property
     def stages(self) -> Iterator[Set]:
@@ -177,28 +182,39 @@ class Trial:
         """Returns the places of generated columns that may have the cells of an expected one."""
         once = Relaxation.DUPLICATES in overlooked
         column = self._theirs[there]
-        same = self._by_bag(once=once).get(column.bag(once=once), [])
+        same = self._same_cells(there, once=once)
         if every and overlooked & _FORM:
             return set(range(len(self._mine)))
         if every:  # cells that are not the same may only be close
             return {*same, *(self._floats if column.exact else self._numeric)}
-        odd = self._odd(once=once)
-        if not same:
-            named = {here for here in odd if self.generated.columns[here] == self.expected.columns[there]}
-            # In a large table, to try a column against every other takes minutes; the one of its name is meant.
-            return named if named and len(odd) ** 2 * len(self.expected.rows) > _MOST_TRIED else set(odd)
-        return {
-            *same,
-            *(here for here in odd if here == there or self.generated.columns[here] == self.expected.columns[there]),
-        }
+        named = {here for here, name in enumerate(self.generated.columns) if name == self.expected.columns[there]}
+        # In a large table, it takes long to find all that have no counterpart as sets.
+        odd = named if named and once and not self._small else self._odd(once=once)
+        if same:
+            return {*same, *(odd & {*named, there})}
+        # In a large table, to try a column against every other takes minutes; the one of its name is meant.
+        return odd & named if odd & named and len(odd) ** 2 * len(self.expected.rows) > _MOST_TRIED else odd
 
-    def _by_bag(self, *, once: bool) -> dict[int, list[int]]:
-        """Returns the places of generated columns by their cells."""
-        if once not in self._bags:
-            found = self._bags[once] = {}
-            for here, column in enumerate(self._mine):
-                found.setdefault(column.bag(once=once), []).append(here)
-        return self._bags[once]
+    def _same_cells(self, there: int, *, once: bool) -> list[int]:
+        """Returns the places of the generated columns that have the cells of an expected one as they stand."""
+        if (there, once) not in self._counterparts:
+            column = self._theirs[there]
+            self._counterparts[there, once] = [
+                here for here in self._by_ends.get(column.ends, ()) if self._mine[here].same(column, once=once)
+            ]
+        return self._counterparts[there, once]
+
+    @cached_property
+    def _by_ends(self) -> dict[tuple[int, int], list[int]]:
+        found: dict[tuple[int, int], list[int]] = {}
+        for here, column in enumerate(self._mine):
+            found.setdefault(column.ends, []).append(here)
+        return found
+
+    def _odd(self, *, once: bool) -> set[int]:
+        """Returns the generated columns that have no counterpart as they stand."""
+        met = (here for there in range(len(self._theirs)) for here in self._same_cells(there, once=once))
+        return set(range(len(self._mine))).difference(met)
 
     @cached_property
     def _numeric(self) -> list[int]:
@@ -207,11 +223,6 @@ class Trial:
     @cached_property
     def _floats(self) -> list[int]:
         return [here for here in self._numeric if not self._mine[here].exact]
-
-    def _odd(self, *, once: bool) -> list[int]:
-        """Returns the generated columns that have no counterpart as they stand."""
-        wanted = {column.bag(once=once) for column in self._theirs}
-        return [here for bag, places in self._by_bag(once=once).items() if bag not in wanted for here in places]
 
     def _named(self, here: int, name: Hashable, overlooked: Set) -> bool:
         if Relaxation.COLUMN_NAMES in overlooked or self.generated.columns[here] == name:
@@ -224,7 +235,7 @@ class Trial:
         """Returns the ways in which two columns have the same cells; unless `every`, the mildest is enough."""
         mine, theirs = self._mine[here], self._theirs[there]
         once = Relaxation.DUPLICATES in overlooked
-        if mine.bag(once=once) == theirs.bag(once=once):
+        if mine.same(theirs, once=once):
             if (here, there) not in self._same:
                 self._same[here, there] = Candidate(here, mine.codes, theirs.codes)
             if not every:
@@ -232,27 +243,27 @@ class Trial:
         texts = overlooked & OF_TEXTS
         if texts:
             texts &= mine.active | theirs.active
-        key = (here, there, texts | (overlooked & OF_NUMBERS), once)
+        key = (here, there, texts, once)
         if key not in self._pairs:
-            self._pairs[key] = list(self._ways(here, there, key[2], once=once))
-        return self._pairs[key]
+            self._pairs[key] = list(self._ways(here, there, texts, once=once))
+        return [one for one in self._pairs[key] if one.needs <= overlooked]
 
     def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[Candidate]:
         mine, theirs = self._mine[here], self._theirs[there]
-        if mine.bag(once=once) == theirs.bag(once=once):
+        if mine.same(theirs, once=once):
             yield self._same[here, there]
             if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
                 if not mine.exact and not theirs.exact:
                     yield from _close(here, mine, theirs, grouped(mine.numbers[1], theirs.numbers[1]), once=once)
                 return
         for one, other in product(mine.readings(overlooked), theirs.readings(overlooked)):
-            if one.bag(once=once) == other.bag(once=once):
+            if one.same(other, once=once):
                 yield Candidate(here, one.codes, other.codes)
                 return
         mine, theirs = mine.relaxed(overlooked), theirs.relaxed(overlooked)
-        if once or may_match(mine.spread, theirs.spread, overlooked):
+        if once or may_match(mine.spread, theirs.spread):
             exact, decimals = mine.exact or theirs.exact, (mine.decimals, theirs.decimals)
-            found = matches(mine.numbers[1], theirs.numbers[1], decimals, exact=exact, overlooked=overlooked)
+            found = matches(mine.numbers[1], theirs.numbers[1], decimals, exact=exact)
             yield from _close(here, mine, theirs, found, once=once)
 
     def related(self, here: int, there: int) -> bool:
@@ -262,7 +273,7 @@ class Trial:
 
     def alike(self, here: int, there: int) -> bool:
         """Returns whether the different cells of two columns are the same."""
-        return self._mine[here].bag(once=True) == self._theirs[there].bag(once=True)
+        return self._mine[here].same(self._theirs[there], once=True)
 
     def shared(self, here: int, there: int) -> float:
         """Returns how many of the different cells of two columns are in both: 1 if all."""
@@ -273,7 +284,7 @@ class Trial:
     def hashes(self, here: int, there: int) -> "tuple[bool, Hashes, Hashes]":
         """Returns whether two columns have the same cells as they stand, and what they add to the rows."""
         mine, theirs = self._mine[here], self._theirs[there]
-        same = mine.bag(once=False) == theirs.bag(once=False)
+        same = mine.same(theirs, once=False)
         if same or (mine.exact and theirs.exact) or not len(mine.numbers[1]) or not len(theirs.numbers[1]):
             return same, mixed(mine.codes, there), mixed(theirs.codes, there)
         found = nearest(mine.numbers[1], theirs.numbers[1], exact=mine.exact or theirs.exact)
@@ -295,6 +306,10 @@ def _close(here: int, mine: Column, theirs: Column, found: Iterator[Match], *, o
         if once:
             same = np.array_equal(distinct(generated), distinct(wanted))
         else:
-            same = (mixed(generated) * mine.counts).sum() == (mixed(wanted) * theirs.counts).sum()
+            same = _bag(generated, mine.counts) == _bag(wanted, theirs.counts)
         if same:
-            yield Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals)
+            yield Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals, match.needs)
+
+
+def _bag(codes: "Codes", counts: Any) -> int:
+    return int((mixed(codes) * counts.view("uint64")).sum())

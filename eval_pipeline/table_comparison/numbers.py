@@ -3,10 +3,10 @@
 All arrays here are of 64-bit floats, without repeats and ascending.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.relaxations import NONE, Relaxation, Set
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,12 +34,13 @@ class Match:
     Attributes:
         generated: for each generated number a code. expected: for each expected one; the same code, the same number.
         decimals: to how many decimals one side is rounded; None if neither is.
+        needs: what is overlooked.
     """
 
-    __slots__ = ("decimals", "expected", "generated")
+    __slots__ = ("decimals", "expected", "generated", "needs")
 
-    def __init__(self, generated: Any, expected: Any, decimals: int | None = None) -> None:
-        self.generated, self.expected, self.decimals = generated, expected, decimals
+    def __init__(self, generated: Any, expected: Any, decimals: int | None = None, needs: Set = NONE) -> None:
+        self.generated, self.expected, self.decimals, self.needs = generated, expected, decimals, needs
 
     @property
     def complete(self) -> bool:
@@ -52,12 +53,7 @@ class Match:
 
 
 def matches(
-    generated: "Floats",
-    expected: "Floats",
-    decimals: tuple[int | None, int | None],
-    *,
-    exact: bool,
-    overlooked: Collection[Relaxation],
+    generated: "Floats", expected: "Floats", decimals: tuple[int | None, int | None], *, exact: bool
 ) -> Iterator[Match]:
     """Yields the complete matches of the numbers of two columns, the mildest first.
 
@@ -66,39 +62,33 @@ def matches(
         expected: numbers of the other.
         decimals: how many decimals they have at most, see `most_decimals`.
         exact: whether one column has integers or decimals only: only the last digits of a float may then differ.
-        overlooked: what may be overlooked.
     """
     if not len(generated) or not len(expected):
         return
-    for factor in (1.0, *_FACTORS) if Relaxation.PERCENT in overlooked else (1.0,):
-        scaled = generated * factor
-        if _may_be_complete(scaled, expected, _widest(decimals, overlooked, factor)):
-            for match in _matches(generated, expected, decimals, exact, overlooked, factor):
+    for factor in (1.0, *_FACTORS):
+        if _may_be_complete(generated * factor, expected, _widest(decimals, factor)):
+            for match in _matches(generated, expected, decimals, exact, factor):
                 if match.complete:
+                    if factor != 1:
+                        match.needs |= {Relaxation.PERCENT}
                     yield match
 
 
 def _matches(
-    generated: "Floats",
-    expected: "Floats",
-    decimals: tuple[int | None, int | None],
-    exact: bool,
-    overlooked: Collection[Relaxation],
-    factor: float,
+    generated: "Floats", expected: "Floats", decimals: tuple[int | None, int | None], exact: bool, factor: float
 ) -> Iterator[Match]:
     """Yields matches, complete or not; `factor` is expected by generated."""
     scaled = generated * factor
     yield nearest(scaled, expected, exact=exact)
     if not exact and factor == 1:
         yield from grouped(generated, expected)
-    if Relaxation.ROUNDING in overlooked:
-        # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
-        yield from _rounded(generated, expected / factor, decimals[0])
-        for found in _rounded(expected, scaled, decimals[1]):
-            yield Match(found.expected, found.generated, found.decimals)
-    if Relaxation.TOLERANCE in overlooked:
-        yield _snapped(scaled, expected, _within_tolerance)
-        yield from _grouped(scaled, expected, _within_tolerance, 0)
+    # The finer side is brought to the scale of the rounded one, whose decimals are counted as they stand.
+    yield from _rounded(generated, expected / factor, decimals[0])
+    for found in _rounded(expected, scaled, decimals[1]):
+        yield Match(found.expected, found.generated, found.decimals, found.needs)
+    for found in (_snapped(scaled, expected, _within_tolerance), *_grouped(scaled, expected, _within_tolerance, 0)):
+        found.needs = frozenset({Relaxation.TOLERANCE})
+        yield found
 
 
 def nearest(generated: "Floats", expected: "Floats", *, exact: bool) -> Match:
@@ -106,33 +96,30 @@ def nearest(generated: "Floats", expected: "Floats", *, exact: bool) -> Match:
     return _snapped(generated, expected, _last_digits if exact else _noise)
 
 
-def _widest(
-    decimals: tuple[int | None, int | None], overlooked: Collection[Relaxation], factor: float
-) -> tuple[float, float]:
+def _widest(decimals: tuple[int | None, int | None], factor: float) -> tuple[float, float]:
     """Returns how far two numbers may be apart at most to be the same: the absolute and the relative part."""
     halves = [
         0.5 * 10.0**-places * scale for places, scale in zip(decimals, (factor, 1.0), strict=True) if places is not None
     ]
-    absolute = max(halves, default=0.0) if Relaxation.ROUNDING in overlooked else 0.0
-    return 1.1 * absolute + ABSOLUTE, 1.1 * (TOLERANCE if Relaxation.TOLERANCE in overlooked else NOISE)
+    return 1.1 * max(halves, default=0.0) + ABSOLUTE, 1.1 * TOLERANCE
 
 
 def _may_be_complete(generated: "Floats", expected: "Floats", widest: tuple[float, float]) -> bool:
     """Returns whether each number has one in the other column that is near, or equal if all are whole."""
     import numpy as np
 
+    def near(some: "Floats", others: "Floats") -> bool:
+        after = np.searchsorted(others, some).clip(0, len(others) - 1)
+        with np.errstate(invalid="ignore"):
+            apart = np.minimum(np.abs(some - others[after]), np.abs(some - others[after - 1]))
+            return bool(((apart <= widest[0] + widest[1] * np.abs(some)) | (some == others[after])).all())
+
+    sides = (generated, expected), (expected, generated)
+    if not all(near(some[:: len(some) // _SOME + 1], others) for some, others in sides):
+        return False  # most columns differ in the first few
     if _whole(generated) and _whole(expected):
         return bool(np.array_equal(generated, expected))
-    for some, others in ((generated, expected), (expected, generated)):
-        step = len(some) // _SOME + 1
-        for chosen in (some[::step], some) if step > 1 else (some,):  # most columns differ in the first few
-            after = np.searchsorted(others, chosen).clip(0, len(others) - 1)
-            with np.errstate(invalid="ignore"):
-                apart = np.minimum(np.abs(chosen - others[after]), np.abs(chosen - others[after - 1]))
-                near = apart <= widest[0] + widest[1] * np.abs(chosen)
-            if not (near | (chosen == others[after])).all():
-                return False
-    return True
+    return all(near(some, others) for some, others in sides)
 
 
 def _whole(numbers: "Floats") -> bool:
@@ -142,18 +129,16 @@ def _whole(numbers: "Floats") -> bool:
     return bool(((np.round(numbers) == numbers) & (np.abs(numbers) < _LARGEST_EXACT)).all())
 
 
-def may_match(generated: "Floats", expected: "Floats", overlooked: Collection[Relaxation]) -> bool:
+def may_match(generated: "Floats", expected: "Floats") -> bool:
     """Returns whether columns whose numbers are so spread (`Column.spread`) may have the same numbers as often."""
     import numpy as np
 
     if not len(generated) or not len(expected) or generated[0] != expected[0]:
         return False
-    rounded = 0.51 if Relaxation.ROUNDING in overlooked else 0.0
-    within = 1.1 * (TOLERANCE if Relaxation.TOLERANCE in overlooked else NOISE)
-    for factor in (1.0, *(_FACTORS if Relaxation.PERCENT in overlooked else ())):
+    for factor in (1.0, *_FACTORS):
         with np.errstate(invalid="ignore"):
             apart = np.abs(generated[1:] * factor - expected[1:])
-            allowed = rounded * max(1.0, factor) + within * np.abs(expected[1:]) + ABSOLUTE
+            allowed = 0.51 * max(1.0, factor) + 1.1 * TOLERANCE * np.abs(expected[1:]) + ABSOLUTE
             if ((apart <= allowed) | (generated[1:] == expected[1:])).all():
                 return True
     return False
@@ -238,7 +223,7 @@ def _rounded(coarse: "Floats", fine: "Floats", decimals: int | None) -> Iterator
         found = np.where(held[0] & (~held[1] | (either & lower)), before, after)
         if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
             continue
-        yield Match(np.arange(len(coarse)), found, decimals)
+        yield Match(np.arange(len(coarse)), found, decimals, frozenset({Relaxation.ROUNDING}))
 
 
 def most_decimals(numbers: "Floats") -> int | None:
