@@ -282,7 +282,10 @@ def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
         return replace(found, execution="match")
     if found.execution == "different":
         return found
-    details = {**found.details, "message": "the same rows in another order than the accepted query asks for"}
+    told = (
+        "the same rows in another order than the accepted query asks for" if needs else "another result when run again"
+    )
+    details = {**found.details, "message": told}
     return replace(found, execution="different", details=details)
 
 

@@ -24,6 +24,7 @@ from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, runne
 from eval_pipeline.tracks.sql.lint_places import (
     decides,
     key_of_group,
+    numbered_otherwise,
     only_source,
     rounds_down,
     sorted_columns,
@@ -106,6 +107,7 @@ class _Query:
         if again is None or result_fingerprint(again) != result_fingerprint(result):
             return  # its variants would differ from it for other reasons
         yield from self._cut(result)
+        yield from self._numbered()
         yield from self._nulls_first(result)
         yield from self._text_order(result)
         yield from self._integer_division(result)
@@ -146,6 +148,14 @@ class _Query:
             yield Finding("cut_tie", f"LIMIT cuts rows that are tied under ORDER BY: {either}", broken or ())
         else:
             yield Finding("unordered_limit", f"LIMIT or OFFSET without ORDER BY takes any rows: {either}", broken or ())
+
+    def _numbered(self) -> Iterator[Finding]:
+        """Looks at the ties of ROW_NUMBER, which are cut as those of a LIMIT."""
+        number = _ROW_NUMBERS.get(self.native)
+        texts = tuple(map(self._sql, numbered_otherwise(self.tree, number))) if number else ()
+        if texts and (difference := _difference(self.run(texts[0]), self.run(texts[1]))):
+            told = f"ROW_NUMBER takes any of the rows that are tied under its ORDER BY: {difference[0]}, or as well"
+            yield Finding("cut_tie", f"{told} {difference[1]}", texts)
 
     def _tie_of_all_columns(self, result: SqlRows) -> tuple[str, str] | None:
         """Returns the last row of a `SELECT *` with a LIMIT and the next one, if they are tied."""
@@ -242,19 +252,31 @@ class _Query:
                 if alias is None or call.find_ancestor(exp.Select) is not select or call.find_ancestor(exp.Window):
                     continue
                 assert number is not None
-                twice, once = (self.run(text) for text in self._with_and_without(select, call, alias, number))
+                group = select.args.get("group")
+                keys = [key_of_group(key, select) for key in (group.expressions if group is not None else ())]
+                texts = [*self._with_and_without(select, call, keys, exp.column(number, table=alias))]
+                twice, once = map(self.run, texts)
                 if twice is not None and (difference := _difference(twice, once)):
                     told = f"a join repeats rows of {alias} in {call.sql(dialect=self.native)}"
-                    yield Finding("repeated_rows", f"{told}: {difference[0]}, each row once {difference[1]}")
+                    told = f"{told}: {difference[0]}, each row once {difference[1]}"
+                    yield Finding(
+                        "repeated_rows", told, tuple(texts[1:]) if self._returns(select, [*keys, call]) else ()
+                    )
                     return
 
-    def _with_and_without(self, select: exp.Select, call: exp.Expr, alias: str, number: str) -> Iterator[str]:
+    def _returns(self, select: exp.Select, parts: Sequence[exp.Expr]) -> bool:
+        """Whether a SELECT is the whole query, and returns just these parts, for all groups."""
+        cut = select is not self.tree or any(select.args.get(name) for name in ("having", "limit", "offset", "qualify"))
+        selected = [one.unalias() for one in select.selects]
+        return not cut and len(selected) == len(parts) and all(part in selected for part in parts)
+
+    def _with_and_without(
+        self, select: exp.Select, call: exp.Expr, keys: Sequence[exp.Expr], row: exp.Expr
+    ) -> Iterator[str]:
         """Yields queries for the groups of a SELECT with an aggregate: over all its rows, and over each row once."""
-        inner, group = select.copy(), select.args.get("group")
-        keys = [key_of_group(key, select) for key in (group.expressions if group is not None else ())]
+        inner = select.copy()
         for name in ("group", "having", "order", "limit", "offset", "distinct", "qualify"):
             inner.set(name, None)
-        row = exp.column(number, table=alias)
         named = [*((f"g{place}", key) for place, key in enumerate(keys)), ("r", row), ("a", call.this)]
         inner.set("expressions", [exp.alias_(part.copy(), name) for name, part in named])
         outer = [exp.column(f"g{place}") for place in range(len(keys))]

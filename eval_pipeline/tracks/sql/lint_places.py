@@ -25,6 +25,31 @@ def decides(key: exp.Ordered) -> bool:
     return isinstance(owner, exp.Window) or (isinstance(owner, exp.Query) and owner.args.get("limit") is not None)
 
 
+def numbered_otherwise(tree: exp.Expr, row: str) -> list[exp.Expr]:
+    """Returns a query with the ties of each ROW_NUMBER that picks rows broken in two ways, and with RANK in its place.
+
+    Args:
+        tree: the query.
+        row: the name of the column by which an engine tells rows of a table apart.
+    """
+    found = []
+    for descending in (False, True, None):
+        copy, changed = tree.copy(), False
+        for call in list(copy.find_all(exp.RowNumber)):
+            window, select = call.parent, call.find_ancestor(exp.Select)
+            order = window.args.get("order") if isinstance(window, exp.Window) else None
+            if order is None or select is None or (select is copy and not select.args.get("qualify")):
+                continue
+            changed = True
+            if descending is None:
+                call.replace(exp.Anonymous(this="RANK"))
+                continue
+            ties = (exp.Ordered(this=exp.column(row, table=one), desc=descending) for one in _sources(select))
+            order.set("expressions", [*order.expressions, *ties])
+        found += [copy] if changed else []
+    return found
+
+
 def sorted_columns(tree: exp.Expr) -> Iterator[tuple[exp.Column, exp.Expr]]:
     """Yields the bare columns by which a query sorts, compares with < or >, or takes an extreme, with that node."""
     kinds: tuple[type[exp.Expr], ...] = (exp.Ordered, exp.Min, exp.Max, *_COMPARED)
