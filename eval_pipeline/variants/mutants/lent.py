@@ -1,6 +1,7 @@
 """Makes mutants of code with elements that another code has: the mistakes that its author may have made."""
 
 import ast
+import copy
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
@@ -39,13 +40,19 @@ _STEPS: Mapping[str, Kind] = {
     **dict.fromkeys(("dropna", "drop_duplicates", "fillna", "ffill", "bfill", "abs", "round", "unique"), Kind.STEP),
     **dict.fromkeys(("strip", "lstrip", "rstrip", "lower", "upper", "title", "replace", "clip"), Kind.STEP),
     **dict.fromkeys(("normalize", "shift", "diff", "pct_change", "cumsum", "cummax", "rank", "astype"), Kind.STEP),
-    **dict.fromkeys(("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate"), Kind.STEP),
+    **dict.fromkeys(
+        ("tz_convert", "tz_localize", "floor", "ceil", "explode", "interpolate", "asfreq", "reindex"), Kind.STEP
+    ),
+    **dict.fromkeys(("cummin", "cumprod", "where", "mask", "between_time", "casefold", "capitalize"), Kind.STEP),
 }
 _TURNED: Mapping[str, Mapping[str, ast.keyword]] = {
     "cut": {"right=False": ast.keyword("right", ast.Constant(False))},
     "resample": {"closed='right'": ast.keyword("closed", ast.Constant("right"))},
 }
 """Options that codes of another form express otherwise."""
+_TESTS = frozenset({"isin", "isna", "notna", "between"})
+_PLAIN = (ast.Compare, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript, ast.Name, ast.Constant, ast.List, ast.Tuple)
+"""Of what a condition may consist that comes from other code: nothing that can do more than compare."""
 _WINDOWS = frozenset({"rolling", "expanding", "resample", "ewm"})
 _LONGEST = 60
 
@@ -61,12 +68,13 @@ class Ranked:
 def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
     """Returns mutants of code, those first that make it more like the other code.
 
-    They are those of `mutants_of`, those in which an element is exchanged by one that the other code has, and those
-    without a step.
+    They are those of `mutants_of`, those in which an element is exchanged by one that the other code has, those with
+    a condition on rows of a given table that the other code has, and those without a step.
 
     Args:
         code: code that parses, in the normal form.
-        other: code that parses, in the normal form; nothing of it but single constants and names comes into a mutant.
+        other: code that parses, in the normal form; nothing of it but single constants and names, and comparisons of
+            columns with constants, comes into a mutant.
         known: columns and texts of the tables.
     """
     columns = {name for table in known.tables.values() for name in table}
@@ -79,6 +87,7 @@ def lent_mutants(code: str, other: str, known: Known) -> list[Ranked]:
         mutants_of(code, known),
         made(tree, ratio_changes(tree, known)),
         _exchanged(tree, theirs, columns),
+        _conditioned(tree, ast.parse(other), known),
         _without_steps(tree),
     )
     had = counted(tree, columns)
@@ -143,6 +152,67 @@ def _shown(node: ast.AST, element: Element) -> str:
     if isinstance(held, ast.Constant) and (len(text) > _LONGEST or isinstance(node, ast.Subscript)):
         return str(held.value) if element.family == COLUMN else repr(held.value)
     return text
+
+
+def _conditioned(tree: ast.Module, other: ast.Module, known: Known) -> Iterator[Mutant]:
+    """Yields the code with one more condition on the rows of a given table, from its first line on.
+
+    Not on a column on which it has a condition, which then is another one.
+    """
+    alias = ("df",) if len(known.tables) == 1 else ()
+    compared = {text for mask in ast.walk(tree) if isinstance(mask, ast.Compare) for text in _texts_in(mask)}
+    for node in ast.walk(other):
+        for condition in _conditions(node.slice) if isinstance(node, ast.Subscript) else ():
+            name = _table_of(condition, known)
+            if name and not compared & _texts_in(condition) & known.tables[name].keys():
+                targets: list[ast.expr] = [ast.Name(one, ast.Store()) for one in (name, *alias)]
+                rows = ast.Subscript(ast.Name(name, ast.Load()), _on(condition, name), ast.Load())
+                first = ast.fix_missing_locations(ast.Assign(targets, rows))
+                code = ast.unparse(ast.Module([first, *tree.body], []))
+                text = pretty(condition)
+                yield Mutant(Kind.FILTER, f"{text} of {name}", False, f"`{text}` were added", code)
+
+
+def _texts_in(node: ast.AST) -> set[str]:
+    return {one.value for one in ast.walk(node) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
+
+
+def _conditions(mask: ast.expr) -> Iterator[ast.expr]:
+    match mask:
+        case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
+            yield from _conditions(left)
+            yield from _conditions(right)
+        case ast.Compare() | ast.Call() | ast.UnaryOp(op=ast.Invert()):
+            yield mask
+
+
+def _table_of(condition: ast.expr, known: Known) -> str | None:
+    """Returns the given table of which a condition compares columns with constants; None if it is another thing."""
+    bases, columns, names = [], set(), 0
+    for node in ast.walk(condition):
+        match node:
+            case ast.Subscript(value=ast.Name(id=base), slice=ast.Constant(value=str() as column)):
+                bases.append(base)
+                columns.add(column)
+            case ast.Name():
+                names += 1
+            case ast.Attribute(attr=name) if name not in _TESTS:
+                return None
+            case ast.expr() if not isinstance(node, _PLAIN):
+                return None
+    tables = [name for name, dtypes in known.tables.items() if columns and columns <= dtypes.keys()]
+    if len(set(bases)) != 1 or names != len(bases) or not tables:
+        return None
+    return next((name for name in tables if name in bases), tables[0] if len(tables) == 1 else None)
+
+
+def _on(condition: ast.expr, table: str) -> ast.expr:
+    """Returns the condition on another name of the table that it reads."""
+    found = copy.deepcopy(condition)
+    for node in ast.walk(found):
+        if isinstance(node, ast.Name):
+            node.id = table
+    return found
 
 
 def _without_steps(tree: ast.Module) -> Iterator[Mutant]:

@@ -274,6 +274,29 @@ def test_each_element_has_the_kind_of_what_it_is_for(code: str, other: str, kind
     assert found[0].mutant.kind is kind
 
 
+@pytest.mark.parametrize(
+    ("other", "lent"),
+    [
+        ("result = df[df['a'] > 3]['b'].sum()", ["t['a'] > 3"]),
+        (
+            "rows = t[(t['a'] > 3) & ~t['s'].isin(['red'])]\nresult = rows['b'].sum()",
+            ["t['a'] > 3", "~t['s'].isin(['red'])"],
+        ),
+        ("result = df[df['b'] > 3]['b'].sum()", []),  # it has a condition on that column, which is another one
+        ("result = df[df['a'] > df['a'].mean()]['b'].sum()", []),
+        ("result = df[df['a'].isin(df['a'].to_csv('x'))]['b'].sum()", []),
+        ("result = df[df['a'] > open('x')]['b'].sum()", []),
+        ("result = df[df['s'].str.contains('r')]['b'].sum()", []),
+        ("sums = df.groupby('s').sum()\nresult = sums[sums['total'] > 3]", []),
+    ],
+)
+def test_a_condition_that_compares_with_constants_may_be_missing(other: str, lent: list[str]) -> None:
+    code = normal("result = t[t['b'] > 1]['b'].sum()", COLUMNS)
+    made = [one.mutant for one in lent_mutants(code, normal(other, COLUMNS), KNOWN) if "added" in one.mutant.words]
+    assert {one.code.splitlines()[0] for one in made} == {f"t = df = t[{condition}]" for condition in lent}
+    assert all(one.kind is Kind.FILTER and not one.was and one.now for one in made)
+
+
 def test_no_expression_of_the_other_code_is_lent() -> None:
     """Only single constants and names: what an answer computes never runs beside the reference code."""
     query = ".query('`a b` > @pd.eval(1)').agg(lambda g: os.getpid(), how=os.environ)"

@@ -5,6 +5,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
+from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.tracks.pandas_code.failures.modes import Failure
 from eval_pipeline.tracks.pandas_code.results.comparison import ANOTHER_ORDER, Aligned, align, compare
 from eval_pipeline.tracks.pandas_code.results.figures import FIGURE
@@ -43,6 +44,9 @@ def failure_of_result(
         return None  # rows of a chart are of many kinds: what is wrong with one is not what is wrong with a table
     aligned = align(got, wanted)
     if got.kind != wanted.kind and ("value" in (got.kind, wanted.kind) or not aligned.pairs):
+        if found.needs and all(Relaxation.MISSING_COLUMNS in one for one in found.needs):
+            names = [str(column.name) for column in (*wanted.index, *wanted.columns) if column.name is not None]
+            return Failure("wrong_column", f"there are only some of the columns {', '.join(names)}")
         return Failure("wrong_shape", f"expected a {wanted.kind}, got a {got.kind}")
     return _of_columns(aligned) or _of_rows(got, wanted, aligned) or _of_cells(aligned)
 

@@ -270,8 +270,21 @@ def _signature(result: Json) -> str:
 
 
 def _steps(theirs: Sequence[Mutant], mine: Sequence[Mutant]) -> tuple[Step, ...]:
-    """Returns the steps for changes of the reference code and changes of the answer."""
-    return (*(_step(one, one.was, one.now) for one in theirs), *(_step(one, one.now, one.was) for one in mine))
+    """Returns the steps for changes of the reference code and changes of the answer.
+
+    Two changes of one piece of code, one after the other, are told as one step.
+    """
+    told: list[tuple[Mutant, str, str]] = []
+    for one, reference, answer in (
+        *((one, one.was, one.now) for one in theirs),
+        *((one, one.now, one.was) for one in mine),
+    ):
+        before = next((place for place, (*_, text) in enumerate(told) if text and text == reference), None)
+        if before is None:
+            told.append((one, reference, answer))
+        else:
+            told[before] = (*told[before][:2], answer)
+    return tuple(_step(*one) for one in told)
 
 
 def _step(change: Mutant, reference: str, answer: str) -> Step:
