@@ -101,9 +101,16 @@ class Document:
 
     def has(self, operand: float) -> bool:
         """Whether an operand is in the document, ignoring sign, percent and thousands; small counts always are."""
-        size = abs(operand)
-        numbers = self.numbers
-        return size in _ALWAYS or size in numbers or any(_rounded(size * scale) in numbers for scale in _SCALES)
+        return _is_among(operand, self.numbers)
+
+    def shows(self, operand: float) -> bool:
+        """Whether the page itself prints an operand, in the same sense."""
+        return _is_among(operand, self.printed)
+
+
+def _is_among(operand: float, numbers: frozenset[float]) -> bool:
+    size = abs(operand)
+    return size in _ALWAYS or size in numbers or any(_rounded(size * scale) in numbers for scale in _SCALES)
 
 
 def numbers_in(text: str) -> set[float]:

@@ -99,10 +99,14 @@ def is_swapped(predicted: Answer, plan: Node | None, gold: Node, document: Docum
     """Whether the answer is that of the gold calculation with two operands swapped."""
     if plan is not None and not numbers_of(plan) <= numbers_of(gold) | _NO_OPERANDS:
         return False
-    return any(
-        (plan is not None and _same(plan, variant)) or _gives(variant, predicted, document)
-        for variant in _swapped(gold)
-    )
+    if plan is not None and any(_same(plan, variant) for variant in _swapped(gold)):
+        return True
+    return swapped_tree(predicted, gold, document) is not None
+
+
+def swapped_tree(predicted: Answer, gold: Node, document: Document) -> Node | None:
+    """Returns the gold calculation with two operands swapped that gives the answer; None if there is none."""
+    return next((variant for variant in _swapped(gold) if _gives(variant, predicted, document)), None)
 
 
 def _gives(tree: Node, predicted: Answer, document: Document) -> bool:

@@ -8,18 +8,28 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import prod
 
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.capabilities import Weight
+from eval_pipeline.tracks.finqa.asked import prefers
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.expression import Operation, places, value_of
-from eval_pipeline.tracks.finqa.faults import is_power_of_ten_off, is_swapped, normal_tree
+from eval_pipeline.tracks.finqa.faults import is_power_of_ten_off, normal_tree, swapped_tree, whole_tree
 from eval_pipeline.tracks.finqa.inheriting import inherits
 from eval_pipeline.tracks.finqa.matching import is_number, within_relative
 from eval_pipeline.tracks.finqa.program import Literal
 from eval_pipeline.tracks.finqa.slips import nearest_tree
 
-_PRINTED, _USED, _SLIP, _UNIT, _UNUSED, _SIGN, _FOLLOWS = 100.0, 20.0, 3.0, 0.3, 0.2, 0.2, 0.1
+_PRINTED, _USED, _UNFOUND, _UNIT, _UNUSED, _SIGN, _FOLLOWS = 100.0, 20.0, 5.0, 0.3, 0.2, 0.2, 0.1
+_SLIP = {1: 10.0, 0: 3.0, -1: 0.5}
+_SLIPPED = "the gold with one number or operation exchanged gives it"
+_SAID = {
+    1: f"{_SLIPPED}, which the question rather asks for",
+    0: _SLIPPED,
+    -1: f"{_SLIPPED}, but the question rather asks for the gold",
+}
 _SAME = 1e-4
+_UNIT_NAMED = re.compile(r"illion|thousand|hundred|dollar|percent|portion|times|divided|\bover\b|10+\b", re.IGNORECASE)
 _EITHER_SIGN = re.compile(r"\b(?:decline|decrease|reduction|loss|difference)", re.IGNORECASE)
 
 
@@ -56,20 +66,54 @@ def _weight(case: FinqaCase, turn: FinqaTurn, answer: float, expected: float, ea
 
 
 def _further(case: FinqaCase, turn: FinqaTurn, answer: float, expected: float) -> Iterator[tuple[float, str]]:
-    if _is_used(case, turn, expected, False) and not _is_used(case, turn, answer, False):
+    is_used = _is_used(case, turn, expected, False) and not _is_used(case, turn, answer, False)
+    if is_used and not _repeats(case, turn, expected):
         yield _UNUSED, "the golds of other turns use this one"
-    tree = normal_tree(turn.gold.program)
-    if within_relative(-answer, expected):
-        if _EITHER_SIGN.search(turn.question):
-            yield _SIGN, "only the sign differs, and the question asks for a decline or a difference"
-        else:
-            yield _SLIP, "only the sign differs"
+    if (unfound := _unfound(case, turn)) is not None:
+        yield _UNFOUND, f"the gold calculates with {number_text(unfound)}, which is nowhere on the page"
+    differs_in_sign = within_relative(-answer, expected)
+    if differs_in_sign and _EITHER_SIGN.search(turn.question):
+        yield _SIGN, "only the sign differs, and the question asks for a decline or a difference"
     elif is_power_of_ten_off(answer, expected):
-        yield _UNIT, "only a power of ten differs"
-    elif tree is not None and (
-        nearest_tree(answer, tree, case.context) or is_swapped(answer, None, tree, case.context)
-    ):
-        yield _SLIP, "the gold with one number or operation exchanged gives it"
+        if _scales_unasked(turn):
+            yield _SLIP[0], "the gold is multiplied or divided by a power of ten, and the question names no unit"
+        else:
+            yield _UNIT, "only a power of ten differs"
+    elif (preferred := _preferred(case, turn, answer)) is not None:
+        yield _SLIP[preferred], _SAID[preferred]
+    elif differs_in_sign:
+        yield _SLIP[0], "only the sign differs"
+
+
+def _unfound(case: FinqaCase, turn: FinqaTurn) -> float | None:
+    """Returns a number of the gold program that neither the page nor an earlier answer has; None if there is none."""
+    earlier = [one.gold.expected for one in case.turns[: turn.index] if is_number(one.gold.expected)]
+    unfound = (number for number in turn.gold.literals if not case.context.shows(number))
+    return next((number for number in unfound if not any(within_relative(number, one) for one in earlier)), None)
+
+
+def _repeats(case: FinqaCase, turn: FinqaTurn, expected: float) -> bool:
+    """Whether a computed gold is the answer of another turn, as which others use it."""
+    others = [other.gold.expected for other in case.turns if other is not turn]
+    is_answer = any(is_number(other) and within_relative(other, expected) for other in others)
+    return is_answer and isinstance(whole_tree(turn.gold.program), Operation)
+
+
+def _scales_unasked(turn: FinqaTurn) -> bool:
+    """Whether a gold ends with a power of ten that its question does not ask for."""
+    return whole_tree(turn.gold.program) != normal_tree(turn.gold.program) and not _UNIT_NAMED.search(turn.question)
+
+
+def _preferred(case: FinqaCase, turn: FinqaTurn, answer: float) -> int | None:
+    """Returns what `prefers` says of the gold with a slip that gives an answer and of the gold; None without one."""
+    whole, tree = whole_tree(turn.gold.program), normal_tree(turn.gold.program)
+    if whole is None or tree is None:
+        return None
+    questions = [other.question for other in case.turns[: turn.index + 1]]
+    if (swapped := swapped_tree(answer, tree, case.context)) is not None:
+        return prefers(swapped, tree, questions, case.context)
+    near = nearest_tree(answer, whole, case.context)
+    return None if near is None else prefers(near, whole, questions, case.context)
 
 
 def _is_printed(number: float, gold: FinqaGold) -> bool:
