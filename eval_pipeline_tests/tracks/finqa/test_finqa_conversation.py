@@ -94,6 +94,16 @@ def test_rows_and_years_by_the_table_both_ways_round() -> None:
         assert modes(case, "412.5 / 20.5") == ["swapped_operands"]
 
 
+def test_the_day_of_a_date_is_no_line_item() -> None:
+    document = {
+        "pre_text": "on june 29 , 2012 , 962 sites were bought for 171.5 .",
+        "table": [["", ""]],
+        "post_text": "",
+    }
+    case = TRACK.read_case(raw_case(gold_turn("divide(171.5, 962)"), document=document), "suite", "file", 1)
+    assert modes(case, "171.5 / 29") == ["wrong_operands"]
+
+
 @pytest.mark.parametrize("row", golden("finqa_places.yaml"), ids=lambda row: row["name"])
 def test_periods_and_items_by_what_labels_say(row: dict[str, Any]) -> None:
     document = {"pre_text": "", "table": row["table"], "post_text": ""}
@@ -158,6 +168,7 @@ def test_another_operation_explains_a_number_before_another_number_does() -> Non
         (("add(412.5, 371)",), ("391.75",), "wrong_operations"),
         (("subtract(412.5, 20)",), ("158",), "wrong_year"),
         (("subtract(412.5, 188), divide(#0, 188)",), ("-33.3333%",), "wrong_row"),
+        (("add(412.5, 188), multiply(#0, const_3)",), ("150",), "wrong_row"),
         # a slip told in percent, or with the other sign; a number in another magnitude; the base 100 of an index
         (("divide(188, 412.5)",), ("50.6739",), "wrong_year"),
         (("divide(412.5, 20)",), ("-13.75",), "wrong_year"),
