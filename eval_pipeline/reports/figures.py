@@ -6,6 +6,7 @@ from typing import Literal
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
 
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
@@ -88,6 +89,16 @@ def figures_apart(evaluation: Evaluation) -> dict[str, list[Figure]]:
         if name in evaluation.overall:
             found.setdefault(title, []).append(_statistic(evaluation, name, evaluation.overall[name]))
     return found
+
+
+def turns_of(evaluation: Evaluation, figure: Figure) -> str:
+    """Returns the workbench's path of the turns that a rate counts, beside the figures of its table; else empty."""
+    if figure.unit != "rate":
+        return ""
+    apart = evaluation.profile.apart
+    shown = [name for name, title in apart.items() if title == apart[figure.name] and name != figure.name]
+    asked = {"column": figure.name, "is": "is", "value": "yes", "show": shown}
+    return evaluation_path(evaluation.partition, asked)
 
 
 def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:

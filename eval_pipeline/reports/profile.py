@@ -101,7 +101,7 @@ class Profile:
 
     @property
     def apart(self) -> Mapping[str, str]:
-        """The metrics that have a table of their own on the page and are nowhere else: name → title of the table."""
+        """The metrics that have a table of their own on the page and in the workbook: name → title of the table."""
         return {metric.name: metric.apart for metric in self.metrics if metric.apart}
 
     def unit(self, metric: str) -> Unit:

@@ -5,21 +5,26 @@ import math
 import re
 import string
 from datetime import date
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.datastructures import QueryParams
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.confusion import MOST_LABELS, NO_LABEL, confusion_of
 from eval_pipeline.reports.excel.text import MOST, cell_text, looks_like_formula
+from eval_pipeline.reports.figures import Figure, turns_of
 from eval_pipeline.reports.files.json_text import part, parts, readable_json
 from eval_pipeline.reports.links import VIEW_URL, compare_path, evaluation_path, linked, suite_path, view_url
 from eval_pipeline.reports.paths import report_folder, safe_name, trace_file
 from eval_pipeline.reports.profile import Unit, mean_name
 from eval_pipeline.reports.shown import UNKNOWN, shown, shown_points
+from eval_pipeline.view.filtering.filter import Condition, filter_of
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=("Cs",))))
@@ -93,6 +98,25 @@ def test_an_address_is_whole_where_somebody_said_which(
     monkeypatch.setenv(VIEW_URL, said)
     assert view_url() == address
     assert linked(suite_path("s")) == f"{address}/suites/s/compare"
+
+
+def test_a_rate_of_a_table_of_its_own_leads_to_its_turns() -> None:
+    apart = {"right_by_inspect": "tools", "read_otherwise": "tools", "other": "more"}
+    evaluation: Any = SimpleNamespace(
+        partition=Partition("moods", "m", date(2026, 1, 2)), profile=SimpleNamespace(apart=apart)
+    )
+    figure = partial(Figure, "read_otherwise", "read_otherwise", value=0.5, low=None, high=None)
+    path = turns_of(evaluation, figure(unit="rate"))
+    assert path == (
+        "/suites/moods/turns?model_version=m&eval_date=2026-01-02"
+        "&column=read_otherwise&is=is&value=yes&show=right_by_inspect"
+    )
+    found = filter_of(QueryParams(path.partition("?")[2]), dict.fromkeys(apart))
+    assert (found.conditions, found.columns) == (
+        (Condition("read_otherwise", "is", "yes"),),
+        ("right_by_inspect",),
+    )
+    assert turns_of(evaluation, figure(unit="score")) == ""
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from datetime import date
 
 import pyarrow.parquet as pq
 import pytest
@@ -13,7 +14,7 @@ from starlette.testclient import TestClient
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.query import run_query
-from eval_pipeline.view.evaluation import Evaluation, evaluation_at
+from eval_pipeline.view.evaluation import Evaluation, TurnColumn, evaluation_at
 from eval_pipeline.view.filtering import found
 from eval_pipeline.view.filtering import sql as filtering_sql
 from eval_pipeline.view.filtering.filter import OPERATORS, Condition, Filter, filter_of
@@ -211,6 +212,17 @@ def test_conditions_mean_what_they_say(look: Look) -> None:
     }.items():
         (row,) = look.rows(f"SELECT count(*) AS n FROM turn_results WHERE model_version = '{HOSTILE}' AND ({sql})")
         assert count(look, evaluation, Filter(conditions=(condition,))) == row["n"], condition
+
+
+@pytest.mark.parametrize(("said", "condition"), [("yes", "t.read = true"), ("no", "t.read = false")])
+def test_a_filter_of_its_own_may_be_a_boolean(said: str, condition: str) -> None:
+    column = TurnColumn("read_otherwise", "t.read", "BOOLEAN", "", True)
+    evaluation = Evaluation(Partition("s", "m", date(2026, 1, 2)), "text", {"read_otherwise": column}, {})
+    sql = filtering_sql.count_sql(evaluation, Filter(read_otherwise=said))
+    assert condition in sql
+    assert 'LEFT JOIN "text_turns" AS t' in sql
+    with pytest.raises(UsageError, match="'maybe' does not fit read_otherwise; expected yes or no"):
+        filtering_sql.count_sql(evaluation, Filter(read_otherwise="maybe"))
 
 
 def test_hostile_turns_are_listed_and_nothing_runs(client: TestClient) -> None:

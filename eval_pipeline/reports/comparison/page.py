@@ -29,7 +29,7 @@ from eval_pipeline.reports.html.comparisons import (
 )
 from eval_pipeline.reports.html.gold import suspects_sheet
 from eval_pipeline.reports.html.render import Sheet, render
-from eval_pipeline.reports.links import compare_path, view_url
+from eval_pipeline.reports.links import compare_path
 from eval_pipeline.reports.paths import CHARTS, PAGE
 
 _MOST_TURNS, _FEWEST_TURNS = 100, 10
@@ -56,7 +56,6 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         coverage=coverage_sheet(compared, sql["trends"]),
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
-        view_url=view_url(),
         differing=list(_differing(compared)),
         differing_sql=differing_query(compared.suite),
         contracts=contracts_sheet(compared.suite, compared.contracts),

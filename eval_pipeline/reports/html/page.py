@@ -15,7 +15,7 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.exported import INDEX, exported_state
 from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
 from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures
+from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures, turns_of
 from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
@@ -135,11 +135,13 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     )
     if evaluation.own_contracts:
         yield _contracts(evaluation)
-    tables = {"All metrics: means of turns, where nothing else is said": metrics} | figures_apart(evaluation)
+    apart = figures_apart(evaluation)
+    tables = {"All metrics: means of turns, where nothing else is said": metrics} | apart
     for title, own_figures in tables.items():
         meanings = [_row(f, f.note or evaluation.profile.meaning(f.name)) for f in own_figures]
         if meanings:
-            yield Sheet(title, headers, meanings, notes, queries)
+            links = [turns_of(evaluation, figure) for figure in own_figures] if title in apart else []
+            yield Sheet(title, headers, meanings, notes, queries, links)
 
 
 def _left_out(evaluation: Evaluation) -> Sheet:

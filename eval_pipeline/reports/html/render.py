@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.charts.canvas import Drawn
+from eval_pipeline.reports.links import view_url
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -28,6 +29,7 @@ class Sheet:
         headers: headers of the columns; the first column names the rows.
         texts: positions of further columns that hold text and are left-aligned.
         sql: the queries that return the table's figures.
+        links: for each row, the workbench's path of the turns behind it; empty without.
     """
 
     caption: str
@@ -35,6 +37,7 @@ class Sheet:
     rows: Sequence[Sequence[str]]
     texts: frozenset[int] = frozenset()
     sql: Sequence[str] = ()
+    links: Sequence[str] = ()
 
 
 def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) -> str:
@@ -55,6 +58,7 @@ def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) ->
         .get_template(template)
         .render(
             title=title,
+            view_url=view_url(),
             style=Markup(style),  # noqa: S704, our own file
             script=Markup(script),  # noqa: S704, our own file
             script_hash=f"sha256-{allowed}",

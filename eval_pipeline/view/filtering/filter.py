@@ -13,7 +13,11 @@ IS, IS_NOT, CONTAINS, AT_LEAST, AT_MOST, EMPTY, NOT_EMPTY = OPERATORS = (
 )  # fmt: skip
 VERDICTS = ("right", "wrong", "unscored")
 DESCENDING = "desc"
-OF_TRACK: Mapping[str, str] = {"failure_mode": "failure mode", "wrong_in": "distinction of form and meaning"}
+OF_TRACK: Mapping[str, str] = {
+    "failure_mode": "failure mode",
+    "wrong_in": "distinction of form and meaning",
+    "read_otherwise": "verdicts of other tools",
+}
 """Columns of some tracks that have a filter of their own, with words for them."""
 _NAMED = {"q": "text", **{name: name for name in ("verdict", "tag", "error_class", *OF_TRACK)}}
 _MOST = 1_000
@@ -41,7 +45,7 @@ class Filter:
     Attributes:
         text: text that question, answer, a response or an error contains, ignoring case.
         verdict: one of `VERDICTS`; empty for all.
-        tag, error_class, failure_mode, wrong_in: empty for all.
+        tag, error_class, failure_mode, wrong_in, read_otherwise: empty for all.
         sort: the column to sort by; empty for the order of the suite.
         columns: columns to show in addition to the default ones.
     """
@@ -52,6 +56,7 @@ class Filter:
     error_class: str = ""
     failure_mode: str = ""
     wrong_in: str = ""
+    read_otherwise: str = ""
     conditions: tuple[Condition, ...] = ()
     sort: str = ""
     descending: bool = False

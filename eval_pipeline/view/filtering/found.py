@@ -129,6 +129,7 @@ class Choices:
     error_classes: Sequence[tuple[str, int]]
     failure_modes: Sequence[tuple[str, int]]
     wrong_in: Sequence[tuple[str, int]]
+    read_otherwise: Sequence[tuple[str, int]]
 
 
 def choices(look: Look, evaluation: Evaluation) -> Choices:
@@ -153,9 +154,11 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
 
 def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequence[tuple[str, int]]:
     name = quoted(column)
+    is_boolean = evaluation.columns[column].type == "BOOLEAN"
+    value = f"CASE WHEN r.{name} THEN 'yes' ELSE 'no' END" if is_boolean else f"r.{name}"
     return _pairs(
         look,
-        f"""SELECT r.{name} AS value, count(*) AS turns FROM {quoted(table)} AS r
+        f"""SELECT {value} AS value, count(*) AS turns FROM {quoted(table)} AS r
             WHERE {of_evaluation(evaluation, "r")} AND r.{name} IS NOT NULL
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
     )

@@ -132,7 +132,8 @@ def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
         yield f"r.error_class = {text(filtered.error_class)}"
     for name in OF_TRACK:
         if wanted := getattr(filtered, name):
-            yield f"{evaluation.columns[name].sql} = {text(wanted)}"
+            column = evaluation.columns[name]
+            yield f"{column.sql} = {_literal(column, wanted)}"
     if filtered.tag:
         yield f"json_contains(r.tags, {text(json.dumps(filtered.tag, ensure_ascii=False))})"
     for condition in filtered.conditions:

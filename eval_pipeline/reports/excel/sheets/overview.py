@@ -20,11 +20,13 @@ from eval_pipeline.reports.excel.looks import (
 )
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import Figure, headline_figures
+from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures, turns_of
 from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
+from eval_pipeline.reports.links import linked
 from eval_pipeline.reports.queries import statistics_query, table_query
 
 _WIDTHS = (38, 16, 13, 13, 11, 15, 78)
+_FIGURES = ("figure", "value", "95% low", "95% high", "n", "clusters", "note")
 _MOST_MESSAGES = 12
 _COSTS = (
     "tokens_per_success, tokens_per_success_low, tokens_per_success_high, reason, usd_per_success, "
@@ -44,6 +46,7 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
     for warning in warnings(evaluation):
         page.band(warning, WARNING)
     _headline(page, evaluation)
+    _apart(page, evaluation)
     _coverage(page, evaluation)
     _failures(page, evaluation)
     page.section("What was evaluated")
@@ -60,8 +63,7 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
     partition = evaluation.partition
     page.section("Headline")
     figures = list(headline_figures(evaluation))
-    headers = ["figure", "value", "95% low", "95% high", "n", "clusters", "note"]
-    found = page.table(headers, [_figure_row(figure) for figure in figures])
+    found = page.table(_FIGURES, [_figure_row(figure) for figure in figures])
     rates = [found.first + place for place, figure in enumerate(figures) if figure.is_good_when_high]
     if rates:
         colour_rates(page.sheet, compressed(rates, "B"))
@@ -69,6 +71,16 @@ def _headline(page: Page, evaluation: Evaluation) -> None:
     page.query("Headline", table_query(partition, "cost_per_correct_answer", _COSTS))
     ceilings = "axis, ceiling, ceiling_low, ceiling_high, verdict, reason"
     page.query("Headline", table_query(partition, "complexity_ceiling", ceilings))
+
+
+def _apart(page: Page, evaluation: Evaluation) -> None:
+    """Writes the figures that have tables of their own, and where the turns behind them are."""
+    for title, figures in figures_apart(evaluation).items():
+        page.section(title)
+        page.table(_FIGURES, [_figure_row(figure) for figure in figures])
+        if path := turns_of(evaluation, figures[-1]):
+            page.fact(f"Turns of {figures[-1].name}", linked(path))
+        page.query(title, statistics_query(evaluation.partition, "split = 'all'"))
 
 
 def _coverage(page: Page, evaluation: Evaluation) -> None:
