@@ -110,6 +110,7 @@ class Comparison:
 
 _WORDS = {
     Relaxation.COLUMN_NAMES: "under other names",
+    Relaxation.GIVEN_NAMES: "without a name that the question gives",
     Relaxation.COLUMN_ORDER: "with the columns in another order",
     Relaxation.ROW_ORDER: "the order is lost",
     Relaxation.TIE_ORDER: "with tied rows in another order",

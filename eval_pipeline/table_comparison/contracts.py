@@ -13,7 +13,7 @@ Preset = Literal["exact", "expert", "bird", "spider", "defog", "livesqlbench"]
 _R = Relaxation
 PRESETS: Mapping[Preset, Set] = {
     "exact": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER, _R.TIE_ORDER}),
-    "expert": frozenset(_R) - {_R.MISSING_COLUMNS, _R.CASE, _R.PERCENT},
+    "expert": frozenset(_R) - {_R.GIVEN_NAMES, _R.MISSING_COLUMNS, _R.CASE, _R.PERCENT},
     "bird": frozenset({_R.COLUMN_NAMES, _R.DUPLICATES, _R.ROW_ORDER, _R.TIE_ORDER}),
     "spider": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER}),
     "defog": frozenset({_R.COLUMN_NAMES, _R.COLUMN_ORDER, _R.EXTRA_COLUMNS, _R.ROW_ORDER, _R.TIE_ORDER, _R.TOLERANCE}),

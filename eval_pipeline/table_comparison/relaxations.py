@@ -9,6 +9,7 @@ class Relaxation(StrEnum):
     EXTRA_COLUMNS = "extra_columns"
     MISSING_COLUMNS = "missing_columns"
     COLUMN_NAMES = "column_names"
+    GIVEN_NAMES = "given_names"
     COLUMN_ORDER = "column_order"
     DUPLICATES = "duplicates"
     ROW_ORDER = "row_order"
@@ -30,6 +31,7 @@ NONE: Set = frozenset()
 
 MILDEST_FIRST = (
     Relaxation.COLUMN_NAMES,
+    Relaxation.GIVEN_NAMES,
     Relaxation.COLUMN_ORDER,
     Relaxation.TIE_ORDER,
     Relaxation.WHITE_SPACE,

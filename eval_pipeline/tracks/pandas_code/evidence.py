@@ -1,13 +1,15 @@
 """Gathers evidence: how the last result compares with the expected one, what the code costs, and linter findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.sandbox import Assertions, Measurement, SnippetFailed
 from eval_pipeline.sandbox import SnippetRan as SnippetRan
+from eval_pipeline.table_comparison import Relaxation
+from eval_pipeline.table_comparison.contracts import Contract, excess
 from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.artefact import Code
@@ -68,7 +70,8 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
         if layer is not None and layer.version_of("pandas"):
             details["versions"] = {**versions(layer)}
         yield RESULT, verdict, score, details
-        if verdict == DIFFERENT and (failure := failure_of_answer(gold, artefact, final.outcome.value)):
+        gold, is_meant = _by_meaning(gold, verdict, details)
+        if verdict == DIFFERENT and (failure := failure_of_answer(gold, artefact, final.outcome.value, is_meant)):
             yield FAILURE, failure.mode, None, {"mode": failure.mode, "why": failure.why}
     else:
         yield RESULT, ERROR, 0.0, {"message": final.outcome.message if final.outcome is not None else ""}
@@ -77,7 +80,7 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     if isinstance(final.outcome, Ran) and gold.code is not None:
         if not is_polars(gold.context):  # the reference code would be measured against another library
             yield from _performance(gold, artefact.code)
-        yield from _on_variants(gold, artefact.code, final.outcome.value, right=verdict == MATCH)
+        yield from _on_variants(gold, artefact.code, final.outcome.value, right=is_meant)
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
 
@@ -108,6 +111,19 @@ def judged(gold: PandasGold, artefact: Code, outcome: Json) -> tuple[str, float 
         "needs": needs,
     }
     return MATCH if found.equal else DIFFERENT, found.score, details
+
+
+def _by_meaning(gold: PandasGold, verdict: str, details: Mapping[str, Json]) -> tuple[PandasGold, bool]:
+    """Returns the gold by which understanding and coverage are judged, and whether the result is right by it.
+
+    They are about meaning: a form that only the contract minds, or a name that the answer lacks, is overlooked.
+    """
+    ways = details.get("needs", [])
+    lacking = excess(ways, gold.form.overlooked)
+    if verdict != DIFFERENT or not ways or not lacking <= Contract().overlooked(gold.insisted) | {Relaxation.GIVEN_NAMES}:
+        return gold, verdict == MATCH
+    overlooked = Contract(overlook=tuple(Relaxation(one) for one in sorted(lacking)))
+    return replace(gold, contract=gold.contract.with_case(overlooked)), True
 
 
 def _answered(gold: PandasGold, result: Json) -> tuple[str, float, dict[str, Json]]:
@@ -164,14 +180,21 @@ def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
     yield PERFORMANCE, "measured", None, {**costs, "runs": found.generated.runs}
 
 
-def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json) -> Failure | None:
-    """Returns what went wrong in a wrong answer that ran; None if nothing shows it."""
+def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json, is_meant: bool = False) -> Failure | None:
+    """Returns what went wrong in a wrong answer that ran; None if nothing shows it.
+
+    Args:
+        gold: the turn's gold.
+        artefact: the answer.
+        outcome: what it gives on the given tables.
+        is_meant: whether that is wrong in form only.
+    """
     result = None if gold.tests is not None else outcome.get("result")
     if result is None and gold.tests is None:
         result = _whole_result(gold.context, artefact)
     if isinstance(result, SnippetFailed):
         return None
-    return failure_of(gold, artefact.code, result, lambda: _met(gold, artefact.code, outcome, right=False))
+    return failure_of(gold, artefact.code, result, lambda: _met(gold, artefact.code, outcome, right=is_meant))
 
 
 def _met(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> dict[str, Json] | None:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.inside.encode import encode
+from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
@@ -83,6 +84,14 @@ def test_what_form_an_answer_has_is_on_record_and_counts_where_the_contract_says
     needs = {form: of_entry(case, "right", form, Contract(preset="exact")) for form in case["right"]}
     assert [sorted(need) for need in needs["records other names"].needs] == [["column_names", "shape"]]
     assert {form for form, found in needs.items() if found.equal} == {"vc", "vc_reset", "named n", "floats"}
+
+
+@pytest.mark.parametrize("form", ["another name", "no name"])
+def test_an_answer_that_lacks_a_name_of_the_question_is_wrong_in_form_and_not_in_meaning(form: str) -> None:
+    case = next(case for case in GOLDEN["cases"] if case["id"] == "named")
+    found = of_entry(case, "wrong", form, Contract())
+    assert [sorted(need) for need in found.needs] == [["column_names", "given_names"]]
+    assert of_entry(case, "wrong", form, Contract(overlook=(Relaxation.GIVEN_NAMES,))).equal
 
 
 @pytest.mark.parametrize(

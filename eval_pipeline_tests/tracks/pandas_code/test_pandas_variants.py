@@ -274,3 +274,25 @@ def test_the_process_that_runs_an_answer_is_told_no_right_result(tables: PandasS
         found = box.run(text, gold.context.paths)
     assert isinstance(found, SnippetRan) and "expected" not in text
     assert "wanted.sum" not in text
+
+
+SUMS = 'result = df.groupby("shop")["amount"].sum().reset_index(name="total")'
+
+
+@pytest.mark.parametrize(
+    ("question", "compare", "code", "understood"),
+    [
+        ("Which?", "exact", 'result = df.groupby("shop")["amount"].sum().to_dict()', True),
+        ("Which? Call the amounts `total`.", "expert", SUMS.replace("total", "sum"), True),
+        ("Which? Call the amounts `total`.", "expert", SUMS.replace("total", "sum").replace(".sum()", ".mean()"), False),
+        ("Which, sorted by shop?", "expert", SUMS.replace('"shop")', '"shop", sort=False)'), False),
+    ],
+)
+def test_understanding_is_about_meaning_and_not_about_form(
+    tables: PandasShared, question: str, compare: str, code: str, understood: bool
+) -> None:
+    turn = {"question": question, "code": SUMS}
+    found = scores(read({"id": "c", "tables": "orders", "turns": [turn], "compare": compare}, tables), answer(code))
+    assert not found["result_match"] and found["robust_correct"] is False
+    assert found["wrong_in"] == ("form" if understood or "sorted" in question else "meaning")
+    assert (found["understanding_score"] == found["coverage_score"] == 1) is understood

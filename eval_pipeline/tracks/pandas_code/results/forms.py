@@ -289,14 +289,16 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
     """Yields the two tables with names only where the names decide which column is which.
 
     A generated column that is called like an expected one is that one or wrong. Where a name is given by the question,
-    no other name will do. Columns without names are told by their place.
+    another one has to be overlooked as such. Columns without names are told by their place.
     """
     claims = {name for name in got.names if name is not None and got.names.count(name) == wanted.names.count(name) == 1}
     unnamed = all(name is None for name in got.names)
     asked, known = ({_name(ResultColumn(name, ()), 0) for name in names} - {None} for names in (form.names, form.known))
-    kept = claims | (set() if None in got.names else asked & {*wanted.names})
+    lacking = set() if None in got.names else (asked & {*wanted.names}) - claims
+    if lacking:
+        further |= {Relaxation.GIVEN_NAMES}
     mine = tuple(name if name in claims else None for name in got.names)
-    theirs = tuple(name if name in kept else None for name in wanted.names)
+    theirs = tuple(name if name in claims else None for name in wanted.names)
     free = [raw for raw, name in zip(wanted.raw, theirs, strict=True) if name is None and raw is not None]
     called = [raw for raw, name in zip(got.raw, mine, strict=True) if name is None and raw is not None]
     if (free and called) or not (unnamed or {*got.raw} >= {*wanted.raw}):
