@@ -120,7 +120,11 @@ def _by_meaning(gold: PandasGold, verdict: str, details: Mapping[str, Json]) -> 
     """
     ways = details.get("needs", [])
     lacking = excess(ways, gold.form.overlooked)
-    if verdict != DIFFERENT or not ways or not lacking <= Contract().overlooked(gold.insisted) | {Relaxation.GIVEN_NAMES}:
+    if (
+        verdict != DIFFERENT
+        or not ways
+        or not lacking <= Contract().overlooked(gold.insisted) | {Relaxation.GIVEN_NAMES}
+    ):
         return gold, verdict == MATCH
     overlooked = Contract(overlook=tuple(Relaxation(one) for one in sorted(lacking)))
     return replace(gold, contract=gold.contract.with_case(overlooked)), True

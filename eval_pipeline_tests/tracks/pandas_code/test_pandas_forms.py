@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.tracks.pandas_code.analysis.row_keeping import keeps_rows
 from eval_pipeline.tracks.pandas_code.artefact import parse_code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold, names_in
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, SuiteTable, TableColumn
@@ -25,6 +27,7 @@ from eval_pipeline_tests.outside import PUBLIC
 from eval_pipeline_tests.outside import given as public
 
 GOLDEN = golden("pandas_forms.yaml")
+ROWS = golden("pandas_rows.yaml")
 FLIGHTS = pd.read_csv(io.StringIO(GOLDEN["table"]))
 LABELLED = PUBLIC / "cases"
 
@@ -105,6 +108,23 @@ def test_an_answer_that_lacks_a_name_of_the_question_is_wrong_in_form_and_not_in
 )
 def test_which_names_a_question_gives(question: str, names: tuple[str, ...]) -> None:
     assert names_in(question) == names
+
+
+@pytest.mark.parametrize(("expression", "kept"), ROWS["kept"].items())
+def test_which_results_have_a_value_for_each_row(expression: str, kept: bool) -> None:
+    assert keeps_rows(f"result = {expression}", ("flights",)) is kept
+    assert keeps_rows(f"import numpy\nflights['x'] = {expression}\nresult = flights['x']", ("flights",)) is kept
+    assert not keeps_rows(f"for _ in range(2):\n    pass\nresult = {expression}", ("flights",))
+
+
+@pytest.mark.parametrize("case", ROWS["cases"], ids=lambda case: case["question"])
+def test_values_that_stand_for_rows_keep_their_order(case: dict[str, Any]) -> None:
+    gold = replace(gold_of(case["question"], Contract(), flights=FLIGHTS), code=case["gold"])
+    expected = run(case["gold"], flights=FLIGHTS)
+    for verdict in ("right", "wrong"):
+        for form, code in case[verdict].items():
+            found = judged(run(code, flights=FLIGHTS), expected, gold)
+            assert found.equal is (verdict == "right"), (form, found.needs)
 
 
 CELLS = st.sampled_from(["north", "south", None, 1.5, -2, 7, True])

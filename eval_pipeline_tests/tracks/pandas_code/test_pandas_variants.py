@@ -284,7 +284,12 @@ SUMS = 'result = df.groupby("shop")["amount"].sum().reset_index(name="total")'
     [
         ("Which?", "exact", 'result = df.groupby("shop")["amount"].sum().to_dict()', True),
         ("Which? Call the amounts `total`.", "expert", SUMS.replace("total", "sum"), True),
-        ("Which? Call the amounts `total`.", "expert", SUMS.replace("total", "sum").replace(".sum()", ".mean()"), False),
+        (
+            "Which? Call the amounts `total`.",
+            "expert",
+            SUMS.replace("total", "sum").replace(".sum()", ".mean()"),
+            False,
+        ),
         ("Which, sorted by shop?", "expert", SUMS.replace('"shop")', '"shop", sort=False)'), False),
     ],
 )

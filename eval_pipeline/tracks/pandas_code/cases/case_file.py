@@ -16,6 +16,7 @@ from eval_pipeline.table_comparison.contracts import Contract, WrittenContract, 
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
+from eval_pipeline.tracks.pandas_code.analysis.row_keeping import keeps_rows
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, output_problem
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
@@ -176,8 +177,15 @@ class PandasGold:
     @property
     def insisted(self) -> Set:
         """What the question insists on; code that repeats rows or is only near has gone wrong, whatever it says."""
-        always = {Relaxation.DUPLICATES, Relaxation.TOLERANCE} | ({Relaxation.ROW_ORDER} if self.ordered else set())
-        return insisted_by(self.question) - {Relaxation.ROW_ORDER} | always
+        order = {Relaxation.ROW_ORDER} if self.ordered or self.by_row else set()
+        return (
+            insisted_by(self.question) - {Relaxation.ROW_ORDER} | {Relaxation.DUPLICATES, Relaxation.TOLERANCE} | order
+        )
+
+    @property
+    def by_row(self) -> bool:
+        """Whether the reference code gives one computed value for each row of a table, which has no other place."""
+        return self.code is not None and keeps_rows(self.code, tuple(self.context.columns))
 
     @property
     def form(self) -> Form:
@@ -190,7 +198,7 @@ class PandasGold:
         if names is None:
             names = tuple(name for name in names_in(self.question) if name not in known)
         of_one_year = len({*_YEAR.findall(self.question)}) == 1
-        return Form(names, known, self.contract.overlooked(self.insisted), of_one_year)
+        return Form(names, known, self.contract.overlooked(self.insisted), of_one_year, self.by_row)
 
 
 PandasTurn: TypeAlias = Turn[PandasGold]

@@ -108,6 +108,8 @@ def compare(
         ValueError: the expected result is not in the sandbox's form. A generated result that is not counts as
             different.
     """
+    if form.by_row and (rows := _in_rows(generated, expected)) is not None:
+        generated, ordered = rows, True
     why, (pairs, missing, extra) = _compared(generated, expected, order_keys if ordered else None)
     given = sum(len(pair.generated) for pair in pairs) + sum(len(column.cells) for column in extra)
     asked = sum(len(pair.expected) for pair in pairs) + sum(len(column.cells) for column in missing)
@@ -135,12 +137,39 @@ def are_equal(
     Raises:
         ValueError: as `compare` does.
     """
+    if form.by_row and (rows := _in_rows(generated, expected)) is not None:
+        generated, ordered = rows, True
     if not _compared(generated, expected, order_keys if ordered else None)[0]:
         return True
     wanted = read_result(expected)
     if not form.overlooked or wanted.kind == FIGURE:
         return False
     return accepts(generated, wanted, form, _ties(wanted, ordered, order_keys))
+
+
+def _in_rows(generated: Any, expected: Any) -> Any:
+    """Returns a result of one column that nothing labels, with its rows in the order of the expected index.
+
+    None if one of the results has labels, or they do not have as many rows.
+    """
+    wanted = read_result(expected)
+    try:
+        got = read_result(generated)
+    except ValueError:
+        return None
+    for table in (got, wanted):
+        if len(table.columns) != 1 or table.unordered or any(level.labels for level in table.index):
+            return None
+    if got.rows != wanted.rows:
+        return None
+    if not got.index or not wanted.index:
+        return generated
+    places = {label: place for place, label in enumerate(got.index[0].cells)}
+    if got.index[0].cells == wanted.index[0].cells or places.keys() != {*wanted.index[0].cells}:
+        return generated
+    column = generated["columns"][0] if got.kind == "frame" else generated["values"]
+    values = [column["values"][places[label]] for label in wanted.index[0].cells]
+    return {"kind": "array", "values": {**column, "values": values}, "shape": [len(values)]}
 
 
 def _ties(wanted: ResultTable, ordered: bool, order_keys: Sequence[str]) -> list[int] | None:

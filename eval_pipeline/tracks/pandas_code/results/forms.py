@@ -35,12 +35,14 @@ class Form:
         known: columns of the given tables.
         overlooked: what the contract overlooks.
         of_one_year: whether the question is about a single year, so that a month's number or name says which it is.
+        by_row: whether the expected column has one value for each row of a table, in their order.
     """
 
     names: tuple[str, ...] = ()
     known: tuple[str, ...] = ()
     overlooked: Set = NONE
     of_one_year: bool = False
+    by_row: bool = False
 
     @property
     def key(self) -> tuple[list[str], list[str], bool]:
@@ -294,8 +296,7 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
     claims = {name for name in got.names if name is not None and got.names.count(name) == wanted.names.count(name) == 1}
     unnamed = all(name is None for name in got.names)
     asked, known = ({_name(ResultColumn(name, ()), 0) for name in names} - {None} for names in (form.names, form.known))
-    lacking = set() if None in got.names else (asked & {*wanted.names}) - claims
-    if lacking:
+    if None not in got.names and (asked & {*wanted.names}) - claims:
         further |= {Relaxation.GIVEN_NAMES}
     mine = tuple(name if name in claims else None for name in got.names)
     theirs = tuple(name if name in claims else None for name in wanted.names)

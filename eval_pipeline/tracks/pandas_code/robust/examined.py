@@ -9,7 +9,13 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
-from eval_pipeline.tracks.pandas_code.robust.running import listed, results_of, same, shared_results, told_result
+from eval_pipeline.tracks.pandas_code.robust.running import (
+    listed,
+    results_of,
+    same_in_any_order,
+    shared_results,
+    told_result,
+)
 from eval_pipeline.tracks.pandas_code.robust.variants import (
     Variant,
     is_determined,
@@ -131,5 +137,5 @@ def _checked(
     for place, others, tied in zip(unknown, orders, ties, strict=True):
         first = candidates[place]["expected"]
         decides[place] = is_determined(gold, first, others, tied)
-        differs |= not all(same(gold, one, first) for one in others[1:])
+        differs |= not all(same_in_any_order(gold, one, first) for one in others[1:])
     return decides, differs

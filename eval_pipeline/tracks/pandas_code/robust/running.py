@@ -78,6 +78,11 @@ def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
     return _same(gold, returned, expected, gold.form)
 
 
+def same_in_any_order(gold: PandasGold, one: Json, other: Json) -> bool:
+    """Whether results are the same, those with one value for each row of a table also if these are in another order."""
+    return _same(gold, one, other, replace(gold.form, by_row=False))
+
+
 def behaves_alike(gold: PandasGold, one: Json, other: Json) -> bool:
     """Whether two codes do the same: results that say the same in another form, but neither more nor less."""
     return _same(gold, one, other, replace(gold.form, overlooked=gold.form.overlooked & OF_FORM))

@@ -13,7 +13,7 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
-from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on, same, told_result
+from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on, same, same_in_any_order, told_result
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.hints import read_hints
 from eval_pipeline.variants.holes import other_holes
@@ -22,7 +22,7 @@ from eval_pipeline.variants.ties import other_ties
 
 _ORDERS = 2
 """Outcomes of the reference code with its rows in other orders, before those of code that breaks ties."""
-VERSION = 10
+VERSION = 11
 """Raised when the same code on the same tables comes to give other variants."""
 
 
@@ -128,7 +128,7 @@ def is_determined(gold: PandasGold, first: Json, orders: Sequence[Json], ties: S
         ties: the results of code that breaks ties in other ways.
     """
     # Code that breaks ties in another way is made by rule, and may fail where the reference code does not.
-    return all(same(gold, one, first) for one in [*orders, *(one for one in ties if one is not None)])
+    return all(same_in_any_order(gold, one, first) for one in [*orders, *(one for one in ties if one is not None)])
 
 
 def _is_empty(result: Json) -> bool:
