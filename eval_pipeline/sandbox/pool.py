@@ -7,6 +7,8 @@ from eval_pipeline.sandbox.packed_tables import NO_TABLES
 from eval_pipeline.sandbox.tiers import NoSandboxError, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 
+_CLOSED = "the sandbox was closed"
+
 
 class Pool:
     """Zygotes of one tier.
@@ -20,6 +22,7 @@ class Pool:
         self._idle: list[ZygoteProcess] = []
         self._busy: set[ZygoteProcess] = set()
         self._spare: asyncio.Task[ZygoteProcess] | None = None
+        self._starting: set[asyncio.Task[ZygoteProcess]] = set()
         self._ending: set[asyncio.Task[None]] = set()
         self._closed = False
 
@@ -39,6 +42,9 @@ class Pool:
             self.give_up(zygote)
         spare, self._spare = self._spare, None
         zygote = await self._started(spare or self._start())
+        if self._closed:
+            self._end(zygote)
+            raise ZygoteError(_CLOSED)
         self._busy.add(zygote)
         return zygote
 
@@ -80,13 +86,20 @@ class Pool:
             self._end(retiring)
 
     def _start(self) -> asyncio.Task[ZygoteProcess]:
-        return asyncio.get_running_loop().create_task(ZygoteProcess.start(self._tier, self._limits))
+        task = asyncio.get_running_loop().create_task(ZygoteProcess.start(self._tier, self._limits))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
+        return task
 
     async def _started(self, task: asyncio.Task[ZygoteProcess]) -> ZygoteProcess:
         try:
             return await task
         except ZygoteError as error:
             raise NoSandboxError(f"the sandbox ({self._tier.title}) does not start any more: {error}") from error
+        except asyncio.CancelledError:
+            if self._closed and task.cancelled():
+                raise ZygoteError(_CLOSED) from None
+            raise
 
     def _end(self, zygote: ZygoteProcess) -> None:
         task = asyncio.get_running_loop().create_task(zygote.stop())
@@ -94,12 +107,15 @@ class Pool:
         task.add_done_callback(self._ending.discard)
 
     async def close(self) -> None:
-        """Ends all of them, including busy ones."""
+        """Ends all of them, including busy ones and those that start."""
         self._closed = True
-        if self._spare is not None:
-            self._spare.cancel()
-            started = await asyncio.gather(self._spare, return_exceptions=True)
-            self._idle += [zygote for zygote in started if isinstance(zygote, ZygoteProcess)]
-            self._spare = None
-        zygotes, self._idle = [*self._idle, *self._busy], []
-        await asyncio.gather(*(zygote.stop() for zygote in zygotes), *self._ending)
+        starting = self._starting | ({self._spare} if self._spare is not None else set())
+        self._spare = None
+        for task in starting:
+            task.cancel()
+        started = await asyncio.gather(*starting, return_exceptions=True)
+        zygotes = [*self._idle, *self._busy, *(one for one in started if isinstance(one, ZygoteProcess))]
+        self._idle = []
+        await asyncio.gather(*(zygote.stop() for zygote in zygotes))
+        while self._ending:  # what was waited for by a snippet ends when that notices
+            await asyncio.gather(*self._ending)

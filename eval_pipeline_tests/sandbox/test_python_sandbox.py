@@ -7,6 +7,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock, Mock
 
 import pandas as pd
 import psutil
@@ -23,9 +24,10 @@ from eval_pipeline.sandbox import (
     SnippetFailed,
     SnippetRan,
 )
+from eval_pipeline.sandbox.pool import Pool
 from eval_pipeline.sandbox.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, Tier
-from eval_pipeline.sandbox.zygote_process import ZygoteProcess
+from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.sandbox.campaign import JAILS, TITLES, tier_of, usable
@@ -300,3 +302,32 @@ def test_without_anything_that_holds_code_it_is_refused(monkeypatch: pytest.Monk
     )
     with pytest.raises(NoSandboxError, match=r"nothing on this machine can confine .*bwrap \(broken\): .*/nowhere"):
         asyncio.run(enter(tiers=[broken]))
+
+
+@pytest.mark.parametrize("starts", [False, True])
+def test_closing_while_zygotes_start_leaves_no_task_behind(starts: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such a task would be told of on standard error when the event loop ends."""
+    started: list[Mock] = []
+
+    async def start(tier: Tier, limits: Limits) -> Mock:
+        started.append(Mock(stop=AsyncMock()))
+        try:
+            await asyncio.sleep(0 if starts else 3600)
+        finally:
+            if not starts:
+                started.pop()
+        return started[-1]
+
+    async def closed() -> None:
+        pool = Pool(UNSAFE_TIER, LIMITS)
+        waiting = [asyncio.create_task(pool.take()) for _ in range(3)]
+        await asyncio.sleep(0)
+        await pool.close()
+        for _ in range(9):
+            await asyncio.sleep(0)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert {type(one.exception() or one.result()) for one in waiting} <= {ZygoteError, Mock}
+        assert all(one.stop.await_count for one in started)
+
+    monkeypatch.setattr(ZygoteProcess, "start", start)
+    asyncio.run(closed())

@@ -8,8 +8,8 @@ from typing import Literal
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 
 _Kind = Literal["table", "groups", "column", "computed", ""]
-_TAKING_COLUMNS = frozenset(
-    "cut isclose isin isfinite isna isnan isnull notna qcut round sign sqrt to_datetime to_numeric where log abs".split()
+_OF_COLUMNS = frozenset(
+    "cut isclose isfinite isin isna isnan isnull log notna qcut round sign sqrt to_datetime to_numeric where".split()
 )
 """Functions of pandas and numpy that give one value for each of a column."""
 _KEEPING = frozenset(
@@ -72,8 +72,8 @@ def _kind(node: ast.expr, names: dict[str, _Kind], computed: Collection[str]) ->
         case ast.Attribute(value=held):
             return _kind(held, names, computed)
         case ast.BinOp(left=left, right=right) | ast.Compare(left=left, comparators=[right]):
-            found = {_kind(left, names, computed), _kind(right, names, computed)}
-            return "computed" if found & {"column", "computed"} else ""
+            both = {_kind(left, names, computed), _kind(right, names, computed)}
+            return "computed" if both & {"column", "computed"} else ""
         case ast.UnaryOp(operand=operand):
             return "computed" if _kind(operand, names, computed) in ("column", "computed") else ""
         case ast.Call(func=ast.Attribute(value=held, attr=name)):
@@ -90,7 +90,7 @@ def _column(held: _Kind, name: str, computed: Collection[str]) -> _Kind:
 def _called(call: ast.Call, held: ast.expr, name: str, names: dict[str, _Kind], computed: Collection[str]) -> _Kind:
     if isinstance(held, ast.Name) and held.id in ("pd", "np"):
         given = {_kind(one, names, computed) for one in call.args[:1]}
-        return "computed" if name in _TAKING_COLUMNS and given & {"column", "computed"} else ""
+        return "computed" if name in _OF_COLUMNS and given & {"column", "computed"} else ""
     found = _kind(held, names, computed)
     if name == "groupby":
         return "groups" if found in ("table", "column", "computed") else ""
