@@ -1,9 +1,11 @@
 """An event loop whose time passes only while nothing else is to be done: a sleep of an hour takes no time."""
 
 import asyncio
-from collections.abc import Coroutine
-from typing import Any, TypeVar
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -30,3 +32,13 @@ def run(work: Coroutine[Any, Any, T]) -> T:
 
     with asyncio.Runner(loop_factory=VirtualTime) as runner:
         return runner.run(bounded())
+
+
+def in_virtual_time(test: Callable[P, Coroutine[Any, Any, None]]) -> Callable[P, None]:
+    """A test whose whole body is a coroutine."""
+
+    @wraps(test)
+    def whole(*args: P.args, **kwargs: P.kwargs) -> None:
+        run(test(*args, **kwargs))
+
+    return whole

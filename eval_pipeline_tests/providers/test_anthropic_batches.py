@@ -99,37 +99,20 @@ def test_a_request_without_an_answer_is_a_typed_error(what: str, kind: str, retr
     assert all(isinstance(outcome, Response) for outcome in outcomes.values())
 
 
-def test_a_batch_that_expired_as_a_whole() -> None:
-    with AnthropicServer(batch_entry=lambda custom_id, body: EXPIRED) as server:
-        outcomes = submit_and_read(server)
-    assert {str(outcome) for outcome in outcomes.values()} == {"the batch expired before it came to this request"}
-    assert server.model.charged.total() == 0
-
-
-def test_how_a_batch_stands() -> None:
+def test_how_a_batch_stands_and_that_its_results_may_be_archived() -> None:
     async def work(provider: AnthropicProvider) -> list[Batch | None]:
         taken = await provider.submit_batch(CALLS)
-        return [taken, await provider.batch(taken.id), await provider.batch(taken.id), await provider.batch("other")]
+        found = [taken, *[await provider.batch(told) for told in (taken.id, taken.id, "other")]]
+        server.model.batches[0].archived = True
+        return [*found, await provider.batch(taken.id)]
 
     with AnthropicServer(batch_polls=2) as server:
-        taken, waiting, ended, unknown = with_provider(version_for(server), work)
+        taken, waiting, ended, unknown, archived = with_provider(version_for(server), work)
     assert taken == waiting
     assert (taken.id, taken.requests, taken.ended) == ("msgbatch_000001", 3, False)
     assert abs(taken.created_at - datetime.now(UTC)) < timedelta(minutes=1)
     assert (ended.requests, ended.ended) == (3, True)
-    assert unknown is None
-
-
-def test_a_batch_whose_results_are_archived_is_not_known_any_more() -> None:
-    async def work(provider: AnthropicProvider) -> list[Batch | None]:
-        taken = await provider.submit_batch(CALLS)
-        server.model.batches[0].archived = True
-        return [taken, await provider.batch(taken.id)]
-
-    with AnthropicServer(batch_polls=0) as server:
-        taken, later = with_provider(version_for(server), work)
-    assert taken is not None
-    assert later is None
+    assert unknown is archived is None
 
 
 def test_the_list_has_pages_and_stops_at_the_date() -> None:

@@ -18,7 +18,6 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application import provider as http_application
 from eval_pipeline.providers.application.provider import ApplicationProvider
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.application_server import (
     TOKEN,
@@ -232,8 +231,7 @@ def test_a_run_against_the_application_counts_the_dollars_it_tells(lab: Lab) -> 
         contexts = [body["context"] for body in server.bodies]
     assert lab.sql("SELECT count(*), sum(usd), bool_and(call_error IS NULL) FROM attempts") == [(3, 0.0075, True)]
     assert lab.sql("SELECT turn_id FROM finqa_turns WHERE correct ORDER BY ALL") == [
-        ("small/alpha#0",),
-        ("small/alpha#1",),
+        (f"small/alpha#{turn}",) for turn in (0, 1)
     ]
     assert all("sales" in json.dumps(context) for context in contexts)
 
@@ -242,42 +240,17 @@ def test_a_run_against_the_application_counts_the_dollars_it_tells(lab: Lab) -> 
     ("fields", "told"),
     [
         ({"options": {}}, "options.base_url: is missing"),
-        (
-            {"options": {"base_url": "host"}},
-            "options.base_url: expected an address such as https://host/v1, found 'host'",
-        ),
+        ({"options": {"base_url": "host"}}, "options.base_url: expected an address such as https://host/v1, found"),
         ({"options": {"answer_path": "$.["}}, r"options.answer_path: expected a JSONPath such as \$.answer \("),
         ({"options": {"cost_path": "$[?"}}, r"options.cost_path: expected a JSONPath such as \$.answer \("),
         ({"options": {"body": {"question": "x"}}}, "options.body.question: is a field of every request already"),
         ({"options": {"headers_env": {"A": "a b"}}}, "options.headers_env.A: expected the name of an environment vari"),
-        (
-            {"options": {"anser_path": "$"}},
-            "options.anser_path: unknown field; allowed: base_url, path, headers_env, bo",
-        ),
+        ({"options": {"anser_path": "$"}}, "options.anser_path: unknown field; allowed: base_url, path, headers_env"),
         ({"sampling": {"temperature": 0}}, "sampling: means nothing to the provider 'http'; leave it out"),
     ],
 )
 def test_wrong_settings_are_refused(fields: dict[str, Any], told: str) -> None:
-    options = fields.get("options", {})
-    if options and "base_url" not in options:
-        fields = {**fields, "options": {"base_url": "http://127.0.0.1", **options}}
-    elif not options and "options" not in fields:
-        fields = {**fields, "options": {"base_url": "http://127.0.0.1"}}
+    given = fields.get("options", {"path": "/"})
+    options = given and {"base_url": "http://127.0.0.1", **given}
     with pytest.raises(SettingsError, match=f"model version 'v': {told}"):
-        ApplicationProvider(ModelVersion(name="v", provider="http", **fields), Environment())
-
-
-def test_a_wrong_path_is_told_with_its_file_line_and_field(tmp_path: Path) -> None:
-    file = tmp_path / "model_versions.yaml"
-    file.write_text(
-        "model_versions:\n"
-        "  - name: app\n"
-        "    provider: http\n"
-        "    options:\n"
-        "      base_url: http://127.0.0.1:8700\n"
-        '      answer_path: "$.["\n'
-    )
-    with pytest.raises(
-        Exception, match=rf"{file}:6: options.answer_path: expected a JSONPath .*\(model version 'app'\)"
-    ):
-        load_model_versions([file])
+        ApplicationProvider(ModelVersion(name="v", provider="http", **fields | {"options": options}), Environment())

@@ -8,6 +8,7 @@ import httpx2
 import pytest
 
 from eval_pipeline.providers.http.spread import http_client
+from eval_pipeline_tests.fakes.virtual_time import in_virtual_time
 
 IN_FLIGHT = 128
 POOLS = 4
@@ -50,64 +51,56 @@ def shares() -> list[int]:
 
 
 @pytest.mark.parametrize(("in_flight", "pools"), [(1, 1), (32, 1), (33, 2), (IN_FLIGHT, POOLS)])
-def test_a_pool_for_so_many_calls(in_flight: int, pools: int) -> None:
-    async def work() -> None:
-        async with made(in_flight):
-            assert len(Lab.made) == pools
-
-    asyncio.run(work())
+@in_virtual_time
+async def test_a_pool_for_so_many_calls(in_flight: int, pools: int) -> None:
+    async with made(in_flight):
+        assert len(Lab.made) == pools
 
 
-def test_calls_in_flight_are_spread_evenly_and_calls_in_turn_share_their_connection() -> None:
-    async def work() -> None:
-        async with made() as client:
-            asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(IN_FLIGHT)]
-            await asyncio.sleep(0)
-            Lab.go.set()
-            assert Counter([(await task).text for task in asking]) == {"ok": IN_FLIGHT}
-            assert shares() == [IN_FLIGHT // POOLS] * POOLS
-            for _ in range(3):
-                await client.get("http://app.example/")
-            assert shares() == [IN_FLIGHT // POOLS + 3, *[IN_FLIGHT // POOLS] * (POOLS - 1)]
-
-    asyncio.run(work())
-
-
-def test_a_stream_is_in_flight_until_it_is_closed_and_a_failed_call_is_not() -> None:
-    async def work() -> None:
-        async with made() as client, AsyncExitStack() as streams:
-            Lab.go.set()
-            for _ in range(POOLS):
-                await streams.enter_async_context(client.stream("GET", "http://app.example/"))
-            assert shares() == [1] * POOLS
-            closed = await client.send(client.build_request("GET", "http://app.example/"), stream=True)
-            assert (await closed.aread(), shares()[0]) == (b"ok", 2)
-            await closed.aclose()  # read and closed: no longer counted, and not twice
-            for _ in range(2):
-                with pytest.raises(httpx2.ConnectError):
-                    await client.get("http://app.example/broken")
-            await client.get("http://app.example/")
-            assert shares() == [5, 1, 1, 1]
-
-    asyncio.run(work())
-
-
-def test_what_a_client_is_told_and_learns_holds_for_all_of_its_pools() -> None:
-    async def work() -> None:
-        client = made()
-        Lab.go.set()
-        await client.get("http://app.example/")
-        Lab.go.clear()
-        asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(POOLS)]
+@in_virtual_time
+async def test_calls_in_flight_are_spread_evenly_and_calls_in_turn_share_their_connection() -> None:
+    async with made() as client:
+        asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(IN_FLIGHT)]
         await asyncio.sleep(0)
         Lab.go.set()
-        await asyncio.gather(*asking)
-        later = [lab.asked[-1] for lab in Lab.made]
-        assert [request.headers["x-key"] for request in later] == ["k"] * POOLS
-        assert [request.headers["cookie"] for request in later] == ["route=a"] * POOLS
-        await client.aclose()
-        assert all(lab.closed for lab in Lab.made)
-        with pytest.raises(RuntimeError, match="closed"):
+        assert Counter([(await task).text for task in asking]) == {"ok": IN_FLIGHT}
+        assert shares() == [IN_FLIGHT // POOLS] * POOLS
+        for _ in range(3):
             await client.get("http://app.example/")
+        assert shares() == [IN_FLIGHT // POOLS + 3, *[IN_FLIGHT // POOLS] * (POOLS - 1)]
 
-    asyncio.run(work())
+
+@in_virtual_time
+async def test_a_stream_is_in_flight_until_it_is_closed_and_a_failed_call_is_not() -> None:
+    async with made() as client, AsyncExitStack() as streams:
+        Lab.go.set()
+        for _ in range(POOLS):
+            await streams.enter_async_context(client.stream("GET", "http://app.example/"))
+        assert shares() == [1] * POOLS
+        closed = await client.send(client.build_request("GET", "http://app.example/"), stream=True)
+        assert (await closed.aread(), shares()[0]) == (b"ok", 2)
+        await closed.aclose()  # read and closed: no longer counted, and not twice
+        for _ in range(2):
+            with pytest.raises(httpx2.ConnectError):
+                await client.get("http://app.example/broken")
+        await client.get("http://app.example/")
+        assert shares() == [5, 1, 1, 1]
+
+
+@in_virtual_time
+async def test_what_a_client_is_told_and_learns_holds_for_all_of_its_pools() -> None:
+    client = made()
+    Lab.go.set()
+    await client.get("http://app.example/")
+    Lab.go.clear()
+    asking = [asyncio.create_task(client.get("http://app.example/")) for _ in range(POOLS)]
+    await asyncio.sleep(0)
+    Lab.go.set()
+    await asyncio.gather(*asking)
+    later = [lab.asked[-1] for lab in Lab.made]
+    assert [request.headers["x-key"] for request in later] == ["k"] * POOLS
+    assert [request.headers["cookie"] for request in later] == ["route=a"] * POOLS
+    await client.aclose()
+    assert all(lab.closed for lab in Lab.made)
+    with pytest.raises(RuntimeError, match="closed"):
+        await client.get("http://app.example/")

@@ -40,6 +40,7 @@ WHOLE, STREAMED = False, True
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")  # proxies are not for this machine
 
 
 @pytest.mark.parametrize("stream", [WHOLE, STREAMED])
@@ -72,11 +73,7 @@ def test_what_is_sent_is_what_the_journal_knows_the_call_by() -> None:
     assert [request["body"] for request in requests] == server.bodies
     assert {request["endpoint"] for request in requests} == {f"{server.url}/v1"}
     assert [body["seed"] for body in server.bodies] == [10, 12]
-    assert (server.bodies[0]["temperature"], server.bodies[0]["top_k"], server.bodies[0]["user"]) == (
-        0.2,
-        5,
-        "evaluation",
-    )
+    assert [server.bodies[0][name] for name in ("temperature", "top_k", "user")] == [0.2, 5, "evaluation"]
     assert (server.bodies[0]["max_completion_tokens"], "max_tokens" in server.bodies[0]) == (1024, False)
     assert KEY not in json.dumps(requests)
 
@@ -218,12 +215,6 @@ def test_a_journalled_answer_needs_no_key_and_no_endpoint(tmp_path: Path, monkey
     assert KEY.encode() not in kept
 
 
-def test_a_proxy_of_the_environment_is_not_for_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
-    with OpenAIServer() as server:
-        assert ask(make_provider(server.url))[0].text == "42"
-
-
 @pytest.mark.parametrize("kind", ["llama.cpp", "vllm"])
 def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
     async def count(provider: OpenAIProvider) -> int:
@@ -242,10 +233,7 @@ def test_tokens_are_counted_where_the_endpoint_can(kind: str) -> None:
     ("fields", "told"),
     [
         ({"model": ""}, "model: is missing: the endpoint's name of the model"),
-        (
-            {"options": {"base_uri": "x"}},
-            "options.base_uri: unknown field; allowed: base_url, api_key_env, headers_env",
-        ),
+        ({"options": {"base_uri": "x"}}, "options.base_uri: unknown field; allowed: base_url, api_key_env, headers"),
         ({"options": {"api_key_env": "sk-abc"}}, "options.api_key_env: expected the name of an environment variable"),
         ({"options": {"structured_output": "yes"}}, "options.structured_output: expected 'json_schema', 'json_o"),
         ({"options": {"body": {"n": 2}}}, "options.body.n: is set by the model version's own fields and the prompt"),

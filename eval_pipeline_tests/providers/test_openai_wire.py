@@ -11,23 +11,8 @@ from eval_pipeline.tracks.sdmx import prompt as sdmx
 from eval_pipeline.tracks.sql import prompt as sql
 
 NAMES = st.sampled_from(
-    (
-        *(
-            "id",
-            "model",
-            "choices",
-            "delta",
-            "message",
-            "content",
-            "reasoning",
-            "thinking",
-            "text",
-            "refusal",
-            "finish_reason",
-            "usage",
-        ),
-        *("prompt_tokens", "completion_tokens", "prompt_tokens_details", "cached_tokens", "cache_write_tokens"),
-    )
+    "id model choices delta message content reasoning thinking text refusal finish_reason usage prompt_tokens "
+    "completion_tokens prompt_tokens_details cached_tokens cache_write_tokens".split()
 )
 PROMPT = Prompt((Message("system", "Answer."), Message("user", "How much?")))
 

@@ -83,16 +83,11 @@ def test_the_extra_is_that_of_the_local_model() -> None:
     assert {name: traits_of(name).extra for name in PROVIDERS if traits_of(name).packages} == {"local": "local"}
 
 
-@pytest.mark.parametrize("provider", ["oracle", "null", "local", "anthropic", "openai", "http"])
-def test_most_answer_every_suite(provider: str) -> None:
-    assert why_not(provider) is None
-
-
-def test_recorded_ones_answer_the_suites_that_they_have_predictions_for() -> None:
+def test_most_answer_every_suite_and_recorded_ones_those_that_they_have_predictions_for() -> None:
+    assert {why_not(provider) for provider in ("oracle", "null", "local", "anthropic", "openai", "http")} == {None}
     file = {"file": "f.jsonl", "content_hash": ""}
     assert why_not("recorded", predictions={"small": file}) is None
-    told = why_not("recorded", predictions={"other": file})
-    assert told == "has no predictions for the suite (`eval-pipeline import predictions` takes them)"
+    assert "`eval-pipeline import predictions`" in (why_not("recorded", predictions={"other": file}) or "")
 
 
 @pytest.mark.parametrize(
@@ -108,14 +103,14 @@ def test_recorded_ones_answer_the_suites_that_they_have_predictions_for() -> Non
         (RATES | {"tracks": {"sql": {}}}, None),
         (
             {"rates": {"sign_error": 0.1, "wrong_table": 0.1}},
-            "has no rates for the track 'finqa': its common rates name 'wrong_table'; "
-            "allowed there: no_answer, sign_error",
+            "its common rates name 'wrong_table'; allowed there: no_a",
         ),
         ({"rates": {"wrong_table": 0.1}, "tracks": {"finqa": RATES}}, None),
     ],
 )
 def test_a_stand_in_answers_the_tracks_that_it_has_rates_for(options: dict[str, Any], expected: str | None) -> None:
-    assert why_not("simulated", options=options) == expected
+    told = why_not("simulated", options=options)
+    assert told == expected or expected in told
 
 
 @pytest.mark.parametrize(
@@ -150,11 +145,7 @@ def test_a_stand_in_answers_the_tracks_that_it_has_rates_for(options: dict[str, 
     ],
 )
 def test_families(name: str, families: set[str]) -> None:
-    assert families_of(name) == families
-
-
-def test_several_names_tell_together() -> None:
-    assert families_of("my-gateway-model", "claude-haiku-4-5") == {"Claude"}
+    assert families_of(name) == families_of("my-gateway-model", name) == families
 
 
 KINDS: dict[str, type[OracleProvider] | type[NullProvider]] = {"oracle": OracleProvider, "null": NullProvider}
@@ -177,16 +168,11 @@ def test_they_answer_at_no_cost_and_say_what_they_are(name: str, text: str) -> N
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_wording_of_the_prompt_is_not_in_the_request(name: str) -> None:
-    provider = make_provider(name)
-    assert provider.request(make_call()) == provider.request(make_call(text="another wording"))
-    assert provider.request(make_call()) != provider.request(make_call(1))
-    assert provider.request(make_call()) != provider.request(make_call(number=1))
-
-
-def test_the_oracles_request_changes_with_the_gold() -> None:
-    provider = make_provider("oracle")
-    assert provider.request(make_call()) != provider.request(make_call(gold=PlainGold(answer="43")))
+def test_a_request_tells_turn_number_and_gold_and_no_wording_of_the_prompt(name: str) -> None:
+    request = make_provider(name).request
+    assert request(make_call()) == request(make_call(text="another wording"))
+    assert request(make_call()) not in (request(make_call(1)), request(make_call(number=1)))
+    assert (request(make_call()) == request(make_call(gold=PlainGold(answer="43")))) == (name == "null")
 
 
 @pytest.mark.parametrize("name", KINDS)

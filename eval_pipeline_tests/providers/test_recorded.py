@@ -76,12 +76,9 @@ def test_the_file_is_read_when_first_asked_for_and_once(tmp_path: Path) -> None:
     assert ask(provider, make_call()).text == "42"
 
 
-def test_a_suite_without_predictions_ends_the_run(tmp_path: Path) -> None:
+def test_a_suite_without_predictions_and_a_lost_file_are_told(tmp_path: Path) -> None:
     with pytest.raises(FatalCallError, match=r"no predictions for the suite 'suite'.*it has: other"):
         make_provider(tmp_path, other="p.jsonl").request(make_call())
-
-
-def test_a_lost_file_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.jsonl: the file of predictions is gone"):
         make_provider(tmp_path, suite="gone.jsonl").request(make_call())
 
@@ -95,12 +92,6 @@ def test_every_malformed_line_is_told(tmp_path: Path) -> None:
     told = [(problem.line, problem.field) for problem in caught.value.problems]
     assert told == [(3, ""), (4, "case_id"), (4, "turn_index"), (5, ""), (6, "")]
     assert "a second prediction of case 'case', turn 0, sample 0" in str(caught.value)
-
-
-@pytest.mark.parametrize("text", ["", "\n\n"])
-def test_a_file_may_be_empty(tmp_path: Path, text: str) -> None:
-    (tmp_path / "p.jsonl").write_text(text)
-    assert read_predictions(tmp_path / "p.jsonl") == {}
 
 
 @pytest.mark.parametrize("fields", [{}, {"predictions": {"s": {"file": "f", "content_hash": ""}}, "options": {"a": 1}}])
