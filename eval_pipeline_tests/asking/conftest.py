@@ -1,4 +1,6 @@
+import asyncio
 from collections.abc import Iterator
+from inspect import iscoroutinefunction
 from pathlib import Path
 
 import pytest
@@ -6,6 +8,16 @@ import pytest
 from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.providers import registry
 from eval_pipeline_tests.asking.journals import Journals, emptied
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Runs the tests that are coroutines."""
+    if not iscoroutinefunction(pyfuncitem.obj):
+        return None
+    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+    asyncio.run(asyncio.wait_for(pyfuncitem.obj(**arguments), 60))
+    return True
 
 
 @pytest.fixture(scope="session")

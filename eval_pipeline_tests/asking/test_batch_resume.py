@@ -91,18 +91,16 @@ def test_calls_that_no_batch_has_are_handed_in_beside(journal: Journal) -> None:
     assert counters == Counters(calls=3, answered=3, responses=3, journal_hits=2, tokens=36)
 
 
-def test_who_asks_without_batches_waits_for_one_that_has_the_call_and_asks_the_others_at_once(journal: Journal) -> None:
+async def test_who_asks_without_batches_waits_for_one_that_has_the_call_and_asks_the_others_at_once(
+    journal: Journal,
+) -> None:
     endpoint = Endpoint(looks=2)
     killed(endpoint, journal, range(2), taken=True, known=True)
-
-    async def ask() -> tuple[list[bool], list[str], Counters]:
-        calls = [make_call(turn) for turn in range(4)]
-        async with batching(BatchedProvider(endpoint), journal) as caller:
-            known = caller.known(calls)
-            answers = await asyncio.gather(*(caller.without_batches().ask(call) for call in calls))
-        return known, texts(answers), caller.counters
-
-    known, told, counters = asyncio.run(asyncio.wait_for(ask(), 20))
+    calls = [make_call(turn) for turn in range(4)]
+    async with batching(BatchedProvider(endpoint), journal) as caller:
+        known = caller.known(calls)
+        answers = await asyncio.gather(*(caller.without_batches().ask(call) for call in calls))
+    known, told, counters = (known, texts(answers), caller.counters)
     assert known == [True, True, False, False]
     assert told[:2] == batched(0, 1)
     assert not any(text.startswith("batched") for text in told[2:])

@@ -60,7 +60,7 @@ def test_a_full_batch_is_handed_in_at_once_and_the_rest_in_another(
 
 
 @pytest.mark.parametrize(("count", "pause"), [(7, 0.0), (300, 0.001)])
-def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, count: int, pause: float) -> None:
+async def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, count: int, pause: float) -> None:
     # 300 results come in two groups, further apart than is waited for new calls.
     endpoint = Endpoint(result_pause_s=pause)
 
@@ -68,11 +68,8 @@ def test_calls_that_follow_from_answers_are_batched_in_rounds(journal: Journal, 
         for turn in range(3):
             await caller.ask(make_call(turn, case=name))
 
-    async def conversations() -> None:
-        async with batching(BatchedProvider(endpoint), journal) as caller:
-            await asyncio.gather(*(conversation(caller, f"c{number}") for number in range(count)))
-
-    asyncio.run(conversations())
+    async with batching(BatchedProvider(endpoint), journal) as caller:
+        await asyncio.gather(*(conversation(caller, f"c{number}") for number in range(count)))
     assert endpoint.sizes() == [count] * 3
 
 
@@ -90,15 +87,12 @@ def test_entries_that_expired_failed_or_are_missing_are_asked_again_singly(
     assert [answer.response.batch for answer in answers] == [True, False, True, False, True]
 
 
-def test_an_answer_that_came_into_the_journal_meanwhile_is_the_one(journal: Journal) -> None:
-    async def ask() -> Any:
-        queue = BatchQueue(BatchedProvider(Endpoint(entry=lambda call: None)), journal, make_version(), pace=QUICK)
-        await journal.append("key", encode_response(Response("theirs")))
-        told = await queue.ask("key", make_call())
-        await queue.close()
-        return told
-
-    assert asyncio.run(ask()) == Response("theirs")
+async def test_an_answer_that_came_into_the_journal_meanwhile_is_the_one(journal: Journal) -> None:
+    queue = BatchQueue(BatchedProvider(Endpoint(entry=lambda call: None)), journal, make_version(), pace=QUICK)
+    await journal.append("key", encode_response(Response("theirs")))
+    told = await queue.ask("key", make_call())
+    await queue.close()
+    assert told == Response("theirs")
 
 
 def test_a_refusal_that_passes_is_tried_again(journal: Journal) -> None:

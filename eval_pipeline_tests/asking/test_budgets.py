@@ -74,40 +74,32 @@ def test_what_may_have_been_charged_counts_with_the_most(outcome: Response | Cal
     assert (budget.usd or 0.0) == spent * (reserved.usd or 0.0)
 
 
-def test_a_call_that_does_not_fit_waits_for_those_in_flight_and_goes_when_they_cost_less() -> None:
+async def test_a_call_that_does_not_fit_waits_for_those_in_flight_and_goes_when_they_cost_less() -> None:
     one = most(make_version(), make_call(), DAY.isoformat()).tokens
     budget = make_budget(max_tokens_total=2 * one + 10)
-
-    async def work() -> list[bool]:
-        first, second = await budget.reserve(make_call()), await budget.reserve(make_call())
-        third = asyncio.create_task(budget.reserve(make_call()))
-        await asyncio.sleep(0)
-        waited = [third.done()]
-        assert first and second
-        budget.settle(first, answer(5, 5))
-        await asyncio.sleep(0)
-        waited.append((await third) is not None)
-        return waited
-
-    assert asyncio.run(work()) == [False, True]
+    first, second = await budget.reserve(make_call()), await budget.reserve(make_call())
+    third = asyncio.create_task(budget.reserve(make_call()))
+    await asyncio.sleep(0)
+    waited = [third.done()]
+    assert first and second
+    budget.settle(first, answer(5, 5))
+    await asyncio.sleep(0)
+    waited.append((await third) is not None)
+    assert waited == [False, True]
     assert not budget.reached
 
 
-def test_when_nothing_is_in_flight_a_call_that_does_not_fit_is_refused_and_so_is_every_other() -> None:
+async def test_when_nothing_is_in_flight_a_call_that_does_not_fit_is_refused_and_so_is_every_other() -> None:
     one = most(make_version(), make_call(), DAY.isoformat()).tokens
     budget = make_budget(max_tokens_total=2 * one - 1)
-
-    async def work() -> list[Amount | None]:
-        first = await budget.reserve(make_call())
-        assert first
-        waiting = [asyncio.create_task(budget.reserve(make_call())) for _ in range(3)]
-        await asyncio.sleep(0)
-        assert not budget.reached
-        budget.settle(first, answer(one, 0))
-        told = await asyncio.gather(*waiting)
-        return [*told, await budget.reserve(make_call(text=""))]
-
-    assert asyncio.run(work()) == [None] * 4
+    first = await budget.reserve(make_call())
+    assert first
+    waiting = [asyncio.create_task(budget.reserve(make_call())) for _ in range(3)]
+    await asyncio.sleep(0)
+    assert not budget.reached
+    budget.settle(first, answer(one, 0))
+    told = await asyncio.gather(*waiting)
+    assert [*told, await budget.reserve(make_call(text=""))] == [None] * 4
     assert budget.reached
     assert budget.tokens == one
 
@@ -129,81 +121,65 @@ def test_it_goes_on_from_what_earlier_steps_spent() -> None:
     assert asyncio.run(make_budget(reached=True, max_tokens_total=100 * one).reserve(make_call())) is None
 
 
-def test_a_cancelled_call_leaves_nothing_reserved() -> None:
+async def test_a_cancelled_call_leaves_nothing_reserved() -> None:
     one = most(make_version(), make_call(), DAY.isoformat()).tokens
     budget = make_budget(max_tokens_total=one)
-
-    async def work() -> Amount | None:
-        first = await budget.reserve(make_call())
-        assert first
-        waiting, granted = (asyncio.create_task(budget.reserve(make_call())) for _ in range(2))
-        await asyncio.sleep(0)
-        waiting.cancel()
-        await asyncio.sleep(0)
-        budget.settle(first, None)  # grants the other one, which is cancelled before it runs
-        granted.cancel()
-        await asyncio.sleep(0)
-        return await budget.reserve(make_call())
-
-    assert asyncio.run(work()) is not None
+    first = await budget.reserve(make_call())
+    assert first
+    waiting, granted = (asyncio.create_task(budget.reserve(make_call())) for _ in range(2))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.sleep(0)
+    budget.settle(first, None)  # grants the other one, which is cancelled before it runs
+    granted.cancel()
+    await asyncio.sleep(0)
+    assert (await budget.reserve(make_call())) is not None
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_a_waiter_that_is_cancelled_as_money_comes_free_is_passed_over(refused: bool) -> None:
+async def test_a_waiter_that_is_cancelled_as_money_comes_free_is_passed_over(refused: bool) -> None:
     one = most(make_version(), make_call(), DAY.isoformat()).tokens
     budget = make_budget(max_tokens_total=one)
-
-    async def work() -> Amount | None:
-        first = await budget.reserve(make_call())
-        assert first
-        cancelled, other = (asyncio.create_task(budget.reserve(make_call())) for _ in range(2))
-        await asyncio.sleep(0)
-        cancelled.cancel()
-        budget.settle(first, answer(1, 0) if refused else None)
-        return await asyncio.wait_for(other, 5)
-
-    assert (asyncio.run(work()) is None) is refused
+    first = await budget.reserve(make_call())
+    assert first
+    cancelled, other = (asyncio.create_task(budget.reserve(make_call())) for _ in range(2))
+    await asyncio.sleep(0)
+    cancelled.cancel()
+    budget.settle(first, answer(1, 0) if refused else None)
+    assert ((await asyncio.wait_for(other, 5)) is None) is refused
 
 
 def of_application(**limits: Any) -> Budget:
     return make_budget(provider="http", price=None, **limits)
 
 
-def test_of_an_application_one_call_is_made_alone_and_each_later_one_reserves_what_the_dearest_took() -> None:
+async def test_of_an_application_one_call_is_made_alone_and_each_later_one_reserves_what_the_dearest_took() -> None:
     budget = of_application(max_cost_usd=1.0)
-
-    async def work() -> list[int]:
-        tasks = [asyncio.create_task(budget.reserve(make_call())) for _ in range(8)]
-        let_in = []
-        for usd in (0.1, 0.3, 0.2):
-            await asyncio.sleep(0)
-            let_in.append(sum(task.done() for task in tasks))
-            done = next(task for task in tasks if task.done())
-            tasks.remove(done)
-            reserved = done.result()
-            assert reserved
-            budget.settle(reserved, Response("x", usd=usd))
-        await asyncio.sleep(0)
-        return [*let_in, sum(task.done() for task in tasks)]
-
     # 1: alone. 0.9 are left: 7 in flight reserve 0.1 each. The next tells 0.3: 0.6 are left, the 6 in flight stay …
-    assert asyncio.run(work()) == [1, 7, 6, 5]
+    tasks = [asyncio.create_task(budget.reserve(make_call())) for _ in range(8)]
+    let_in = []
+    for usd in (0.1, 0.3, 0.2):
+        await asyncio.sleep(0)
+        let_in.append(sum(task.done() for task in tasks))
+        done = next(task for task in tasks if task.done())
+        tasks.remove(done)
+        reserved = done.result()
+        assert reserved
+        budget.settle(reserved, Response("x", usd=usd))
+    await asyncio.sleep(0)
+    assert [*let_in, sum(task.done() for task in tasks)] == [1, 7, 6, 5]
     assert budget.usd == pytest.approx(0.6)
 
 
-def test_of_an_application_the_budget_is_reached_when_the_dearest_call_does_not_fit() -> None:
+async def test_of_an_application_the_budget_is_reached_when_the_dearest_call_does_not_fit() -> None:
     budget = of_application(max_tokens_total=1000, max_cost_usd=1.0)
-
-    async def work() -> list[bool]:
-        made = []
-        for _ in range(5):
-            reserved = await budget.reserve(make_call())
-            made.append(reserved is not None)
-            if reserved is not None:
-                budget.settle(reserved, answer(200, 100, usd=0.001))
-        return made
-
-    assert asyncio.run(work()) == [True, True, True, False, False]
+    made = []
+    for _ in range(5):
+        reserved = await budget.reserve(make_call())
+        made.append(reserved is not None)
+        if reserved is not None:
+            budget.settle(reserved, answer(200, 100, usd=0.001))
+    assert made == [True, True, True, False, False]
     assert budget.reached
     assert budget.tokens == 900
 

@@ -1,7 +1,6 @@
 import asyncio
 import time
 from datetime import date
-from typing import Any
 
 import pytest
 
@@ -55,17 +54,13 @@ def test_it_is_durable_before_it_is_used(journal: Journal, monkeypatch: pytest.M
         asyncio.run(caller.ask(make_call(1)))
 
 
-def test_epoch_sample_number_and_prompt_make_another_question(journal: Journal) -> None:
+async def test_epoch_sample_number_and_prompt_make_another_question(journal: Journal) -> None:
     provider = ScriptedProvider()
     caller, tomorrow = make_caller(provider, journal), make_caller(provider, journal, "2026-11-23")
     calls = [make_call(), make_call(sample=1), make_call(number=1), make_call(text="other"), make_call(1)]
-
-    async def ask() -> None:
-        for call in calls:
-            await caller.ask(call)
-        await tomorrow.ask(calls[0])
-
-    asyncio.run(ask())
+    for call in calls:
+        await caller.ask(call)
+    await tomorrow.ask(calls[0])
     assert len(provider.asked) == 6
 
 
@@ -125,26 +120,18 @@ def test_a_fatal_error_ends_the_run(journal: Journal) -> None:
     assert not caller._under_way
 
 
-def test_calls_in_flight_are_bounded(journal: Journal) -> None:
+async def test_calls_in_flight_are_bounded(journal: Journal) -> None:
     provider = ScriptedProvider(default=Slow(0.005))
     caller = make_caller(provider, journal, concurrency=3)
-
-    async def ask() -> None:
-        await asyncio.gather(*(caller.ask(make_call(turn)) for turn in range(20)))
-
-    asyncio.run(ask())
+    await asyncio.gather(*(caller.ask(make_call(turn)) for turn in range(20)))
     assert provider.most_in_flight == 3
 
 
-def test_a_limit_may_be_shared_by_callers(journal: Journal) -> None:
+async def test_a_limit_may_be_shared_by_callers(journal: Journal) -> None:
     provider = ScriptedProvider(default=Slow(0.005))
-
-    async def ask() -> None:
-        limit = AdaptiveLimit("endpoint", 2)
-        callers = [make_caller(provider, journal, str(number), limit=limit) for number in range(3)]
-        await asyncio.gather(*(caller.ask(make_call(turn)) for caller in callers for turn in range(4)))
-
-    asyncio.run(ask())
+    limit = AdaptiveLimit("endpoint", 2)
+    callers = [make_caller(provider, journal, str(number), limit=limit) for number in range(3)]
+    await asyncio.gather(*(caller.ask(make_call(turn)) for caller in callers for turn in range(4)))
     assert provider.most_in_flight == 2
 
 
@@ -162,14 +149,10 @@ def test_an_endpoint_that_pushes_back_lowers_the_limit_and_answers_raise_it(jour
     assert limit.limit == 8
 
 
-def test_equal_calls_at_once_share_one(journal: Journal) -> None:
+async def test_equal_calls_at_once_share_one(journal: Journal) -> None:
     provider = ScriptedProvider(script={TURN: [Slow(0.02)]}, default=None)
     caller = make_caller(provider, journal)
-
-    async def ask() -> list[Any]:
-        return list(await asyncio.gather(*(caller.ask(make_call()) for _ in range(5))))
-
-    answers = asyncio.run(ask())
+    answers = list(await asyncio.gather(*(caller.ask(make_call()) for _ in range(5))))
     assert len(provider.asked) == 1
     assert len({answer.response.text for answer in answers}) == 1
     assert sorted(answer.from_journal for answer in answers) == [False, True, True, True, True]
@@ -177,32 +160,24 @@ def test_equal_calls_at_once_share_one(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("error", [BUSY, FatalCallError("no"), StoreError("full")])
-def test_equal_calls_at_once_share_a_failure(journal: Journal, error: Exception) -> None:
+async def test_equal_calls_at_once_share_a_failure(journal: Journal, error: Exception) -> None:
     step = Slow(0.02, error)
     provider = ScriptedProvider(script={TURN: [step]}, default=None)
     caller = make_caller(provider, journal, retries=RetryPolicy(max_retries=0))
-
-    async def ask() -> list[Any]:
-        return list(await asyncio.gather(*(caller.ask(make_call()) for _ in range(3)), return_exceptions=True))
-
-    told = asyncio.run(ask())
+    told = list(await asyncio.gather(*(caller.ask(make_call()) for _ in range(3)), return_exceptions=True))
     assert len(provider.asked) == 1
     assert {type(one) for one in told} == {CallFailure if error is BUSY else type(error)}
 
 
-def test_who_shares_a_call_takes_it_over_when_the_asker_is_cancelled(journal: Journal) -> None:
+async def test_who_shares_a_call_takes_it_over_when_the_asker_is_cancelled(journal: Journal) -> None:
     provider = ScriptedProvider(default=Slow(0.5))
     caller = make_caller(provider, journal)
-
-    async def ask() -> Any:
-        first = asyncio.create_task(caller.ask(make_call()))
-        second = asyncio.create_task(caller.ask(make_call()))
-        while not provider.asked:  # the look into the journal comes first
-            await asyncio.sleep(0.001)
-        first.cancel()
-        return await asyncio.wait_for(second, 5)
-
-    answer = asyncio.run(ask())
+    first = asyncio.create_task(caller.ask(make_call()))
+    second = asyncio.create_task(caller.ask(make_call()))
+    while not provider.asked:  # the look into the journal comes first
+        await asyncio.sleep(0.001)
+    first.cancel()
+    answer = await asyncio.wait_for(second, 5)
     assert answer.response.text == "slow answer"
     assert len(provider.asked) == 2
     assert provider.in_flight == 0
@@ -226,14 +201,10 @@ def test_an_unreadable_entry_is_told(journal: Journal) -> None:
         asyncio.run(caller.ask(make_call()))
 
 
-def test_progress_is_told_after_every_question(journal: Journal) -> None:
+async def test_progress_is_told_after_every_question(journal: Journal) -> None:
     told: list[int] = []
     provider = ScriptedProvider(script={make_call(1).turn_id: [CallError(CallErrorKind.REFUSED, "no")]})
     caller = make_caller(provider, journal, progress=lambda counters: told.append(counters.done))
-
-    async def ask() -> None:
-        for turn in (0, 1, 0):
-            await caller.ask(make_call(turn))
-
-    asyncio.run(ask())
+    for turn in (0, 1, 0):
+        await caller.ask(make_call(turn))
     assert told == [1, 2, 3]

@@ -22,6 +22,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline_tests.asking.callers import texts
 from eval_pipeline_tests.fakes.scripted import make_call
 
 VERSION = ModelVersion(name="v", provider="prompt", model="m")
@@ -137,11 +138,7 @@ def test_answers_that_another_process_recorded_first_are_the_ones_used(tmp_path:
         caller = ImmediateCaller(Overtaken(), journal, VERSION)
         answers = ask(caller, [0, 1, 2])
         theirs.close()
-    assert [answer.response.text for answer in answers if isinstance(answer, Answered)] == [
-        "answer 0",
-        "theirs",
-        "answer 2",
-    ]
+    assert texts(answers) == ["answer 0", "theirs", "answer 2"]
     assert [answer.from_journal for answer in answers if isinstance(answer, Answered)] == [False, True, False]
 
 
@@ -205,7 +202,7 @@ def test_who_waits_for_a_group_that_is_cancelled_asks_itself(tmp_path: Path, mon
 
     with SqliteJournal(tmp_path / "j.sqlite") as journal:
         answers = asyncio.run(cancel_the_first(ImmediateCaller(provider, journal, VERSION), journal))
-    assert [answer.response.text for answer in answers if isinstance(answer, Answered)] == ["answer 1", "answer 2"]
+    assert texts(answers) == ["answer 1", "answer 2"]
 
 
 def test_an_unreadable_entry_is_told(tmp_path: Path) -> None:

@@ -89,39 +89,31 @@ class Meter:
             self.now -= 1
 
 
-def test_calls_in_flight_are_bounded_and_let_in_in_order() -> None:
+async def test_calls_in_flight_are_bounded_and_let_in_in_order() -> None:
     meter = Meter(AdaptiveLimit("x", 3))
-
-    async def work() -> None:
-        await asyncio.gather(*(meter.work(number) for number in range(20)))
-
-    asyncio.run(work())
+    await asyncio.gather(*(meter.work(number) for number in range(20)))
     assert meter.most == 3
     assert meter.order == list(range(20))
 
 
-def test_nobody_is_let_in_over_a_limit_that_fell_and_waiters_profit_from_one_that_rises() -> None:
+async def test_nobody_is_let_in_over_a_limit_that_fell_and_waiters_profit_from_one_that_rises() -> None:
     limit = AdaptiveLimit("x", 4)
-
-    async def work() -> list[int]:
-        for _ in range(4):
-            await limit.enter()
-        limit.failed(LIMITED, limit.began())
-        limit.failed(LIMITED, limit.began())
-        assert limit.limit == 1
-        waiting = [asyncio.create_task(limit.enter()) for _ in range(4)]
-        let_in = []
-        for _ in range(4):  # those of before leave: the first three make no room
-            limit.leave()
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-            let_in.append(sum(task.done() for task in waiting))
-        for _ in range(20):
-            limit.succeeded()
-        await asyncio.wait_for(asyncio.gather(*waiting), 5)
-        return let_in
-
-    assert asyncio.run(work()) == [0, 0, 0, 1]
+    for _ in range(4):
+        await limit.enter()
+    limit.failed(LIMITED, limit.began())
+    limit.failed(LIMITED, limit.began())
+    assert limit.limit == 1
+    waiting = [asyncio.create_task(limit.enter()) for _ in range(4)]
+    let_in = []
+    for _ in range(4):  # those of before leave: the first three make no room
+        limit.leave()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        let_in.append(sum(task.done() for task in waiting))
+    for _ in range(20):
+        limit.succeeded()
+    await asyncio.wait_for(asyncio.gather(*waiting), 5)
+    assert let_in == [0, 0, 0, 1]
 
 
 def test_a_cancelled_waiter_gives_its_place_on() -> None:
@@ -143,18 +135,14 @@ def test_a_cancelled_waiter_gives_its_place_on() -> None:
     asyncio.run(asyncio.wait_for(meter.work(9), 5))
 
 
-def test_a_waiter_that_is_cancelled_as_a_place_comes_free_is_passed_over() -> None:
+async def test_a_waiter_that_is_cancelled_as_a_place_comes_free_is_passed_over() -> None:
     limit = AdaptiveLimit("x", 1)
-
-    async def work() -> None:
-        async with limit:
-            tasks = [asyncio.create_task(limit.enter()) for _ in range(2)]
-            await asyncio.sleep(0)
-            tasks[0].cancel()
-        told = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
-        assert [type(one) for one in told] == [asyncio.CancelledError, type(None)]
-
-    asyncio.run(work())
+    async with limit:
+        tasks = [asyncio.create_task(limit.enter()) for _ in range(2)]
+        await asyncio.sleep(0)
+        tasks[0].cancel()
+    told = await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 5)
+    assert [type(one) for one in told] == [asyncio.CancelledError, type(None)]
 
 
 def test_what_was_learned_survives_the_event_loop() -> None:
@@ -287,7 +275,7 @@ def test_what_needs_no_waiting_is_done_even_after_the_deadline() -> None:
         run_within(-1, asyncio.sleep(30))
 
 
-def test_a_coroutine_may_catch_a_cancellation_at_its_first_wait() -> None:
+async def test_a_coroutine_may_catch_a_cancellation_at_its_first_wait() -> None:
     async def stubborn() -> str:
         try:
             await asyncio.sleep(30)
@@ -296,13 +284,10 @@ def test_a_coroutine_may_catch_a_cancellation_at_its_first_wait() -> None:
             return "saved"
         return "slept"
 
-    async def cancel() -> Any:
-        task = asyncio.create_task(within(asyncio.get_running_loop().time() + 20, stubborn()))
-        await asyncio.sleep(0)
-        task.cancel()
-        return await task
-
-    assert asyncio.run(cancel()) == "saved"
+    task = asyncio.create_task(within(asyncio.get_running_loop().time() + 20, stubborn()))
+    await asyncio.sleep(0)
+    task.cancel()
+    assert (await task) == "saved"
 
 
 def test_timeouts_inside_work_as_ever() -> None:
