@@ -1,4 +1,4 @@
-"""What is made once for all processes: found again, made anew where it is damaged, other or nowhere to be kept."""
+"""What is made once for all processes, and sealed files: what is damaged is made anew, or as good as missing."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ import pytest
 
 from eval_pipeline.core import kept as module
 from eval_pipeline.core.kept import kept
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 
 
 class Making:
@@ -69,3 +70,19 @@ def test_an_error_is_passed_on_and_nothing_is_kept(folder: Path) -> None:
     with pytest.raises(ValueError, match="no"):
         kept("a", ["1"], fails)
     assert not list(folder.iterdir())
+
+
+def test_what_was_written_is_read_and_nothing_else(tmp_path: Path) -> None:
+    file, text = tmp_path / "new" / "file.json", '{"a": "ü\\n"}\n'
+    assert read_sealed(file) is None
+    write_sealed(file, text)
+    assert read_sealed(file) == text
+    data = file.read_bytes()
+    for place in range(len(data)):
+        for bit in range(8):
+            file.write_bytes(data[:place] + bytes([data[place] ^ 1 << bit]) + data[place + 1 :])
+            assert read_sealed(file) is None
+    for length in range(len(data)):
+        file.write_bytes(data[:length])
+        assert read_sealed(file) is None
+    assert [path.name for path in file.parent.iterdir()] == ["file.json"]

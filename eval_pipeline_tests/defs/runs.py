@@ -4,12 +4,13 @@ import importlib
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 import dagster as dg
+import pytest
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.interrupts import handlers_kept
@@ -18,6 +19,8 @@ from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.stages import score
+from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.support import DAY, Lab
 
@@ -49,6 +52,19 @@ def materialise(
         return resolved.execute_in_process(
             QUIET, instance, partition_key=key, tags=dict(launched), raise_on_error=False
         )
+
+
+def run_of(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
+    """A run as the instance has it by now."""
+    run = instance.get_run_by_id(run_id)
+    assert run is not None
+    return run
+
+
+def losing_a_turn(patch: pytest.MonkeyPatch, of: Callable[[Inputs], bool]) -> None:
+    """Scoring loses a turn of some evaluations, so that a check blocks what comes after."""
+    real = score.attempted_turns
+    patch.setattr(score, "attempted_turns", lambda inputs: iter(list(real(inputs))[of(inputs) :]))
 
 
 def stale(lab: Lab, instance: dg.DagsterInstance) -> dict[str, set[str]]:

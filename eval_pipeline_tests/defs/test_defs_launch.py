@@ -23,10 +23,9 @@ from eval_pipeline.defs.automation.comparing import COMPARE, left_uncompared
 from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION, is_of_command_line
-from eval_pipeline.stages import score
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
-from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, materialise
+from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, losing_a_turn, materialise, run_of
 from eval_pipeline_tests.forked import completed
 from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet
 
@@ -68,9 +67,7 @@ def test_a_run_without_a_date_has_one_date_though_the_record_has_a_later_one(
     assert result.success
     today = date.today().isoformat()
     assert dates(result) == {"small": {today}}
-    run = instance.get_run_by_id(result.run_id)
-    assert run is not None
-    assert run.tags[EVAL_DATE] == today
+    assert run_of(instance, result.run_id).tags[EVAL_DATE] == today
 
 
 def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
@@ -96,9 +93,7 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
         result = materialise(small, instance, "small", "other", "asking", only=only, launched={})
     assert result.success
     assert dates(result) == {"small": {"2026-03-04"}, "other": {"2026-03-02"}, "asking": {date.today().isoformat()}}
-    run = instance.get_run_by_id(result.run_id)
-    assert run is not None
-    assert run.tags[date_tag("small", makes_generations=False)] == "2026-03-04"
+    assert run_of(instance, result.run_id).tags[date_tag("small", makes_generations=False)] == "2026-03-04"
 
 
 def test_a_bad_tag_is_a_failure_in_one_sentence(small: Lab, instance: dg.DagsterInstance) -> None:
@@ -183,22 +178,11 @@ def red(instance: dg.DagsterInstance, suite: str = "small") -> set[str]:
     return found
 
 
-def losing_a_turn(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
-    """Scoring loses a turn of one model version, so that a check blocks what comes after."""
-    real = score.attempted_turns
-
-    def losing(inputs: Inputs) -> Any:
-        found = list(real(inputs))
-        return iter(found[1:] if inputs.place.model_version == version else found)
-
-    monkeypatch.setattr(score, "attempted_turns", losing)
-
-
 def test_one_that_fails_leaves_nothing_red_that_all_share_and_the_others_are_compared(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
-    losing_a_turn(monkeypatch, "second")
+    losing_a_turn(monkeypatch, lambda inputs: inputs.place.model_version == "second")
     pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
     found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
     assert [(f.model_version, f.incomplete) for f in found] == [("puppet", False), ("second", True)]
@@ -253,11 +237,10 @@ def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
     instance.add_dynamic_partitions(DIMENSION, ["second"])
     assert materialise(small, instance).success
-    losing_a_turn(monkeypatch, "second")
+    losing_a_turn(monkeypatch, lambda inputs: inputs.place.model_version == "second")
     failed = materialise(small, instance, partition_key="second")
     assert not failed.success
-    run = instance.get_run_by_id(failed.run_id)
-    assert run is not None
+    run = run_of(instance, failed.run_id)
     planned = set(COMPARING) - REPORTS
     assert red(instance) == planned
     left = left_uncompared(instance, run, ["small", "gone"])
@@ -271,12 +254,9 @@ def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
 def test_the_sensor_asks_for_comparisons_once_with_the_date_of_the_failed_run(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name, value in small.environment.items():
-        monkeypatch.setenv(name, value)
-    losing_a_turn(monkeypatch, "puppet")
+    losing_a_turn(monkeypatch, lambda inputs: True)
     failed = materialise(small, instance)
-    run = instance.get_run_by_id(failed.run_id)
-    assert run is not None
+    run = run_of(instance, failed.run_id)
     (sensor,) = comparing.comparing().sensors or ()
     event = failed.all_events[-1]
     context = dg.build_run_status_sensor_context("compare_after_failure", event, instance, run)
@@ -297,8 +277,7 @@ def test_what_is_wrong_with_a_suite_is_left_to_its_next_run(small: Lab, instance
     path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
     good = path.read_text()
     path.write_text("id: beta\n")
-    run = instance.get_run_by_id(materialise(small, instance).run_id)
-    assert run is not None
+    run = run_of(instance, materialise(small, instance).run_id)
     assert run.status == dg.DagsterRunStatus.FAILURE
     assert "cases" in red(instance)
     assert left_uncompared(instance, run, ["small"]) == []

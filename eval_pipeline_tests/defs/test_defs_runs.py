@@ -12,9 +12,8 @@ from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline_tests.chains import stage_is_current, with_metrics
-from eval_pipeline_tests.defs.runs import REPORTS, materialise, stale, versions
+from eval_pipeline_tests.defs.runs import REPORTS, losing_a_turn, materialise, stale, versions
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case
 
 
@@ -39,20 +38,12 @@ def test_a_partition_has_versions_metadata_and_checks_on_record(small: Lab, inst
     assert latest is not None
     assert latest.asset_materialization is not None
     assert latest.asset_materialization.metadata["accuracy"].value == 1.0
-    assert {(check.check_name, check.passed) for check in first.get_asset_check_evaluations()} == {
-        ("every_case_read", True),
-        ("gold_holds", True),
-        ("oracle_and_null", True),
-        ("every_turn_scored_once", True),
-        ("no_metric_errors", True),
-        ("budget_kept", True),
-        ("readable", True),
-        ("plausible", True),
-        ("gold_usable", True),
-        ("no_significant_loss", True),
-        ("no_drift", True),
-        ("served_as_before", True),
-    }
+    verdicts = first.get_asset_check_evaluations()
+    assert all(check.passed for check in verdicts)
+    assert {check.check_name for check in verdicts} == set(
+        "every_case_read gold_holds oracle_and_null every_turn_scored_once no_metric_errors budget_kept readable "
+        "plausible gold_usable no_significant_loss no_drift served_as_before".split()
+    )
     places = {(check.asset_key.path[-1], check.partition) for check in first.get_asset_check_evaluations()}
     assert places == {("turn_metrics", "puppet"), ("cases", None), ("trends", None)}
     # Equal contents, equal data versions: nothing below becomes stale.
@@ -85,17 +76,9 @@ def test_a_check_that_blocks_stops_its_own_suite_only(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch, copies: list[Path]
 ) -> None:
     """Scoring loses a turn of one suite; the two others are published together."""
-    from eval_pipeline.stages import score
-
     small.suite("other", [case("one", ("50", 50.0))])
     small.suite("lossy", [case("one", ("50", 50.0)), case("two", ("7", 7.0))])
-    real = score.attempted_turns
-
-    def losing(inputs: Inputs) -> Any:
-        found = list(real(inputs))
-        return iter(found[1:] if inputs.suite == "lossy" else found)
-
-    monkeypatch.setattr(score, "attempted_turns", losing)
+    losing_a_turn(monkeypatch, lambda inputs: inputs.suite == "lossy")
     result = materialise(small, instance, "lossy", "other", "small")
     assert not result.success
     made = {tuple(event.asset_key.path) for event in result.get_asset_materialization_events()}

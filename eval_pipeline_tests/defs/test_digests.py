@@ -14,7 +14,7 @@ from eval_pipeline.defs.automation import digests, notifications
 from eval_pipeline.defs.automation.digests import morning_digest
 from eval_pipeline.defs.automation.notifications import NOTIFY_FORM, NOTIFY_URL, UI_URL, post
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline_tests.defs.runs import TAGS, materialise
+from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.support import DAY, Lab, Puppet, number
 
@@ -91,9 +91,7 @@ def test_runs_under_way_are_waited_for_and_a_failed_one_is_told(
     tags = {**OF_NIGHT, "dagster/partition": "slow"}
     night.add_run(dg.DagsterRun("all_suites", "slow-run", status=dg.DagsterRunStatus.STARTED, tags=tags))
     assert tick(night)[0].startswith(f"runs of the night of {DAY} are under way")
-    slow = night.get_run_by_id("slow-run")
-    assert slow is not None
-    night.report_run_failed(slow, "gone")
+    night.report_run_failed(run_of(night, "slow-run"), "gone")
     with Webhook([500, 500, 500]) as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         monkeypatch.setenv(NOTIFY_FORM, "plain")

@@ -1,7 +1,7 @@
 """The stand-in that other tests run evaluations with does what Dagster's runs do."""
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from eval_pipeline.workspace.runs import run_rows
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests import direct
+from eval_pipeline_tests.defs.runs import losing_a_turn
 from eval_pipeline_tests.support import BROKEN, DAY, Lab, Puppet
 
 OF_THE_RUN = {"run_id", "started_at", "finished_at", "published_at"}
@@ -33,13 +34,7 @@ def rows_of(store: Any, table: str) -> list[str]:
 
 
 def loses_a_turn(patch: pytest.MonkeyPatch) -> None:
-    """A check blocks what comes after."""
-    real = score.attempted_turns
-
-    def losing(inputs: Inputs) -> Iterator[Any]:
-        return iter(list(real(inputs))[inputs.place.model_version == "second" :])
-
-    patch.setattr(score, "attempted_turns", losing)
+    losing_a_turn(patch, lambda inputs: inputs.place.model_version == "second")
 
 
 def fails_to_score(patch: pytest.MonkeyPatch) -> None:
@@ -69,11 +64,8 @@ def made(small: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callabl
         told = evaluate(lab.workspace(), places, scope, epoch, Silent(), report=len(versions) > 1)
         paths = [path for path in lab.home.record.rglob("*.parquet") if "runs" not in path.parts]
         store = connect_read_only(lab.home.store) if lab.home.store.exists() else None
-        tables = (
-            []
-            if store is None
-            else store.execute("SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'").fetchall()
-        )
+        query = "SELECT table_name FROM duckdb_tables() WHERE schema_name = 'main'"
+        tables = store.execute(query).fetchall() if store else []
         return {
             "problems": [text.split("\n")[0].replace(str(lab.home.root.parent), "") for text in told.problems],
             "done": [told.done, told.notes],

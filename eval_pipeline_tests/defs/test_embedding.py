@@ -51,8 +51,6 @@ def host(folder: Path, *suites: str) -> Path:
 
 @pytest.fixture
 def at_home(small: Lab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Lab:
-    for name, value in small.environment.items():
-        monkeypatch.setenv(name, value)
     monkeypatch.syspath_prepend(str(tmp_path / "project"))
     for name in ("host_project", "host_project.defs"):
         monkeypatch.delitem(__import__("sys").modules, name, raising=False)

@@ -4,7 +4,6 @@ import datetime as dt
 from datetime import UTC, datetime
 
 import dagster as dg
-import pytest
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
@@ -33,9 +32,8 @@ def answers(wrong: int) -> None:
 
 
 def requests(instance: dg.DagsterInstance, day: dt.date) -> list[dict[str, str]]:
-    context = dg.build_schedule_context(
-        instance, scheduled_execution_time=datetime(day.year, day.month, day.day, 2, tzinfo=UTC)
-    )
+    at = datetime(day.year, day.month, day.day, 2, tzinfo=UTC)
+    context = dg.build_schedule_context(instance, scheduled_execution_time=at)
     return [dict(found.tags) for found in schedules.nightly(context)]  # type: ignore[call-overload]
 
 
@@ -60,11 +58,7 @@ def plan(lab: Lab) -> str:
     return said.out
 
 
-def test_nights_ask_a_part_and_once_a_week_the_whole(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name, value in small.environment.items():
-        monkeypatch.setenv(name, value)
+def test_nights_ask_a_part_and_once_a_week_the_whole(small: Lab, instance: dg.DagsterInstance) -> None:
     entry = {"name": "puppet", "provider": "puppet", "nightly": {"part": "50%", "full": "sunday"}}
     small.versions(entry, {"name": "whole", "provider": "puppet"})
     small.suite(cases=[case(f"c{place:03}", ("50", 50.0)) for place in range(CASES)])
@@ -94,9 +88,8 @@ def test_nights_ask_a_part_and_once_a_week_the_whole(
     day, result = night(1)
     asked = len(Puppet.asked)
     assert 10 <= asked <= 0.5 * TURNS + 2
-    assert planned_scope(small.workspace(), Partition("small", "puppet", day)).count(
-        "decided-against puppet within 50%"
-    )
+    scope = planned_scope(small.workspace(), Partition("small", "puppet", day))
+    assert scope.count("decided-against puppet within 50%")
     passed = check(result)
     estimated = f"against the full evaluation of {first}, estimated from a part of the suite ({asked} of {TURNS} turns)"
     assert (passed.passed, estimated in str(passed.description)) == (True, True), passed.description

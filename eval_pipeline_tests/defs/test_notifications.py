@@ -18,7 +18,7 @@ from eval_pipeline.defs.automation import notifications
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, errors_of, escaped, message, notify, post
 from eval_pipeline.stages.checks import readable
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline_tests.defs.runs import TAGS, materialise
+from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import HANG, RESET, Webhook
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, number
@@ -34,12 +34,6 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-def ended(instance: dg.DagsterInstance, run_id: str) -> dg.DagsterRun:
-    run = instance.get_run_by_id(run_id)
-    assert run is not None
-    return run
-
-
 def budgeted(small: Lab, usd: float = 1e-9) -> None:
     price = {"input": 1, "output": 1}
     small.versions({"name": "puppet", "provider": "puppet", "price": price, "max_cost_usd": usd})
@@ -53,7 +47,7 @@ def test_a_failed_run_is_told_of_once_with_what_went_wrong(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(small)
-    run = ended(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance).run_id)
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url + "/services/secret")
         monkeypatch.setenv(UI_URL, "http://here:3000/")
@@ -72,7 +66,7 @@ def test_a_failed_check_of_a_run_that_went_through_is_told_of(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     budgeted(small)
-    run = ended(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance).run_id)
     assert run.status == dg.DagsterRunStatus.SUCCESS
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
@@ -93,7 +87,7 @@ def test_overridden_gold_is_told_with_the_figures_without(
     small.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0})
     monkeypatch.setattr(readable, "FAIL_BELOW", 0.9)
     result = materialise(small, instance)
-    run = ended(instance, result.run_id)
+    run = run_of(instance, result.run_id)
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         notify(instance, run)
@@ -120,7 +114,7 @@ def test_a_run_without_failures_is_not_told_of_nor_are_warnings(
     result = materialise(small, instance)
     checks = {check.check_name: check.passed for check in result.get_asset_check_evaluations()}
     assert checks["gold_holds"] is False
-    notify(instance, ended(instance, result.run_id))
+    notify(instance, run_of(instance, result.run_id))
     assert [found for found in caplog.records if found.name == notifications.__name__] == []
 
 
@@ -128,7 +122,7 @@ def test_without_a_webhook_the_log_says_it_once(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
     broken(small)
-    run = ended(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance).run_id)
     for _ in range(2):
         notify(instance, run)
     (record,) = [found for found in caplog.records if found.name == notifications.__name__]
@@ -141,9 +135,9 @@ def test_a_reexecution_with_the_tags_of_its_parent_is_told_of_too(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
     budgeted(small)
-    first = ended(instance, materialise(small, instance).run_id)
+    first = run_of(instance, materialise(small, instance).run_id)
     notify(instance, first)
-    again = ended(instance, materialise(small, instance, launched=ended(instance, first.run_id).tags).run_id)
+    again = run_of(instance, materialise(small, instance, launched=run_of(instance, first.run_id).tags).run_id)
     notify(instance, again)
     told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
     assert [first.run_id in told[0], again.run_id in told[1]] == [True, True]
@@ -155,7 +149,7 @@ def test_a_run_whose_process_is_gone_is_told_of_with_that(
     run = dg.DagsterRun("all_suites", str(uuid4()), status=dg.DagsterRunStatus.STARTED)
     instance.add_run(run)
     event = instance.report_run_failed(run, "The process of this run is gone.")
-    context = dg.build_run_status_sensor_context("notify_failed_run", event, instance, ended(instance, run.run_id))
+    context = dg.build_run_status_sensor_context("notify_failed_run", event, instance, run_of(instance, run.run_id))
     notifications.notify_failed_run(context.for_run_failure())
     (told,) = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
     assert "The process of this run is gone." in told
@@ -191,7 +185,7 @@ def test_a_failure_to_deliver_leaves_the_run_untold(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken(small)
-    run = ended(instance, materialise(small, instance).run_id)
+    run = run_of(instance, materialise(small, instance).run_id)
     with Webhook([400]) as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         with pytest.raises(EvalError):
@@ -214,16 +208,16 @@ def test_a_loss_is_linked_to_side_by_side(
     """What the check of losses says is in the message, as a path where nobody has said where the workbench is."""
     path = "/suites/small/compare?versions=puppet,puppet&eval_dates=2026-03-01,2026-03-02"
 
-    @dg.asset(
-        key=["small", "trends"], check_specs=[dg.AssetCheckSpec("no_loss", asset=dg.AssetKey(["small", "trends"]))]
-    )
+    spec = dg.AssetCheckSpec("no_loss", asset=dg.AssetKey(["small", "trends"]))
+
+    @dg.asset(key=["small", "trends"], check_specs=[spec])
     def trends() -> dg.MaterializeResult:
         verdict = Verdict(False, "puppet: -38.7 points", {SIDE_BY_SIDE: [path]})
         return dg.MaterializeResult(check_results=[check_result("no_loss", verdict)])
 
     with handlers_kept():
         result = dg.materialize([trends], instance=instance)
-    run = ended(instance, result.run_id)
+    run = run_of(instance, result.run_id)
     for url, said in (("", path), ("https://evals.example.org", f"https://evals.example.org{path}")):
         monkeypatch.setenv("EVAL_VIEW_URL", url)
         (notice,) = errors_of(instance, run.run_id)
@@ -254,7 +248,7 @@ def test_what_is_wrong_with_a_suite_is_told_once_for_all_runs_of_a_night(
         caplog.clear()
         launched = TAGS | ({"dagster/backfill": backfill} if backfill else {})
         run_id = materialise(small, instance, launched=launched, partition_key=version).run_id
-        notify(instance, ended(instance, run_id))
+        notify(instance, run_of(instance, run_id))
         return [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
 
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "puppet"})
@@ -270,13 +264,11 @@ def test_what_is_wrong_with_a_suite_is_told_once_for_all_runs_of_a_night(
 def test_what_is_wrong_with_model_versions_is_told_for_each_of_them(
     small: Lab, instance: dg.DagsterInstance, caplog: pytest.LogCaptureFixture
 ) -> None:
-    price = {"input": 1, "output": 1}
-    small.versions(
-        *[{"name": name, "provider": "puppet", "price": price, "max_cost_usd": 1e-9} for name in ("puppet", "second")]
-    )
+    entry = {"provider": "puppet", "price": {"input": 1, "output": 1}, "max_cost_usd": 1e-9}
+    small.versions(*[{"name": name, **entry} for name in ("puppet", "second")])
     instance.add_dynamic_partitions(DIMENSION, ["second"])
     for name in ("puppet", "second"):
-        notify(instance, ended(instance, materialise(small, instance, partition_key=name).run_id))
+        notify(instance, run_of(instance, materialise(small, instance, partition_key=name).run_id))
     told = [record.getMessage() for record in caplog.records if record.name == notifications.__name__]
     assert len(told) == 2
     assert told[0].splitlines()[1] == told[1].splitlines()[1]

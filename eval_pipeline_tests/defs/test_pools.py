@@ -60,30 +60,18 @@ def test_a_home_has_a_run_queue_and_a_limit_for_each_pool(small: Lab, instance: 
     assert not written["nux"]["enabled"]
 
 
+@pytest.mark.parametrize("fails", [False, True])
 def test_a_step_holds_a_slot_while_it_asks_and_none_afterwards(
-    small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]
+    small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet], fails: bool
 ) -> None:
     held: list[int] = []
 
-    def answer(call: Any) -> str:
+    def answer(call: Any) -> str | Exception:
         held.append(len(holders(instance)))
-        return str(call.gold.oracle())
+        return RuntimeError("no") if fails else str(call.gold.oracle())
 
     puppet.answer = staticmethod(answer)
-    assert materialise(small, instance).success
-    assert set(held) == {1}
-    assert holders(instance) == []
-
-
-def test_a_step_that_fails_gives_its_slot_back(small: Lab, instance: dg.DagsterInstance, puppet: type[Puppet]) -> None:
-    held: list[int] = []
-
-    def failing(call: Any) -> str:
-        held.append(len(holders(instance)))
-        raise RuntimeError("no")
-
-    puppet.answer = staticmethod(failing)
-    assert not materialise(small, instance).success
+    assert materialise(small, instance).success is not fails
     assert set(held) == {1}
     assert holders(instance) == []
 

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from eval_pipeline.core.model import Message, Prompt
@@ -9,7 +10,7 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
-from eval_pipeline_tests.fakes.scripted import PlainGold, PlainTask
+from eval_pipeline_tests.fakes.scripted import make_call
 
 MODEL = "claude-fake-1"
 DOCUMENT = "net cash of 2009 was 8181 thousand dollars. " * 120
@@ -31,19 +32,8 @@ def case_call(question: str = "How much?", *, document: str = DOCUMENT, uses: in
     """A question about a document that other questions share."""
     messages = (Message("system", "Answer."), Message("user", document), Message("user", question))
     prompt = Prompt(messages, shared=2, answer_schema=more.pop("schema", None))
-    return Call(
-        suite="suite",
-        case_id="case",
-        turn_id=f"suite/case#{question}",
-        turn_index=0,
-        sample=more.pop("sample", 0),
-        number=0,
-        prompt=prompt,
-        gold=PlainGold(),
-        task=PlainTask(question),
-        prefix_uses=uses,
-        **more,
-    )
+    asked = make_call(text=question, sample=more.pop("sample", 0))
+    return replace(asked, turn_id=f"suite/case#{question}", prompt=prompt, prefix_uses=uses, **more)
 
 
 def with_provider(version: ModelVersion, work: Callable[[AnthropicProvider], Awaitable[T]]) -> T:

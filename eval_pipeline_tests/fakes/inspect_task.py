@@ -59,19 +59,9 @@ def evaluate(folder: str, log_format: Any, kind: str) -> None:
         solvers = [system_message("You compute."), generate()]
     task = inspect_ai.Task(dataset=samples, solver=solvers, scorer=match(), name="tiny")
     model = get_model("mockllm/model", custom_outputs=answered(kind))
+    quietly = {"max_samples": 1, "display": "none", "log_dir": folder, "log_format": log_format, "fail_on_error": False}
     epochs = 1 if kind == "conversation" else 2
-    inspect_ai.eval(
-        task,
-        model=model,
-        epochs=epochs,
-        max_samples=1,
-        display="none",
-        log_dir=folder,
-        log_format=log_format,
-        temperature=0.2,
-        max_tokens=99,
-        fail_on_error=False,
-    )
+    inspect_ai.eval(task, model=model, epochs=epochs, temperature=0.2, max_tokens=99, **quietly)
 
 
 if __name__ == "__main__":

@@ -129,16 +129,6 @@ def make_call(
 ) -> Call:
     """A call about turn `suite/<case>#<turn>`."""
     prompt = Prompt((Message("system", "Answer."), Message("user", text)), shared=1, answer_schema=schema)
-    return Call(
-        suite="suite",
-        case_id=case,
-        turn_id=f"suite/{case}#{turn}",
-        turn_index=turn,
-        sample=sample,
-        number=number,
-        prompt=prompt,
-        gold=gold or PlainGold(),
-        task=PlainTask(text),
-        track=track,
-        complexity=complexity,
-    )
+    place = {"suite": "suite", "case_id": case, "turn_id": f"suite/{case}#{turn}", "turn_index": turn}
+    asked = {"prompt": prompt, "gold": gold or PlainGold(), "task": PlainTask(text)}
+    return Call(**place, **asked, sample=sample, number=number, track=track, complexity=complexity)

@@ -37,10 +37,9 @@ def lines(*entries: Any) -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-def problems(lab: Lab, form: str, source: Path, text: str | None, further: tuple[Path, ...] = ()) -> str:
+def problems(lab: Lab, form: str, source: Path, text: str, further: tuple[Path, ...] = ()) -> str:
     """What the import of a data set says."""
-    if text is not None:
-        source.write_text(text)
+    source.write_text(text)
     with pytest.raises(InputError) as found:
         import_suite(lab.workspace(), form, source, "foreign", None, further, Columns())
     assert not (lab.home.imported_suites / "foreign").exists()
@@ -48,68 +47,33 @@ def problems(lab: Lab, form: str, source: Path, text: str | None, further: tuple
     return str(found.value).replace(f"{source.parent}/", "")
 
 
-DATA: dict[str, tuple[str, str, str, str]] = {
-    "a conversation twice": (
-        "convfinqa",
-        "dev.json",
-        json.dumps({"dev": [TALK, TALK | {"id": "other"}, TALK]}),
-        "dev.json: dev.2.id: duplicate id 'Single_A/2020/page_1.pdf-1', first used at dev.0",
+ROWS = [{"id": "1", "question": "q", "answer": "x"}] * 2
+FORMS = {"dev": "convfinqa", "rows": "text", "tasks": "pandaseval"}
+DATA: dict[str, str] = {
+    "dev.json: dev.2.id: duplicate id 'Single_A/2020/page_1.pdf-1', first used at dev.0": json.dumps(
+        {"dev": [TALK, TALK | {"id": "other"}, TALK]}
     ),
-    "an answer that is no number": (
-        "convfinqa",
-        "dev.json",
-        json.dumps([TALK | {"dialogue": DIALOGUE | {"executed_answers": [float("nan")]}}]),
-        "dev.json: 0.dialogue.executed_answers.0: expected a finite number or a text, found nan",
+    "dev.json: 0.dialogue.executed_answers.0: expected a finite number or a text, found nan": json.dumps(
+        [TALK | {"dialogue": DIALOGUE | {"executed_answers": [float("nan")]}}]
     ),
-    "a cell without end": (
-        "convfinqa",
-        "dev.json",
-        json.dumps([TALK | {"doc": TALK["doc"] | {"table": {"2020": {"x": float("inf")}}}}]),  # type: ignore[operator]
-        "dev.json: 0.doc.table.2020.x: expected a text or a finite number, found inf",
+    "dev.json: 0.doc.table.2020.x: expected a text or a finite number, found inf": json.dumps(
+        [TALK | {"doc": TALK["doc"] | {"table": {"2020": {"x": float("inf")}}}}]  # type: ignore[operator]
     ),
-    "an answer that is a word": (
-        "convfinqa",
-        "dev.json",
-        json.dumps([TALK | {"dialogue": DIALOGUE | {"executed_answers": ["perhaps"]}}]),
-        'dev.json: 0.turns.0.answer: expected a number without quotes, "yes" or "no", found the text "perhaps"',
+    'dev.json: 0.turns.0.answer: expected a number without quotes, "yes" or "no", found the text "perhaps"': json.dumps(
+        [TALK | {"dialogue": DIALOGUE | {"executed_answers": ["perhaps"]}}]
     ),
-    "a row of a table twice": (
-        "text",
-        "rows.csv",
-        'id,question,answer\n1,"a\nb",x\n2,c,y\n1,d,y\n',
-        "rows.csv:5: id: duplicate id '1', first used at line 3",
-    ),
-    "an object of a list twice": (
-        "text",
-        "rows.json",
-        json.dumps([{"id": "1", "question": "q", "answer": "x"}] * 2),
-        "rows.json: row 2.id: duplicate id '1', first used at row 1",
-    ),
-    "an object of a list without an answer": (
-        "text",
-        "rows.json",
-        json.dumps([{"question": "q", "answer": "x"}, {"question": "q"}]),
-        "rows.json: row 2.answer: is empty",
-    ),
-    "a line of ndjson twice": (
-        "text",
-        "rows.ndjson",
-        lines(*[{"id": "1", "question": "q", "answer": "x"}] * 2),
-        "rows.ndjson:2: id: duplicate id '1', first used at line 1",
-    ),
-    "a task twice": (
-        "pandaseval",
-        "tasks.jsonl",
-        "\n" + lines(TASK, TASK),
-        "tasks.jsonl:3: id: duplicate id 'pandaseval_0', first used at line 2",
-    ),
+    "rows.csv:5: id: duplicate id '1', first used at line 3": 'id,question,answer\n1,"a\nb",x\n2,c,y\n1,d,y\n',
+    "rows.json: row 2.id: duplicate id '1', first used at row 1": json.dumps(ROWS),
+    "rows.json: row 2.answer: is empty": json.dumps([{"question": "q", "answer": "x"}, {"question": "q"}]),
+    "rows.ndjson:2: id: duplicate id '1', first used at line 1": lines(*ROWS),
+    "tasks.jsonl:3: id: duplicate id 'pandaseval_0', first used at line 2": "\n" + lines(TASK, TASK),
 }
 
 
-@pytest.mark.parametrize("what", DATA)
-def test_the_users_file_and_place_are_named(lab: Lab, tmp_path: Path, what: str) -> None:
-    form, name, text, told = DATA[what]
-    assert problems(lab, form, tmp_path / name, text).startswith(told)
+@pytest.mark.parametrize("told", DATA)
+def test_the_users_file_and_place_are_named(lab: Lab, tmp_path: Path, told: str) -> None:
+    source = tmp_path / told.split(":")[0]
+    assert problems(lab, FORMS[source.stem], source, DATA[told]).startswith(told)
 
 
 @pytest.fixture

@@ -1,7 +1,6 @@
 """Logs that the real inspect-ai made with its mock model, imported, evaluated, exported and read back by it."""
 
 import json
-import math
 import os
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.operations.recorded import logs as reading
 from eval_pipeline_tests.fakes import inspect_task
+from eval_pipeline_tests.operations import imports
 from eval_pipeline_tests.support import Lab, built_once
 
 # Not imported here: collecting all tests would take a sixth longer.
@@ -59,19 +59,14 @@ def conversation(logs: Path) -> Path:
 
 
 @pytest.fixture
-def home(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
+def home(home: Lab, monkeypatch: pytest.MonkeyPatch) -> Lab:
     """Logs are read in this process: importing inspect-ai takes most of the time."""
-    lab.suite()
-    lab.versions()
     monkeypatch.setattr(reading, "at_arms_length", lambda work, arguments, below: work(*arguments))
-    return lab
+    return home
 
 
 def imported(lab: Lab, file: Path, name: str = "mock", *options: str, code: int = 0) -> str:
-    """What importing a log said."""
-    said = lab.cli("import", "inspect", str(file), "--suite", "small", "--model-version", name, *options)
-    assert said.code == code, said.text
-    return said.text
+    return imports.imported(lab, file, *options, form="inspect", name=name, code=code)
 
 
 def test_samples_are_answers_epochs_samples_and_errors_none(home: Lab, broken: Path) -> None:
@@ -146,7 +141,7 @@ def test_an_exported_evaluation_has_equal_scores_when_inspect_reads_it_back_and_
             (sample.id, sample.epoch): {
                 name: score.value
                 for name, score in sample.scores.items()
-                if not (isinstance(score.value, float) and math.isnan(score.value))
+                if score.value == score.value  # not NaN
             }
             for sample in log.samples
         }

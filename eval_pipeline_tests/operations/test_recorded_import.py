@@ -1,8 +1,6 @@
 """Recorded answers: whose field is ours, which turn is meant, and what a run will be able to read."""
 
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +10,7 @@ from eval_pipeline.operations.recorded.reading import read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 from eval_pipeline.suites import read_cases, read_header
 from eval_pipeline.tracks.finqa.recorded import AS_WRITTEN, REASONING
+from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import SHIPPED, Lab
 
 ANSWERS: tuple[dict[str, Any], ...] = (
@@ -20,28 +19,6 @@ ANSWERS: tuple[dict[str, Any], ...] = (
     {"record_id": "beta", "turn": 0, "answer": "0.84"},
 )
 MAPPED = ("--map", "case_id=record_id", "--map", "turn_index=turn")
-
-
-@pytest.fixture
-def home(lab: Lab) -> Lab:
-    lab.suite()
-    lab.versions()
-    return lab
-
-
-def imported(lab: Lab, rows: tuple[dict[str, Any], ...], *options: str, code: int = 0) -> str:
-    """What importing rows said."""
-    file = lab.home.root.parent / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = lab.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "old", *options)
-    assert said.code == code, said.text
-    return said.text
-
-
-def test_our_field_stands_on_the_left(home: Lab) -> None:
-    assert "3 predictions imported" in imported(home, ANSWERS, *MAPPED)
-    home.evaluate(version="old")
-    assert home.one("SELECT count(*) FROM turn_results WHERE correct") == 3
 
 
 def test_nested_fields_are_named_by_their_path(home: Lab) -> None:
@@ -53,9 +30,8 @@ def test_nested_fields_are_named_by_their_path(home: Lab) -> None:
 def test_a_turn_may_be_named_by_its_id(home: Lab) -> None:
     rows = tuple({"t": f"{row['record_id']}#{row['turn']}", "answer": row["answer"]} for row in ANSWERS)
     assert "3 predictions imported" in imported(home, rows, "--map", "turn_id=t")
-    assert "did you mean 'alpha#1'?" in imported(
-        home, ({"t": "alpha#12", "answer": "1"},), "--map", "turn_id=t", code=2
-    )
+    unknown = [{"t": "alpha#12", "answer": "1"}]
+    assert "did you mean 'alpha#1'?" in imported(home, unknown, "--map", "turn_id=t", code=2)
 
 
 def test_an_unknown_field_is_told_with_the_nearest_name_and_how_to_map_it(home: Lab) -> None:
@@ -81,14 +57,11 @@ def test_fields_that_mean_nothing_here_are_left_out_by_name_or_all(home: Lab) ->
         ("record_id=case_id", "'record_id' is not a known field; our name stands on the left: --map case_id=record_id"),
         ("case_id", "expected OURS=THEIRS"),
         ("case_id=", "expected OURS=THEIRS"),
+        ("case_id=record_id --map case_id=turn", "'case_id' is mapped twice"),
     ],
 )
 def test_a_wrong_mapping_is_one_sentence(home: Lab, mapped: str, told: str) -> None:
-    assert told in imported(home, ANSWERS, "--map", mapped, code=2)
-
-
-def test_a_field_mapped_twice_is_refused(home: Lab) -> None:
-    assert "'case_id' is mapped twice" in imported(home, ANSWERS, *MAPPED, "--map", "case_id=turn", code=2)
+    assert told in imported(home, ANSWERS, *f"--map {mapped}".split(), code=2)
 
 
 def test_what_is_mapped_goes_before_what_has_our_name() -> None:
@@ -113,13 +86,8 @@ def test_every_answer_is_read_and_the_columns_told_null_are_null(home: Lab) -> N
     assert "1 like this: beta#0 'roughly a lot': the answer is read as no number, and the expected one is" in said
     assert f"NULL for all answers, since no calculation was recorded: {', '.join(AS_WRITTEN)}" in said
     home.evaluate(version="old")
-    null = {
-        name
-        for (name,) in home.sql(
-            "SELECT metric FROM metrics GROUP BY metric HAVING count(value) = 0 AND count(label) = 0"
-        )
-    }
-    assert set(AS_WRITTEN) <= null
+    nulls = home.sql("SELECT metric FROM metrics GROUP BY metric HAVING count(value) = 0 AND count(label) = 0")
+    assert {(name,) for name in AS_WRITTEN} <= {*nulls}
 
 
 def test_columns_are_scored_where_there_is_a_calculation(home: Lab) -> None:
@@ -231,27 +199,31 @@ def test_what_is_wrong_on_every_line_is_told_of_the_first_ones(home: Lab) -> Non
     assert "and 280 more, 300 in all" in said
 
 
-def test_a_case_that_is_nearly_right_is_told(home: Lab) -> None:
-    said = imported(home, ({"case_id": "alpa", "turn_index": 0, "answer": "50"},), code=2)
-    assert "rows.jsonl:1: case_id: the suite has no case 'alpa'; did you mean 'alpha'?" in said
-
-
 def test_lines_that_are_no_json_are_all_told(home: Lab) -> None:
-    file: Path = home.home.root.parent / "broken.jsonl"
+    file = home.home.root.parent / "broken.jsonl"
     file.write_text('{"a": \n[1]\n\n"x"\n')
-    said = home.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "old")
-    assert said.code == 2
-    assert [f"broken.jsonl:{line}:" in said.text for line in (1, 2, 4)] == [True] * 3
+    said = imported(home, file, code=2)
+    assert [f"broken.jsonl:{line}:" in said for line in (1, 2, 4)] == [True] * 3
 
 
 COUNTS = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens")
 
 
-@pytest.mark.parametrize("name", COUNTS)
-@pytest.mark.parametrize("count", [10**12 + 1, 9 * 10**18, 10**19])
-def test_more_tokens_than_an_answer_can_use_are_refused(home: Lab, name: str, count: int) -> None:
-    said = imported(home, ({"case_id": "alpha", "turn_index": 0, "answer": "50", name: count},), code=2)
-    assert f"rows.jsonl:1: {name}: expected a number of at most 1000000000000, found {count}" in said
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"case_id": "alpa"}, "case_id: the suite has no case 'alpa'; did you mean 'alpha'?"),
+        ({"sample": 100}, "sample: expected a number below 100, found 100"),
+        *(
+            ({name: count}, f"{name}: expected a number of at most 1000000000000, found {count}")
+            for name in COUNTS
+            for count in (10**12 + 1, 9 * 10**18, 10**19)
+        ),
+    ],
+)
+def test_what_cannot_be_is_told_with_its_line(home: Lab, changed: dict[str, Any], told: str) -> None:
+    said = imported(home, [{"case_id": "alpha", "turn_index": 0, "answer": "50"} | changed], code=2)
+    assert f"rows.jsonl:1: {told}" in said
     assert "old" not in home.workspace().model_versions
 
 
@@ -260,8 +232,3 @@ def test_the_most_tokens_of_many_answers_add_up(home: Lab) -> None:
     imported(home, rows, *MAPPED)
     home.evaluate(version="old")
     assert home.one("SELECT tokens_total FROM cost_per_correct_answer") == 6 * 10**12
-
-
-def test_a_sample_number_beyond_those_of_a_turn_is_told_as_that(home: Lab) -> None:
-    said = imported(home, ({"case_id": "alpha", "turn_index": 0, "answer": "50", "sample": 100},), code=2)
-    assert "rows.jsonl:1: sample: expected a number below 100, found 100" in said

@@ -14,25 +14,13 @@ import pytest
 from eval_pipeline.operations.recorded.forms import LOGS as LOGS_BY_NAME
 from eval_pipeline.operations.recorded.forms import ROWS
 from eval_pipeline.tracks import registry
+from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab
 
 LOGS = Path(__file__).parent / "recorded_logs"
 LM_EVAL = LOGS / "samples_small_2026-11-23T11-51-02.718340.jsonl"
 RESULTS = LOGS / "results_2026-11-23T11-51-02.718340.json"
-
-
-@pytest.fixture
-def home(lab: Lab) -> Lab:
-    lab.suite()
-    lab.versions()
-    return lab
-
-
-def imported(lab: Lab, form: str, file: Path, *options: str, code: int = 0) -> str:
-    """What importing a log said."""
-    said = lab.cli("import", form, str(file), "--suite", "small", "--model-version", "old", *options)
-    assert said.code == code, said.text
-    return said.text
+BY_RECORD = ("--map", "case_id=doc.record")
 
 
 def told(lab: Lab, columns: str) -> list[tuple[Any, ...]]:
@@ -62,7 +50,7 @@ def answering(texts: tuple[str, ...], tmp_path: Path, **more: Any) -> Path:
 
 
 def test_promptfoo_results_are_answers_with_their_origin(home: Lab) -> None:
-    said = imported(home, "promptfoo", LOGS / "promptfoo.json")
+    said = imported(home, LOGS / "promptfoo.json", form="promptfoo")
     assert "4 of 6 readable" in said
     assert "2 like this: beta#0 'API error: 500': an error was recorded instead of an answer" in said
     rows = told(
@@ -85,21 +73,21 @@ def test_promptfoo_results_are_answers_with_their_origin(home: Lab) -> None:
 def test_what_promptfoo_writes_as_lines_is_read_too(home: Lab, tmp_path: Path) -> None:
     results = json.loads((LOGS / "promptfoo.json").read_text())["results"]["results"]
     (tmp_path / "results.jsonl").write_text("".join(json.dumps(result) + "\n" for result in results))
-    assert "4 of 6 readable" in imported(home, "promptfoo", tmp_path / "results.jsonl")
+    assert "4 of 6 readable" in imported(home, tmp_path / "results.jsonl", form="promptfoo")
 
 
 def test_a_failed_assertion_of_promptfoo_is_an_answer_all_the_same(home: Lab, tmp_path: Path) -> None:
     def change(raw: Any) -> None:
         raw["results"]["results"][0] |= {"error": "Expected output to equal 51", "success": False, "failureReason": 1}
 
-    assert "4 of 6 readable" in imported(home, "promptfoo", promptfoo(tmp_path, change))
+    assert "4 of 6 readable" in imported(home, promptfoo(tmp_path, change), form="promptfoo")
 
 
 def test_answers_from_the_cache_of_promptfoo_have_no_latency(home: Lab, tmp_path: Path) -> None:
     def change(raw: Any) -> None:
         raw["results"]["results"][0]["response"] |= {"cached": True, "tokenUsage": {"cached": 14, "total": 14}}
 
-    imported(home, "promptfoo", promptfoo(tmp_path, change))
+    imported(home, promptfoo(tmp_path, change), form="promptfoo")
     assert told(home, "latency_ms, input_tokens")[:2] == [(None, None), (2.0, 11)]
 
 
@@ -107,7 +95,7 @@ def test_keys_in_the_configuration_of_promptfoo_are_not_taken_over(home: Lab, tm
     def change(raw: Any) -> None:
         raw["config"]["providers"][0]["config"]["apiKey"] = "sk-secret"
 
-    imported(home, "promptfoo", promptfoo(tmp_path, change))
+    imported(home, promptfoo(tmp_path, change), form="promptfoo")
     assert "sk-secret" not in home.home.imported_model_versions.read_text()
 
 
@@ -117,10 +105,10 @@ def test_a_log_of_several_models_is_several_model_versions(home: Lab, tmp_path: 
             result["provider"] = {"id": "other-model", "label": ""}
 
     file = promptfoo(tmp_path, change)
-    said = imported(home, "promptfoo", file, code=2)
+    said = imported(home, file, form="promptfoo", code=2)
     assert "the log has answers of 2 models; import one of them at a time" in said
     assert "--only 'model=other-model'" in said
-    assert "3 predictions imported" in imported(home, "promptfoo", file, "--only", "model=other-model")
+    assert "3 predictions imported" in imported(home, file, "--only", "model=other-model", form="promptfoo")
 
 
 @pytest.mark.parametrize(
@@ -129,7 +117,7 @@ def test_a_log_of_several_models_is_several_model_versions(home: Lab, tmp_path: 
 )
 def test_what_is_not_of_promptfoo_is_told(home: Lab, tmp_path: Path, text: str, field: str) -> None:
     (tmp_path / "wrong.json").write_text(text)
-    said = imported(home, "promptfoo", tmp_path / "wrong.json", code=2)
+    said = imported(home, tmp_path / "wrong.json", form="promptfoo", code=2)
     assert "wrong.json" in said
     assert field in said
 
@@ -137,13 +125,10 @@ def test_what_is_not_of_promptfoo_is_told(home: Lab, tmp_path: Path, text: str, 
 def test_samples_of_lm_eval_are_answers_with_their_origin(home: Lab, tmp_path: Path) -> None:
     shutil.copy(RESULTS, tmp_path)
     file = answering(('{"calculation": "25 + 25"}', '{"calculation": "1"}'), tmp_path)
-    said = imported(home, "lm-eval", file, "--map", "case_id=doc.record")
+    said = imported(home, file, *BY_RECORD, form="lm-eval")
     assert "6 of 6 readable" in said
     assert "model that answered: qdpv68r5" in said
-    assert told(home, "turn_id, sample, asked_on")[:2] == [
-        ("small/alpha#0", 0, "2026-11-23"),
-        ("small/alpha#0", 1, "2026-11-23"),
-    ]
+    assert told(home, "turn_id, sample, asked_on")[:2] == [("small/alpha#0", n, "2026-11-23") for n in (0, 1)]
     ((metadata,), *_) = home.sql("SELECT metadata FROM attempts")
     found = json.loads(metadata)["provenance"]
     assert (found["tool"], found["prompt_version"]) == ("lm_eval 0.4.13", "small, version Yaml")
@@ -152,36 +137,33 @@ def test_samples_of_lm_eval_are_answers_with_their_origin(home: Lab, tmp_path: P
     assert home.one("SELECT count(*) FROM prompts WHERE text = 'Compute 50'") == 1
 
 
-def test_samples_without_the_results_beside_them_have_an_unknown_model(home: Lab, tmp_path: Path) -> None:
+def test_a_document_of_several_filters_is_read_once_and_without_results_the_model_is_unknown(
+    home: Lab, tmp_path: Path
+) -> None:
     file = answering(('{"calculation": "50"}',), tmp_path)
-    assert "unknown, and shown as that: model that answered" in imported(
-        home, "lm-eval", file, "--map", "case_id=doc.record"
-    )
-
-
-def test_a_document_of_several_filters_is_read_once(home: Lab, tmp_path: Path) -> None:
-    file = answering(('{"calculation": "50"}',), tmp_path)
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join([*lines, *(line.replace('"filter": "all"', '"filter": "strict"') for line in lines)]))
-    assert "3 predictions imported" in imported(home, "lm-eval", file, "--map", "case_id=doc.record")
+    text = file.read_text()
+    file.write_text(text + text.replace('"filter": "all"', '"filter": "strict"'))
+    said = imported(home, file, *BY_RECORD, form="lm-eval")
+    assert "3 predictions imported" in said
+    assert "unknown, and shown as that: model that answered" in said
 
 
 def test_log_likelihoods_are_no_answers(home: Lab, tmp_path: Path) -> None:
     file = answering((), tmp_path, resps=[[["-3.1", "False"]], [["-0.2", "True"]]])
-    said = imported(home, "lm-eval", file, "--map", "case_id=doc.record", code=2)
+    said = imported(home, file, *BY_RECORD, form="lm-eval", code=2)
     assert "resps: expected one list of texts; a task of log-likelihoods" in said
 
 
 def test_a_log_that_names_no_case_says_how_to(home: Lab) -> None:
-    said = imported(home, "lm-eval", LM_EVAL, code=2)
+    said = imported(home, LM_EVAL, form="lm-eval", code=2)
     assert "the suite knows none of doc_id '0': --map case_id=FIELD" in said
     assert said.count("doc 0") == 1, "a document with two answers is told once"
-    said = imported(home, "lm-eval", LM_EVAL, "--map", "case_id=doc.record_id", code=2)
+    said = imported(home, LM_EVAL, "--map", "case_id=doc.record_id", form="lm-eval", code=2)
     assert "case 'alpha' has 2 turns, and which one this answers is not told: --map turn_index=FIELD" in said
 
 
 def test_a_log_that_is_not_there_is_told(home: Lab) -> None:
-    assert "no file /nowhere.eval" in imported(home, "inspect", Path("/nowhere.eval"), code=2)
+    assert "no file /nowhere.eval" in imported(home, Path("/nowhere.eval"), form="inspect", code=2)
 
 
 def test_no_importer_of_a_plug_in_can_take_the_name_of_a_form_of_logs() -> None:

@@ -13,6 +13,7 @@ from eval_pipeline.providers.standins.recorded import RecordedProvider
 from eval_pipeline.reports.facts import facts
 from eval_pipeline.reports.files.statistics_json import statistics
 from eval_pipeline.reports.files.traces import traces
+from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import DAY, Lab
 
 ROWS: tuple[dict[str, Any], ...] = (
@@ -22,22 +23,6 @@ ROWS: tuple[dict[str, Any], ...] = (
 )
 TOLD = ("--model", "gpt-5", "--prompt-version", "v3", "--history", "own", "--sampling", "temperature=0.3")
 TOLD += ("--sampling", "max_tokens=512", "--asked-on", "2026-02-28", "--tool", "our notebook")
-
-
-@pytest.fixture
-def home(lab: Lab) -> Lab:
-    lab.suite()
-    lab.versions()
-    return lab
-
-
-def imported(lab: Lab, *options: str, rows: tuple[dict[str, Any], ...] = ROWS, code: int = 0) -> str:
-    """What importing rows said."""
-    file = lab.home.root.parent / "rows.jsonl"
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    said = lab.cli("import", "predictions", str(file), "--suite", "small", "--model-version", "old", *options)
-    assert said.code == code, said.text
-    return said.text
 
 
 def attempts(lab: Lab) -> list[dict[str, Any]]:
@@ -59,7 +44,8 @@ def explained(lab: Lab) -> tuple[str, dict[str, Any]]:
 
 def test_what_is_told_is_shown_everywhere(home: Lab, tmp_path: Path) -> None:
     (tmp_path / "prompt.txt").write_text("Answer with a number.")
-    imported(home, *TOLD, "--prompt-file", str(tmp_path / "prompt.txt"), "--price", "input=3", "--price", "output=15")
+    priced = ("--price", "input=3", "--price", "output=15")
+    imported(home, ROWS, *TOLD, "--prompt-file", str(tmp_path / "prompt.txt"), *priced)
     home.evaluate(version="old", publish=True)
     text, details = explained(home)
     assert text == "Answer with a number."
@@ -80,14 +66,13 @@ def test_what_is_told_is_shown_everywhere(home: Lab, tmp_path: Path) -> None:
 
 
 def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
-    said = imported(home)
+    said = imported(home, ROWS)
     assert "unknown, and shown as that: model that answered, prompt it was shown" in said
     home.evaluate(version="old", publish=True)
     text, details = explained(home)
     assert text == "unknown"
-    assert {name: details[name] for name in ("model", "history", "sampling", "asked_on", "tool")} == dict.fromkeys(
-        ("model", "history", "sampling", "asked_on", "tool"), "unknown"
-    )
+    details_of = ("model", "history", "sampling", "asked_on", "tool")
+    assert {details[name] for name in details_of} == {"unknown"}
     assert home.sql("SELECT DISTINCT asked_on FROM attempts") == [(None,)]
     for attempt in attempts(home):
         assert attempt["prompt"] == "unknown"
@@ -102,7 +87,7 @@ def test_what_nobody_told_is_unknown_and_never_ours(home: Lab) -> None:
 
 
 def test_a_turn_without_an_answer_was_shown_nothing_of_ours_either(home: Lab) -> None:
-    imported(home, rows=ROWS[:2])
+    imported(home, ROWS[:2])
     home.evaluate(version="old", publish=True)
     assert home.sql("SELECT text FROM prompts") == [("unknown",)]
     assert [attempt["prompt"] for attempt in attempts(home)] == ["unknown"] * 3
@@ -118,7 +103,7 @@ def test_evaluations_recorded_before_do_not_show_our_prompt(home: Lab, monkeypat
 
     monkeypatch.setattr(RecordedProvider, "answer", answered)
     monkeypatch.setattr(RecordedProvider, "prompt_shown", lambda self, call: None)
-    imported(home, "--model", "gpt-5")
+    imported(home, ROWS, "--model", "gpt-5")
     home.evaluate(version="old", publish=True)
     assert home.one("SELECT count(*) FROM prompts WHERE text <> 'unknown'") > 0
     text, details = explained(home)
@@ -136,7 +121,7 @@ def test_models_that_were_asked_show_their_prompt_as_before(small: Lab) -> None:
 
 def test_rows_may_differ_in_what_they_tell(home: Lab) -> None:
     rows = tuple({**row, "model": model, "temperature": 0} for row, model in zip(ROWS, "xxy", strict=True))
-    said = imported(home, "--tool", "a notebook", rows=rows)
+    said = imported(home, rows, "--tool", "a notebook")
     assert "model that answered: differs from answer to answer" in said
     home.evaluate(version="old")
     assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["x", "x", "y"]
@@ -145,17 +130,17 @@ def test_rows_may_differ_in_what_they_tell(home: Lab) -> None:
 
 
 def test_a_row_goes_before_an_option(home: Lab) -> None:
-    imported(home, "--model", "option", rows=({**ROWS[0], "model": "row"}, *ROWS[1:]))
+    imported(home, ({**ROWS[0], "model": "row"}, *ROWS[1:]), "--model", "option")
     home.evaluate(version="old")
     assert [attempt["provenance"]["model"] for attempt in attempts(home)] == ["row", "option", "option"]
 
 
 @pytest.mark.parametrize("told", [TOLD, ("--model", "gpt-5")])
 def test_importing_again_takes_over_what_is_told_then(home: Lab, told: tuple[str, ...]) -> None:
-    imported(home)
+    imported(home, ROWS)
     home.evaluate(version="old")
     before = home.inputs(version="old").version.predictions["small"].content_hash
-    imported(home, *told)
+    imported(home, ROWS, *told)
     assert home.inputs(version="old").version.predictions["small"].content_hash == before
     home.evaluate(version="old", publish=True)
     assert explained(home)[1]["model"] == "gpt-5"
@@ -164,7 +149,7 @@ def test_importing_again_takes_over_what_is_told_then(home: Lab, told: tuple[str
 
 def test_an_answer_cut_off_or_withheld_is_none(home: Lab) -> None:
     rows = (ROWS[0], {**ROWS[1], "stop_reason": "length"}, {**ROWS[2], "error": "HTTP 500"})
-    said = imported(home, rows=rows)
+    said = imported(home, rows)
     assert "1 of 3 readable" in said
     assert "HTTP 500" in said
     home.evaluate(version="old", upto="recovery_attempts")
@@ -176,7 +161,7 @@ def test_an_answer_cut_off_or_withheld_is_none(home: Lab) -> None:
 
 def test_dollars_and_tokens_from_the_cache_count_as_they_are_told(home: Lab) -> None:
     tokens = {"input_tokens": 1000, "output_tokens": 100, "cache_read_tokens": 400, "asked_on": "2026-02-01T10:00:00Z"}
-    imported(home, "--price", "input=1", "--price", "output=10", rows=({**ROWS[0], "usd": 0.5}, {**ROWS[1], **tokens}))
+    imported(home, ({**ROWS[0], "usd": 0.5}, {**ROWS[1], **tokens}), "--price", "input=1", "--price", "output=10")
     home.evaluate(version="old", upto="recovery_attempts")
     found = home.sql(
         "SELECT usd, cache_read_tokens, asked_on FROM attempts WHERE response IS NOT NULL ORDER BY turn_id"
@@ -195,5 +180,5 @@ def test_dollars_and_tokens_from_the_cache_count_as_they_are_told(home: Lab) -> 
     ],
 )
 def test_wrong_options_are_one_sentence(home: Lab, options: tuple[str, ...], told: str) -> None:
-    assert told in imported(home, *options, code=2)
+    assert told in imported(home, ROWS, *options, code=2)
     assert "old" not in home.workspace().model_versions

@@ -37,15 +37,8 @@ def filled(lab: Lab, history: str) -> None:
     """A suite of many ranges; some of its answers do not run, some are wrong, some of the gold is overridden."""
     cases = [case(f"c{number}", *PROGRAMS[: 1 + number % 3], tags=["odd"] * (number % 2)) for number in range(CASES)]
     (lab.suite(cases=cases) / "gold_overrides.yaml").write_text(yaml.safe_dump(OVERRIDES))
-    lab.versions(
-        {
-            "name": "weak",
-            "provider": "simulated",
-            "samples_per_turn": 2,
-            "history": history,
-            "options": {"rates": RATES},
-        }
-    )
+    more = {"samples_per_turn": 2, "history": history, "options": {"rates": RATES}}
+    lab.versions({"name": "weak", "provider": "simulated", **more})
 
 
 def made(lab: Lab) -> dict[str, Any]:
@@ -67,7 +60,9 @@ def made(lab: Lab) -> dict[str, Any]:
 def test_ranges_give_the_same_record(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, history: str) -> None:
     filled(lab, history)
     whole = made(lab)
-    assert lab.inputs(version="weak").header(chain_table("recovery_attempts", lab)).rows > RANGE
+    inputs = lab.inputs(version="weak")
+    stages = {stage.name: stage for stage in chain_of(inputs.track)}
+    assert inputs.header(stages["recovery_attempts"].writes[0]).rows > RANGE
     monkeypatch.setattr(ranges, "HELD_TURNS", 0)
     monkeypatch.setattr(ranges, "RANGE_TURNS", RANGE)
     other = Lab(Home(tmp_path / "by ranges", lab.home.data))
@@ -110,10 +105,6 @@ def test_cases_that_are_replaced_meanwhile_are_not_mixed(
 def ingest(lab: Lab) -> None:
     for stage in ("raw_dataset", "cases"):
         lab.stage(stage, lab.inputs(version="weak"))
-
-
-def chain_table(stage: str, lab: Lab) -> Any:
-    return next(one for one in chain_of(lab.inputs(version="weak").track) if one.name == stage).writes[0]
 
 
 def watched(monkeypatch: pytest.MonkeyPatch) -> list[int]:

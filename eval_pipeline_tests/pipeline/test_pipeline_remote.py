@@ -83,9 +83,8 @@ def test_batches_give_what_single_calls_give_at_half_the_price(lab: Lab, expecte
 
 def test_conversations_with_their_own_history_go_in_rounds(lab: Lab) -> None:
     with AnthropicServer(answers) as server:
-        prepare(lab, server, batch=True, history="own", max_recovery_attempts=0).evaluate(
-            "small", VERSION, upto="generations"
-        )
+        version = {"batch": True, "history": "own", "max_recovery_attempts": 0}
+        prepare(lab, server, **version).evaluate("small", VERSION, upto="generations")
     assert [len(batch.requests) for batch in server.model.batches] == [12, 12, 12, 12]
 
 

@@ -55,9 +55,8 @@ def test_a_second_identical_run_changes_nothing_but_runs(
     assert small.record_files() == files
     assert report_files(small) == reports
     assert small.sql("SELECT count(*), count(DISTINCT run_id), sum(calls) FROM runs") == [(2, 2, 3)]
-    assert small.sql("SELECT DISTINCT status, scope, turns_planned, cases_planned FROM runs") == [
-        ("complete", "full", 3, 2)
-    ]
+    columns = "status, scope, turns_planned, cases_planned"
+    assert small.sql(f"SELECT DISTINCT {columns} FROM runs") == [("complete", "full", 3, 2)]
 
 
 def test_the_stages_themselves_say_that_nothing_was_done(published: Lab, puppet: type[Puppet]) -> None:

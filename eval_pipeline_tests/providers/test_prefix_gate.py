@@ -61,7 +61,8 @@ class Calls:
 @in_virtual_time
 async def test_the_others_go_together_when_the_first_answer_begins() -> None:
     calls = Calls(PrefixGate())
-    tasks = [calls.start(name) for name in "abc"]
+    for name in "abc":
+        calls.start(name)
     await settle()
     assert calls.sent == [("a", True)]
     await calls.begin("a")
@@ -119,7 +120,8 @@ async def test_one_who_waits_may_be_cancelled() -> None:
 @in_virtual_time
 async def test_nobody_waits_longer_than_the_patience_lasts_over_all_who_lead() -> None:
     calls = Calls(PrefixGate(patience_s=1.0))
-    tasks = [calls.start(name) for name in "abc"]
+    for name in "abc":
+        calls.start(name)
     await asyncio.sleep(0.3)
     await calls.end("a")
     assert calls.sent == [("a", True), ("b", True)]
@@ -133,7 +135,8 @@ async def test_nobody_waits_longer_than_the_patience_lasts_over_all_who_lead() -
 @in_virtual_time
 async def test_prefixes_do_not_wait_for_each_other() -> None:
     calls = Calls(PrefixGate())
-    tasks = [calls.start(name, key=name) for name in "abc"]
+    for name in "abc":
+        calls.start(name, key=name)
     await settle()
     assert calls.sent == [("a", True), ("b", True), ("c", True)]
     await calls.finish("abc")

@@ -27,13 +27,8 @@ HOSTILE_QUESTION = '=HYPERLINK("http://x.invalid","click") what?'
 _RATES = {"execution_error": 0.15, "sign_error": 0.1, "scale_error": 0.1, "wrong_operations": 0.1, "no_answer": 0.05}
 _MODELS: list[dict[str, Any]] = [
     {"name": "weak", "provider": "simulated", "options": {"seed": 7, "rates": _RATES, "slope": 0.3}},
-    {
-        "name": "priced",
-        "provider": "simulated",
-        "options": {"seed": 8, "rates": _RATES},
-        "price": {"input": 3.0, "output": 15.0},
-        "samples_per_turn": 2,
-    },
+    {"name": "priced", "provider": "simulated", "options": {"seed": 8, "rates": _RATES}, "samples_per_turn": 2}
+    | {"price": {"input": 3.0, "output": 15.0}},
     {"name": "null", "provider": "null"},
 ]
 

@@ -9,16 +9,7 @@ from eval_pipeline.tracks.registry import load_track
 
 KINDS = ("rate_limited", "overloaded", "timeout", "refused", "max_tokens", "bad_request", "connection", "bad_response")
 OWN = {"openai": {"structured_output", "stream", "limit_field", "join_messages"}, "http": {"path", "answer_"}}
-WORDS = (
-    "response_format",
-    "context length",
-    "stream",
-    "temperature",
-    "model",
-    "roles alternate",
-    "`max_tokens`",
-    "odd",
-)
+WORDS = "response_format|context length|stream|temperature|model|roles alternate|`max_tokens`|odd".split("|")
 TEXTS = (
     "",
     "<html>",

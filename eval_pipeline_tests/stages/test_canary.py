@@ -18,19 +18,11 @@ def version(**fields: object) -> ModelVersion:
 
 
 def suite(conversations: int, turns: int) -> list[Case]:
-    return [
-        Case(
-            id=f"c{i:03}",
-            cluster=f"c{i:03}",
-            tags=(),
-            features={},
-            context=None,
-            turns=tuple(Turn(f"s/c{i:03}#{t}", t, "?", None) for t in range(turns)),
-            source_file="",
-            source_line=1,
-        )
-        for i in range(conversations)
-    ]
+    def conversation(name: str) -> Case:
+        asked = tuple(Turn(f"s/{name}#{t}", t, "?", None) for t in range(turns))
+        return Case(name, cluster=name, tags=(), features={}, context=None, turns=asked, source_file="", source_line=1)
+
+    return [conversation(f"c{i:03}") for i in range(conversations)]
 
 
 def units(conversations: int, turns: int, **fields: object) -> list[Unit]:

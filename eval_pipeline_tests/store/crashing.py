@@ -1,4 +1,4 @@
-"""Publishes in processes that die at one step each; started by `test_catalog_crashes`.
+"""Publishes in processes that die at one step each; started by `test_catalog`.
 
 A step is what Python tells its audit hooks about files: opening for writing, renaming, linking, removing.
 """

@@ -98,16 +98,10 @@ def put_partition(
     put(record, GENERATIONS, key, turns, **place, number=[0] * turns, prompt_hash=(hashes * turns)[:turns])
     retry = f"again, {key.model_version}"
     put(record, RECOVERY_PROMPTS, key, prompt_hash=[prompt_hash(retry)], text=[retry])
-    put(
-        record,
-        RECOVERY_ATTEMPTS,
-        key,
-        **{name: values[:1] for name, values in place.items()},
-        number=[1],
-        prompt_hash=[prompt_hash(retry)],
-    )
+    first = {name: values[:1] for name, values in place.items()}
+    put(record, RECOVERY_ATTEMPTS, key, **first, number=[1], prompt_hash=[prompt_hash(retry)])
     for table in (ERRORS, EVIDENCE, MEASURED_EVIDENCE):
-        put(record, table, key, **{name: values[:1] for name, values in place.items()})
+        put(record, table, key, **first)
     put(record, METRICS, key, turns, **place, metric=["numerical_match"] * turns, value=[value] * turns)
     put(record, TURN_RESULTS, key, turns, **place, correct=[value == 1.0] * turns, tokens=[100] * turns)
     put(record, FINQA, key, turns, **place, numerical_match=[value] * turns)

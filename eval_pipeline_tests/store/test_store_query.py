@@ -178,21 +178,11 @@ def put_explained(record: Record, key: RecordKey) -> None:
         "error_message": ["no such row"],
         "result": [None],
     }
-    put(
-        record, GENERATIONS, key, **place, number=[0], prompt_hash=["p0"], response=["one"], call_error=[None], **failed
-    )
+    first = {"number": [0], "prompt_hash": ["p0"], "response": ["one"], "call_error": [None]}
+    put(record, GENERATIONS, key, **place, **first, **failed)
     ran = {"outcome": ["ran"], "error_class": [None], "error_message": [None], "result": ["412.5"]}
-    put(
-        record,
-        RECOVERY_ATTEMPTS,
-        key,
-        **place,
-        number=[1],
-        prompt_hash=["p1"],
-        response=["two"],
-        call_error=[None],
-        **ran,
-    )
+    second = {"number": [1], "prompt_hash": ["p1"], "response": ["two"], "call_error": [None]}
+    put(record, RECOVERY_ATTEMPTS, key, **place, **second, **ran)
     both = {name: values * 2 for name, values in place.items()}
     put(record, VALIDATION, key, 2, **both, number=[0, 1], parsed=[False, True], verdict=["invalid", "valid"])
     put(record, EVIDENCE, key, **place, kind=["value"], verdict=["equal"], value=[412.5])
@@ -250,11 +240,11 @@ def test_explain_turn_tells_all_in_order_of_one_date(record: Record, out: Path) 
     assert dates(f"on_date := '{DAY}'") == {str(DAY)}
     assert dates(f"DATE '{DAY}'") == {str(DAY)}
     assert dates(f"on_date := '{NEXT}'") == set()
-    everything = ask(
-        out,
-        "SELECT eval_date, count(*), max(step) FROM explain_turn WHERE model_version = 'alpha' GROUP BY 1 ORDER BY 1",
+    counted = (
+        "SELECT eval_date, count(*), max(step) FROM explain_turn WHERE model_version = 'alpha' GROUP BY 1 ORDER BY 1"
     )
-    assert everything == [(DAY, 15, 15), (LAST, 15, 15)], "the view has every evaluation, each numbered by itself"
+    found = ask(out, counted)
+    assert found == [(DAY, 15, 15), (LAST, 15, 15)], "the view has every evaluation, each numbered by itself"
 
 
 def test_leaderboard(record: Record, out: Path) -> None:
@@ -279,35 +269,13 @@ def test_leaderboard(record: Record, out: Path) -> None:
     found = run_query(out, "FROM leaderboard_details('finqa')").to_pylist()
     assert [row["model_version"] for row in found] == ["bare", "high", "low", "empty"]
     assert found[1] == {
-        "suite": "finqa",
-        "model_version": "high",
-        "eval_date": DAY,
-        "scope": None,
+        "suite": "finqa", "model_version": "high", "eval_date": DAY, "scope": None, "turns": 3, "accuracy": 2 / 3,
         "sampled": None,  # the scope is not on record
-        "turns": 3,
-        "accuracy": 2 / 3,
-        "low": 0.1,
-        "high": 0.8,
-        "tokens": 3,
-        "usd": 0.5,
-        "tokens_per_success": 500.0,
-        "usd_per_success": 0.125,
-        "on_front": True,
-        "simulated": True,
-        "planned": 5,
-        "asked": 4,
-        "answered": 3,
-        "readable": 2,
-        "scored": 3,
-        "cases": 2,
-        "cases_in_suite": 3,
-        "left_out_because": "the budget did not allow asking it",
-        "retired": False,
-        "gold_edition": "1 with 2 overrides",
-        "overridden_turns": 2,
-        "excluded_turns": 1,
-        "accuracy_published": 0.5,
-    }
+        "low": 0.1, "high": 0.8, "tokens": 3, "usd": 0.5, "tokens_per_success": 500.0, "usd_per_success": 0.125,
+        "on_front": True, "simulated": True, "planned": 5, "asked": 4, "answered": 3, "readable": 2, "scored": 3,
+        "cases": 2, "cases_in_suite": 3, "left_out_because": "the budget did not allow asking it", "retired": False,
+        "gold_edition": "1 with 2 overrides", "overridden_turns": 2, "excluded_turns": 1, "accuracy_published": 0.5,
+    }  # fmt: skip
     assert (found[2]["gold_edition"], found[2]["accuracy_published"]) == ("1", None), "nothing is overridden"
     assert (found[0]["planned"], found[0]["answered"], found[0]["scored"]) == (None, None, 1), "of before"
     assert {row["model_version"]: row["on_front"] for row in found} == {
@@ -427,22 +395,9 @@ def test_compare_pairs_the_latest_turns(record: Record, out: Path) -> None:
     assert [row["turn_id"] for row in found] == [f"finqa/c#{index}" for index in range(4)]
     assert [row["change"] for row in found] == ["same", "broken", "fixed", None]
     assert found[1] == {
-        "suite": "finqa",
-        "model_a": "alpha",
-        "model_b": "beta",
-        "case_id": "c",
-        "turn_index": 1,
-        "turn_id": "finqa/c#1",
-        "sample": 0,
-        "question": "text",
-        "expected": "text",
-        "correct_a": True,
-        "correct_b": False,
-        "change": "broken",
-        "answer_a": "a1",
-        "answer_b": "b",
-        "tokens_a": 1,
-        "tokens_b": 2,
-        "answered_a": None,  # no attempt is on record
-        "answered_b": None,
-    }
+        "suite": "finqa", "model_a": "alpha", "model_b": "beta", "case_id": "c", "turn_index": 1,
+        "turn_id": "finqa/c#1", "sample": 0, "question": "text", "expected": "text",
+        "correct_a": True, "correct_b": False, "change": "broken",
+        "answer_a": "a1", "answer_b": "b", "tokens_a": 1, "tokens_b": 2,
+        "answered_a": None, "answered_b": None,  # no attempt is on record
+    }  # fmt: skip

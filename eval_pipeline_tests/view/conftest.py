@@ -6,14 +6,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
-from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import built_once
 from eval_pipeline_tests.view.homes import build, home_in
-
-PORT = 3100
+from eval_pipeline_tests.view.pages import let_in
 
 
 @pytest.fixture(scope="session")
@@ -36,4 +33,4 @@ def look(bench: Bench) -> Iterator[Look]:
 @pytest.fixture(scope="session")
 def client(bench: Bench) -> TestClient:
     """One who is let in."""
-    return TestClient(application(bench, Door(PORT, None, forms=True)), base_url=f"http://127.0.0.1:{PORT}")
+    return let_in(bench)

@@ -42,9 +42,8 @@ def build(folder: Path) -> None:
         of_suite = lab.inputs(SUITE, STEADY, day=FIRST)
         for stage in ("published", "model_comparisons", "trends"):
             lab.stage(stage, of_suite)
-        lab.stage("published", lab.inputs(SUITE, FALLING, day=FIRST))
-        lab.stage("published", lab.inputs(SUITE, FALLING, day=LAST))
-        lab.stage("published", lab.inputs(SUITE, HOSTILE, day=LAST))
+        for version, day in ((FALLING, FIRST), (FALLING, LAST), (HOSTILE, LAST)):
+            lab.stage("published", lab.inputs(SUITE, version, day=day))
         lab.stage("comparison_published", of_suite)
 
 
@@ -54,15 +53,8 @@ def home_in(folder: Path) -> Home:
 
 
 def _plain_cases() -> list[dict]:
-    return [
-        case(
-            f"ship_{n:02}",
-            (str(10 + n), 10.0 + n),
-            (f"add({10 + n}, 7)", 17.0 + n),
-            tags=["even" if n % 2 == 0 else "odd"],
-        )
-        for n in range(PLAIN_CASES)
-    ]
+    turns = [((str(10 + n), 10.0 + n), (f"add({10 + n}, 7)", 17.0 + n)) for n in range(PLAIN_CASES)]
+    return [case(f"ship_{n:02}", *asked, tags=[("even", "odd")[n % 2]]) for n, asked in enumerate(turns)]
 
 
 def _hostile_case() -> dict:
@@ -90,8 +82,13 @@ def _harm(call: Call) -> Answer:
     return response(json.dumps({"plan": plan}) if call.number else text, reasoning=f"I think {text}")
 
 
-def _oracle(call: Call) -> Answer:
+def _right(call: Call) -> Answer:
     return call.gold.oracle()
 
 
-_ANSWERS = {(STEADY, FIRST): _steady, (FALLING, FIRST): _oracle, (FALLING, LAST): _fallen, (HOSTILE, LAST): _harm}
+_ANSWERS = {
+    (STEADY, FIRST): _steady,
+    (FALLING, FIRST): _right,
+    (FALLING, LAST): _fallen,
+    (HOSTILE, LAST): _harm,
+}

@@ -19,6 +19,7 @@ from eval_pipeline.view.page import Bench
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import ROOT
 
+PORT = 3100
 OURS = frozenset(
     "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
     "thead tbody tr th td span strong svg polyline circle footer kbd code pre form label select option input button "
@@ -89,6 +90,11 @@ def turn_of(turn_id: str, version: str, day: str = "2026-03-02", **more: object)
     return f"/suites/harbour/turn?{urlencode(named, doseq=True)}"
 
 
+def let_in(bench: Bench) -> TestClient:
+    """A browser that is let in, and may send forms."""
+    return TestClient(application(bench, Door(PORT, None, forms=True)), base_url=f"http://127.0.0.1:{PORT}")
+
+
 @contextmanager
 def changed(home: Home, folder: Path, *statements: str) -> Iterator[TestClient]:
     """One who is let in to a copy of the store that these statements have changed."""
@@ -96,7 +102,7 @@ def changed(home: Home, folder: Path, *statements: str) -> Iterator[TestClient]:
         for statement in statements:
             connection.execute(statement)
     with Bench.of(Home(folder, home.data)) as bench:
-        yield TestClient(application(bench, Door(1, None)), base_url="http://127.0.0.1:1")
+        yield let_in(bench)
 
 
 @contextmanager

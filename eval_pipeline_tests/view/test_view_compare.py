@@ -11,7 +11,6 @@ from eval_pipeline.analysis.comparisons.shown import comparisons_of
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.query import run_query
-from eval_pipeline.view.app import application
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing.agreement import rank
 from eval_pipeline.view.comparing.found import order, with_what_was_said
@@ -20,10 +19,9 @@ from eval_pipeline.view.comparing.sql import Choice, position_from, position_tex
 from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
-from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import Answer, Lab, Puppet, case, number
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, SUITE, TURNS
-from eval_pipeline_tests.view.pages import Parts, is_harmless
+from eval_pipeline_tests.view.pages import Parts, is_harmless, let_in
 
 SIDES = {"A": (FALLING, FIRST), "B": (FALLING, LAST), "C": (HOSTILE, LAST)}
 
@@ -163,10 +161,8 @@ def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) 
 
 
 def test_a_turn_of_a_comparison_that_is_gone_is_shown_among_those_of_its_evaluation(client: TestClient) -> None:
-    address = (
-        Parts(client.get(compared(*NIGHTS)).text).rows()[0].replace(f"eval_dates={FIRST}", "eval_dates=2020-01-01")
-    )
-    page = Parts(client.get(address).text)
+    address = Parts(client.get(compared(*NIGHTS)).text).rows()[0]
+    page = Parts(client.get(address.replace(f"eval_dates={FIRST}", "eval_dates=2020-01-01")).text)
     assert f"of {TURNS} turns" in page.text
     assert "turns side by side" not in page.text
     assert (page.link("data-up") or "").startswith(f"/suites/{SUITE}/turns?")
@@ -185,9 +181,8 @@ def test_words_and_rows_that_differ_are_marked(client: TestClient, monkeypatch: 
     is_harmless(html)
     text = Parts(html).text
     assert "1 rows as A, 1 only of A, 1 only of B. Rows only of A <b>n NULL Rows only of B <b>n <i>x" in text
-    monkeypatch.setattr(
-        found, "_result", lambda row: {"columns": ["n"], "rows": [[1], [2]][:: 1 if row["correct"] else -1]}
-    )
+    turned = {True: [[1], [2]], False: [[2], [1]]}
+    monkeypatch.setattr(found, "_result", lambda row: {"columns": ["n"], "rows": turned[row["correct"]]})
     assert "The same 2 rows as A, in another order." in Parts(client.get(compared(*NIGHTS)).text).text
 
 
@@ -289,8 +284,7 @@ def evaluated(lab: Lab, version: str, said: dict[int, Answer | CallError]) -> No
 
 def shown(lab: Lab) -> str:
     with Bench.of(lab.home) as bench:
-        client = TestClient(application(bench, Door(3100, None, forms=True)), base_url="http://127.0.0.1:3100")
-        return Parts(client.get("/suites/small/compare?versions=one,two").text).text
+        return Parts(let_in(bench).get("/suites/small/compare?versions=one,two").text).text
 
 
 def test_groups_say_the_same_as_the_paired_test_and_what_has_another_gold_is_left_out(small: Lab) -> None:

@@ -17,13 +17,13 @@ from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turns_of
 def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_and_lead_to_turns(
     client: TestClient, look: Look
 ) -> None:
-    rows = Parts(client.get("/").text).rows()
+    html = client.get("/").text
+    rows = Parts(html).rows()
     assert [row.partition("?")[2] for row in rows] == [
         f"model_version={FALLING}&eval_date=2026-03-02",
         f"model_version={HOSTILE}&eval_date=2026-03-02",
         f"model_version={STEADY}&eval_date=2026-03-01",
     ]
-    html = client.get("/").text
     is_harmless(html)
     text = Parts(html).text
     for row in look.rows("SELECT * FROM leaderboard('harbour')"):
@@ -31,11 +31,10 @@ def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_an
         assert f"{row['accuracy']:.1%} {interval}" in text
     cases = {row["cases"] for row in look.rows("SELECT cases FROM leaderboard_details('harbour')")}
     assert any(f"31 31 31 31 {count} of {count} – 3,410" in text for count in cases)
-    html = client.get("/").text
     assert "−38.7 points since 2026-03-02" in Parts(html).text
     labels = [a["aria-label"] for tag, a in Parts(html).elements if tag == "svg"]
     assert labels == ["accuracy on 2 dates from 2026-03-01 to 2026-03-02: 100%, 61%"]
-    for address in Parts(client.get("/").text).rows():
+    for address in rows:
         assert client.get(address).status_code == 200
 
 

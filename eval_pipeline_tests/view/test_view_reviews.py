@@ -25,10 +25,9 @@ from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.reports.browser import chromium
 from eval_pipeline_tests.support import Lab, Puppet, case, number, surroundings
-from eval_pipeline_tests.view.pages import is_harmless, serving
+from eval_pipeline_tests.view.pages import PORT, is_harmless, serving
 
 SUITE = "harbour"
-PORT = 3100
 HARM = "<script>window.pwned = 1</script><img src=x onerror='window.pwned=2'>\u202e\x1b[31m"
 CHAIN = ("model_comparisons", "trends", "gold_suspects", "reviews", "comparison_published")
 
@@ -220,9 +219,8 @@ def test_a_page_of_another_address_or_without_the_token_says_nothing(client: Tes
     assert client.get(f"/suites/{SUITE}/review", params=data).status_code == 404
     assert reviews(fresh) == []
     with Bench.of(lab.home) as bench:
-        client = TestClient(
-            application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True)), base_url=f"http://127.0.0.1:{PORT}"
-        )
+        guarded = application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True))
+        client = TestClient(guarded, base_url=f"http://127.0.0.1:{PORT}")
         answer = client.post(f"/suites/{SUITE}/review", data={}, headers={"origin": f"http://127.0.0.1:{PORT}"})
         assert answer.status_code == 403
 
@@ -254,10 +252,6 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=f"{folder}/reviews-{name}.png", full_page=True)
 
 
-def focused(page: Page) -> Any:
-    return page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name")
-
-
 def shown(page: Page, text: str) -> None:
     """Waits for a page with that text, and for its keys."""
     expect(page.get_by_text(text)).to_be_visible()
@@ -267,7 +261,7 @@ def shown(page: Page, text: str) -> None:
 def tab_to(page: Page, what: str) -> None:
     for _ in range(60):
         page.keyboard.press("Tab")
-        if focused(page) == what:
+        if page.evaluate("document.activeElement.textContent.trim() || document.activeElement.name") == what:
             return
     raise AssertionError(f"no {what} by Tab")
 
@@ -327,12 +321,10 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
 @pytest.mark.services("browser", "ui")
 def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
     """Nothing is wider than the screen, with texts that mean harm on the page."""
-    first = Review.new(
-        **TURN, who="bo", sample=0, response_hash=response_of(fresh), verdict="right", note=HARM + "w" * 3000
-    )
-    other = Review.new(**TURN, who="ann", sample=0, response_hash=response_of(fresh), verdict="wrong", tag=HARM[:50])
-    for review in (first, other):
-        add_review(suite_folder(fresh), review)
+    query = f"SELECT left(sha256(response), 32) FROM attempts WHERE turn_id = '{TURN['turn_id']}' ORDER BY number DESC"
+    answer = {**TURN, "sample": 0, "response_hash": fresh.one(f"{query} LIMIT 1")}
+    add_review(suite_folder(fresh), Review.new(**answer, who="bo", verdict="right", note=HARM + "w" * 3000))
+    add_review(suite_folder(fresh), Review.new(**answer, who="ann", verdict="wrong", tag=HARM[:50]))
     looks = {"light": (1280, "light"), "dark": (1280, "dark"), "phone": (390, "dark")}
     with served(fresh.home) as url, chromium() as browser:
         for name, (width, scheme) in looks.items():
@@ -345,12 +337,3 @@ def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
                 assert page.evaluate("window.pwned") is None
                 shot(page, f"{part}-{name}")
             page.close()
-
-
-def response_of(lab: Lab) -> str:
-    return str(
-        lab.one(
-            "SELECT left(sha256(response), 32) FROM attempts "
-            f"WHERE turn_id = '{TURN['turn_id']}' ORDER BY number DESC LIMIT 1"
-        )
-    )

@@ -20,9 +20,8 @@ from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.view.homes import FALLING, STEADY
-from eval_pipeline_tests.view.pages import Parts, serving, turn_of, turns_of
+from eval_pipeline_tests.view.pages import PORT, Parts, let_in, serving, turn_of, turns_of
 
-PORT = 3100
 URL = f"http://127.0.0.1:{PORT}"
 ADDRESSES = ("/", turns_of(FALLING), turn_of("harbour/ship_00#0", FALLING), "/static/style.css", "/nowhere")
 
@@ -155,7 +154,7 @@ def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> N
 
     def read() -> None:
         with Bench.of(at) as bench:
-            reader = TestClient(application(bench, Door(PORT, None)), base_url=URL)
+            reader = let_in(bench)
             for _ in range(2):
                 for address in ("/", turns_of(FALLING, verdict="wrong"), turn_of("harbour/ship_00#1", FALLING)):
                     answers.append(reader.get(address))
@@ -173,7 +172,7 @@ def test_no_page_fails_while_the_store_is_replaced(other: Path, home: Home) -> N
 
 def test_what_is_no_store_is_a_sentence(tmp_path: Path, home: Home) -> None:
     with Bench.of(Home(tmp_path, home.data)) as bench:
-        reader = TestClient(application(bench, Door(PORT, None)), base_url=URL)
+        reader = let_in(bench)
         answer = reader.get("/")
         assert answer.status_code == 503
         assert "run `eval-pipeline run` first" in Parts(answer.text).text

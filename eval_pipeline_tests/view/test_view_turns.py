@@ -32,8 +32,12 @@ HARM = Partition(SUITE, HOSTILE, LAST)
 
 def shown(client: TestClient, **more: object) -> list[str]:
     """`<case>#<index>` of the turns that a page lists."""
-    html = client.get(turns_of(FALLING, **more)).text
-    return [row.partition("turn_id=harbour%2F")[2].partition("&")[0].replace("%23", "#") for row in Parts(html).rows()]
+    return names(client.get(turns_of(FALLING, **more)).text)
+
+
+def names(html: str) -> list[str]:
+    found = (row.partition("turn_id=harbour%2F")[2].partition("&")[0] for row in Parts(html).rows())
+    return [name.replace("%23", "#") for name in found]
 
 
 def test_a_filter_shows_what_it_says_in_the_order_asked_for(client: TestClient) -> None:
@@ -93,19 +97,13 @@ def test_addresses_are_completed_and_wrong_ones_told_in_a_sentence(client: TestC
 
 
 def test_the_sql_that_is_shown_runs_as_it_is(client: TestClient, bench: Bench) -> None:
-    address = turns_of(
-        FALLING, verdict="wrong", sort="usd", q="ship", column="logic_f1", **{"is": "empty", "value": ""}
-    )
+    empty = {"column": "logic_f1", "is": "empty", "value": ""}
+    address = turns_of(FALLING, verdict="wrong", sort="usd", q="ship", **empty)
     for one in (address, turns_of(FALLING, verdict="wrong", tag="odd", sort="failure_mode")):
         html = client.get(one).text
         sql = html.partition('<pre class="code" id="sql" tabindex="0">')[2].partition("</pre>")[0]
         rows = run_query(bench.home.store, Parts(sql).texts[0] if "&" in sql else sql)
         assert rows["turn_id"].to_pylist() == [f"harbour/{name}" for name in names(html)]
-
-
-def names(html: str) -> list[str]:
-    found = (row.partition("turn_id=harbour%2F")[2].partition("&")[0] for row in Parts(html).rows())
-    return [name.replace("%23", "#") for name in found]
 
 
 @pytest.fixture(params=[FALLING, HOSTILE])
@@ -184,7 +182,8 @@ def test_whatever_is_filtered_by_is_a_query_or_a_sentence(bench: Bench, data: st
             assert 0 <= count(look, evaluation, filtered) <= TURNS
         except UsageError:
             return
-    assert count_of_tables(bench) > 30
+    with bench.published.look() as look:
+        assert len(look.rows("SELECT * FROM duckdb_tables() WHERE database_name = 'store'")) > 30
 
 
 def pairs(filtered: Filter) -> list[tuple[str, str]]:
@@ -192,11 +191,6 @@ def pairs(filtered: Filter) -> list[tuple[str, str]]:
     for name, value in filtered.arguments.items():
         found += [(name, one) for one in value] if isinstance(value, list) else [(name, value)]
     return found
-
-
-def count_of_tables(bench: Bench) -> int:
-    with bench.published.look() as look:
-        return len(look.rows("SELECT * FROM duckdb_tables() WHERE database_name = 'store'"))
 
 
 def test_conditions_mean_what_they_say(look: Look) -> None:
