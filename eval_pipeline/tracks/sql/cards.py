@@ -113,7 +113,8 @@ def _facts(
         yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
     yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution, {**_DECIDED, **in_form})
     if sql is not None and accepted is not None:
-        differing = differences(sql, accepted, seen.case.context.database.dialect).values()
+        database = seen.case.context.database
+        differing = differences(sql, accepted, database.dialect, database.schema).values()
         if differing:
             yield "the queries differ in", "; ".join(differing)[:_MOST_MESSAGE]
     yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)

@@ -80,7 +80,10 @@ def mode_of(text: str, gold: Gold) -> str | None:
         failed = _fails(sql, gold)
         if not failed:
             found = compare(gold, sql)
-            right, differing = found.right(gold), differences(sql, found.accepted, gold.database.dialect)
+            right, differing = (
+                found.right(gold),
+                differences(sql, found.accepted, gold.database.dialect, gold.database.schema),
+            )
     on_data, needed = ([], []) if found is None else ([*map(sorted, found.needs)], [*map(sorted, found.needed)])
     told = relaxations(gold.should_pass, sql, gold.options.headline, on_data or None, needed)
     return failure_mode(

@@ -7,6 +7,8 @@ from functools import lru_cache
 
 from sqlglot import exp
 
+from eval_pipeline.sql_equivalence.queries.inlining import inlined
+from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.tracks.sql.words import AGGREGATES, COLUMNS, FILTERS, GROUPS, JOINS, ORDERS, PARTS, SETS, TABLES
@@ -35,17 +37,25 @@ def parsed(sql: str, dialect: str) -> exp.Expr | None:
         return None
 
 
-def differences(generated: str, expected: str, dialect: str) -> dict[str, str]:
+def differences(generated: str, expected: str, dialect: str, schema: SqlSchema | None = None) -> dict[str, str]:
     """Returns the parts of `PARTS` in which two queries differ, each with words; empty if one does not parse.
 
     The words name what is missing and what was put in: "filter `status = 'paid'` is missing". Names are compared
     without their tables and whatever their case. A condition that equates two columns is a join wherever it stands, any
     other one a filter; filters are compared by operator, negation, columns and literals, in any order. So is each OR.
+    Where only one reads a view, what the view says is read in its place; a query that does without tables of a view,
+    and their joins, does not differ in these.
     """
     mine, theirs = _parts(generated, dialect), _parts(expected, dialect)
     if mine is None or theirs is None:
         return {}
-    return {part: _told(part, mine[part], theirs[part]) for part in PARTS if mine[part].keys != theirs[part].keys}
+    parts, named = [*PARTS], theirs[TABLES].keys
+    other = {str(name).lower() for name in {*mine[TABLES].keys} ^ {*named}}
+    if schema is not None and any(view.name.lower() in other for view in schema.views):
+        mine, theirs = (_parts(one, dialect, schema) or {} for one in (generated, expected))
+        if theirs[TABLES].keys - named - mine[TABLES].keys:
+            parts = [part for part in PARTS if part not in (TABLES, JOINS) or mine[part].keys - theirs[part].keys]
+    return {part: _told(part, mine[part], theirs[part]) for part in parts if mine[part].keys != theirs[part].keys}
 
 
 class _Found:
@@ -75,10 +85,11 @@ def _listed(texts: list[str]) -> str:
 
 
 @lru_cache(maxsize=1024)
-def _parts(sql: str, dialect: str) -> Mapping[str, _Found] | None:
+def _parts(sql: str, dialect: str, schema: SqlSchema | None = None) -> Mapping[str, _Found] | None:
     tree = parsed(sql, dialect)
     if tree is None:
         return None
+    tree = tree if schema is None else inlined(tree, schema)
 
     def text(node: exp.Expr) -> str:
         return _plain(node, dialect)

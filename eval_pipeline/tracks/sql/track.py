@@ -276,7 +276,9 @@ class SqlTrack(
         efficiency = evidence_of.of_kind(evidence, evidence_of.EFFICIENCY)
         differing: Mapping[str, str] = {}
         if generated is not None and execution is not None and not gold.may_change:
-            differing = differences(generated, execution.details["accepted"], context.database.dialect)
+            differing = differences(
+                generated, execution.details["accepted"], context.database.dialect, context.database.schema
+            )
         message = str(execution.details.get("message", "")) if execution is not None else ""
         contract = evidence_of.contract_values(gold, evidence)
         # Of an answer that differs in form alone, what its query does in another way explains nothing.

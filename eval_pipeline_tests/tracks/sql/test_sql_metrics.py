@@ -355,3 +355,27 @@ def test_queries_differ_in_parts_that_are_named(generated: str, accepted: str, e
     found = differences(generated, accepted, "duckdb")
     assert {part: words for part, words in found.items() if part not in expected or expected[part] not in words} == {}
     assert expected.keys() <= found.keys()
+
+
+VIEWS = SqlSchema.from_ddl(
+    "CREATE TABLE t (id INT, name TEXT); CREATE TABLE u (t_id INT, cost INT, status TEXT); CREATE TABLE w (id INT);"
+    "CREATE VIEW paid AS SELECT t.name, u.cost FROM t JOIN u ON u.t_id = t.id WHERE u.status = 'paid';"
+    "CREATE VIEW sums AS SELECT t_id, SUM(cost) AS total FROM u GROUP BY t_id"
+)
+
+
+@pytest.mark.parametrize(
+    ("generated", "accepted", "expected"),
+    [
+        ("SELECT cost FROM u WHERE status = 'paid'", "SELECT cost FROM paid", {}),
+        ("SELECT cost FROM u WHERE status = 'open'", "SELECT cost FROM paid", {"filters"}),
+        ("SELECT AVG(cost) AS total FROM u", "SELECT AVG(total) FROM sums", {"aggregates", "groups", "columns"}),
+        ("SELECT cost FROM paid", "SELECT u.cost FROM u WHERE status = 'paid'", {"tables", "joins"}),
+        ("SELECT s.total FROM sums AS s JOIN w ON s.t_id = w.id", "SELECT total FROM sums", {"tables", "joins"}),
+        ("SELECT total FROM sums", "SELECT total FROM sums JOIN w ON t_id = w.id", {"tables", "joins"}),
+    ],
+)
+def test_what_a_view_says_is_compared_with_a_query_that_does_not_read_it(
+    generated: str, accepted: str, expected: set[str]
+) -> None:
+    assert differences(generated, accepted, "duckdb", VIEWS).keys() == {*expected}
