@@ -18,7 +18,7 @@ from eval_pipeline.table_comparison import (
     equal,
     same_rows,
 )
-from eval_pipeline.table_comparison.comparison import closest
+from eval_pipeline.table_comparison.difference import closest
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.relaxations import Set
 
@@ -101,6 +101,8 @@ def compared(generated: Result, expected: Result) -> Comparison:
     found = compare(*_tables(generated, expected))
     needs = dict.fromkeys(one - {Relaxation.COLUMN_NAMES} for one in found.needs if not one >= _OTHER_COLUMNS)
     difference = found.difference if needs or not found.needs else closest(Trial(*_tables(generated, expected)))[1]
+    if difference is not None:
+        difference = replace(difference, overlooked=difference.overlooked - {Relaxation.COLUMN_NAMES})
     return replace(found, needs=tuple(needs), difference=difference)
 
 

@@ -3,7 +3,8 @@
 Knows no track, no engine and no file format; rows may be plain or Arrow's.
 """
 
-from eval_pipeline.table_comparison.comparison import ColumnDifference, Comparison, Difference, compare
+from eval_pipeline.table_comparison.comparison import Comparison, compare
+from eval_pipeline.table_comparison.difference import Difference
 from eval_pipeline.table_comparison.graded import common_cells, only_in_one, soft_f1
 from eval_pipeline.table_comparison.pairing import Pairing, pair
 from eval_pipeline.table_comparison.relaxations import Relaxation
@@ -11,7 +12,6 @@ from eval_pipeline.table_comparison.rows import TooManyOrdersError, column_choic
 from eval_pipeline.table_comparison.table import Shape, Table
 
 __all__ = [
-    "ColumnDifference",
     "Comparison",
     "Difference",
     "Pairing",

@@ -282,6 +282,15 @@ class Column:
         order = np.argsort(numbers, kind="stable")
         return codes[order], numbers[order]
 
+    @property
+    def floats(self) -> Any:
+        """The numbers of the cells; NaN where there is none."""
+        import numpy as np
+
+        found = np.full(len(self.distinct), np.nan)
+        found[np.searchsorted(self.distinct, self.numbers[0])] = self.numbers[1]
+        return found[self.places]
+
     @cached_property
     def decimals(self) -> int | None:
         """How many decimals its numbers have at most; None if too many."""

@@ -36,7 +36,7 @@ def common_cells(generated: Sequence[Any], expected: Sequence[Any]) -> int:
     if Counter(map(key_of, generated)) == Counter(map(key_of, expected)):
         return len(expected)
     one = Trial(Table((None,), [(cell,) for cell in generated]), Table((None,), [(cell,) for cell in expected]))
-    _, mine, theirs = one.hashes(0, 0)
+    mine, theirs = one.hashes(0, 0)
     return (Counter(mine.tolist()) & Counter(theirs.tolist())).total()
 
 

@@ -1,14 +1,15 @@
 """Finds columns of one table for those of another, so that the rows agree as well, under given relaxations."""
 
 from collections.abc import Hashable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.assigning import Candidate, Fit, Search
 from eval_pipeline.table_comparison.codes import Keys, common, distinct, mixed
 from eval_pipeline.table_comparison.columns import Column, columns_of
-from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match, nearest
+from eval_pipeline.table_comparison.needs import smallest_sets
+from eval_pipeline.table_comparison.numbers import Match, far, grouped, matches, may_match, nearest
 from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     Codes = np.ndarray[Any, np.dtype[np.int64]]
+    Flags = np.ndarray[Any, np.dtype[np.bool_]]
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 _MOST_TRIED = 20_000_000
@@ -45,7 +47,7 @@ class Trial:
         self._small = cells <= _SMALL
 
     @cached_property
-    def _turned(self) -> "Trial | None":
+    def turned(self) -> "Trial | None":
         """The same trial of a row instead of a column, or the other way round, if that gives the expected form."""
         mine = len(self.generated.rows), len(self.generated.columns)
         theirs = len(self.expected.rows), len(self.expected.columns)
@@ -66,10 +68,10 @@ class Trial:
             Relaxation.DUPLICATES: long,
             Relaxation.ROW_ORDER: long and self.expected.ties is not None,
             Relaxation.TIE_ORDER: long and self.expected.ties is not None,
-            Relaxation.SHAPE: self.generated.shape != self.expected.shape or self._turned is not None,
+            Relaxation.SHAPE: self.generated.shape != self.expected.shape or self.turned is not None,
         }
         chosen = {one for one, may in found.items() if may} | self._of_cells
-        return frozenset(chosen | (self._turned.relevant if self._turned is not None else set()))
+        return frozenset(chosen | (self.turned.relevant if self.turned is not None else set()))
 
     @property
     def _of_cells(self) -> Set:
@@ -100,7 +102,7 @@ class Trial:
             Relaxation.EXTRA_COLUMNS: len(mine.columns) <= len(theirs.columns),
             Relaxation.MISSING_COLUMNS: len(mine.columns) >= len(theirs.columns),
         }
-        if self._turned is None:
+        if self.turned is None:
             yield self.relevant - {one for one, needless in drastic.items() if needless}
         yield self.relevant
 
@@ -114,8 +116,8 @@ class Trial:
         mine, theirs = self.generated, self.expected
         if mine.shape != theirs.shape and Relaxation.SHAPE not in overlooked:
             return None
-        if self._turned is not None and Relaxation.SHAPE in overlooked:
-            fit = self._turned.fit(overlooked)
+        if self.turned is not None and Relaxation.SHAPE in overlooked:
+            fit = self.turned.fit(overlooked)
             if fit is not None:
                 return fit
         if len(mine.rows) != len(theirs.rows) and (
@@ -271,6 +273,10 @@ class Trial:
         repeated = len(self.generated.rows) != len(self.expected.rows)
         return bool(self._pair(here, there, _FORM | {Relaxation.DUPLICATES} if repeated else _FORM))
 
+    def same(self, here: int, there: int) -> bool:
+        """Returns whether two columns have the same cells as they stand."""
+        return self._mine[here].same(self._theirs[there], once=False)
+
     def alike(self, here: int, there: int) -> bool:
         """Returns whether the different cells of two columns are the same."""
         return self._mine[here].same(self._theirs[there], once=True)
@@ -281,16 +287,47 @@ class Trial:
         both = common(mine, theirs)
         return both / max(len(mine) + len(theirs) - both, 1)
 
-    def hashes(self, here: int, there: int) -> "tuple[bool, Hashes, Hashes]":
-        """Returns whether two columns have the same cells as they stand, and what they add to the rows."""
+    def hashes(self, here: int, there: int, overlooked: Set = NONE) -> "tuple[Hashes, Hashes]":
+        """Returns what two columns add to the rows; cells that are the same if this is overlooked add the same."""
+        if found := self._pair(here, there, overlooked):
+            return found[0].hashes(there)[1:]
+        mine, theirs = self._mine[here].relaxed(overlooked), self._theirs[there].relaxed(overlooked)
+        if (mine.exact and theirs.exact) or not len(mine.numbers[1]) or not len(theirs.numbers[1]):
+            return mixed(mine.codes, there), mixed(theirs.codes, there)
+        near = nearest(mine.numbers[1], theirs.numbers[1], exact=mine.exact or theirs.exact)
+        one, other = mine.recoded(near.generated)[mine.places], theirs.recoded(near.expected)[theirs.places]
+        return mixed(one, there), mixed(other, there)
+
+    def needed(self, here: int, there: int, rows: "tuple[Codes, Codes]") -> "tuple[Set, Flags, int | None]":
+        """Returns what has to be overlooked for as many cells as can be to be the same in rows that correspond.
+
+        Returns:
+            The least such set, in which of the rows cells differ all the same, and the number of decimals that one
+            column is rounded to. Nothing is overlooked unless half of the cells that differ are the same then.
+        """
+        if self.same(here, there):
+            one, other = self.hashes(here, there)
+            return NONE, one[rows[0]] != other[rows[1]], None
         mine, theirs = self._mine[here], self._theirs[there]
-        same = mine.same(theirs, once=False)
-        if same or (mine.exact and theirs.exact) or not len(mine.numbers[1]) or not len(theirs.numbers[1]):
-            return same, mixed(mine.codes, there), mixed(theirs.codes, there)
-        found = nearest(mine.numbers[1], theirs.numbers[1], exact=mine.exact or theirs.exact)
-        one = mixed(mine.recoded(found.generated)[mine.places], there)
-        other = mixed(theirs.recoded(found.expected)[theirs.places], there)
-        return int(one.sum()) == int(other.sum()), one, other
+        decimals = mine.relaxed(OF_TEXTS).decimals, theirs.relaxed(OF_TEXTS).decimals
+
+        @cache
+        def differing(overlooked: Set) -> "Flags":
+            one, other = self.hashes(here, there, overlooked)
+            found: Flags = one[rows[0]] != other[rows[1]]
+            if self._pair(here, there, overlooked):
+                return found
+            numbers = mine.relaxed(overlooked).floats[rows[0]], theirs.relaxed(overlooked).floats[rows[1]]
+            exact = mine.exact or theirs.exact
+            found &= far(*numbers, decimals, exact=exact, overlooked=overlooked)
+            return found
+
+        least = differing(_FORM).sum()
+        (needs, *_) = smallest_sets(lambda overlooked: differing(overlooked).sum() <= least, [_FORM])
+        if 2 * differing(needs).sum() > differing(NONE).sum():
+            needs = NONE
+        rounded = [places for places in decimals if places is not None and Relaxation.ROUNDING in needs]
+        return needs, differing(needs), min(rounded, default=None)
 
     def content(self, here: int) -> int:
         """Returns a hash of a generated column's cells in their order."""

@@ -3,7 +3,7 @@
 All arrays here are of 64-bit floats, without repeats and ascending.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.relaxations import NONE, Relaxation, Set
@@ -224,6 +224,33 @@ def _rounded(coarse: "Floats", fine: "Floats", decimals: int | None) -> Iterator
         if 2 * np.count_nonzero(said & (coarse[found] == 0)) > np.count_nonzero(said):
             continue
         yield Match(np.arange(len(coarse)), found, decimals, frozenset({Relaxation.ROUNDING}))
+
+
+def far(
+    generated: "Floats",
+    expected: "Floats",
+    decimals: tuple[int | None, int | None],
+    *,
+    exact: bool,
+    overlooked: Collection[Relaxation],
+) -> Any:
+    """Returns which pairs of numbers, in any order, are not the same; `decimals` and `exact` are as in `matches`."""
+    import numpy as np
+
+    found = []
+    for factor in (1.0, *_FACTORS) if Relaxation.PERCENT in overlooked else (1.0,):
+        scaled = generated * factor
+        close = (_last_digits if exact else _noise)(scaled, expected)
+        if Relaxation.ROUNDING in overlooked:
+            for places, scale in zip(decimals, (factor, 1.0), strict=True):
+                if places is not None:
+                    half = 0.5 * 10.0**-places * scale * (1 + 1e-9)
+                    with np.errstate(invalid="ignore"):
+                        close |= np.abs(scaled - expected) <= half + np.abs(expected) * LAST_DIGITS
+        if Relaxation.TOLERANCE in overlooked:
+            close |= _within_tolerance(scaled, expected)
+        found.append(~close)
+    return min(found, key=np.count_nonzero)
 
 
 def most_decimals(numbers: "Floats") -> int | None:

@@ -1,15 +1,24 @@
 """Which columns and rows of two different tables correspond to each other, for showing them side by side."""
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from eval_pipeline.table_comparison.graded import unmatched
+from eval_pipeline.table_comparison.codes import mixed
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.table import Table
 
+if TYPE_CHECKING:
+    import numpy as np
+
+    Hashes = np.ndarray[Any, np.dtype[np.uint64]]
+    Places = np.ndarray[Any, np.dtype[np.int64]]
+
 _MOST_PAIRED = 80
-"""Number of rows of each side that are compared with each other; further differing rows count as missing or extra."""
+"""Rows of each side that are compared with each other if no other column tells which correspond."""
+_MANY = 10_000
+_SAMPLED = 64
+"""Of many rows one in so many is looked at first, by its hash, so that it is the same in both tables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,44 +47,103 @@ class Pairing:
 
 
 def pair(generated: Table, expected: Table) -> Pairing:
-    """Pairs columns, then equal rows, then rows with the most cells in common; rows without any stay alone."""
+    """Pairs columns, then rows as `paired` does."""
     trial = Trial(generated, expected)
     columns = tuple((there, here) for there, here in enumerate(closest_columns(trial)) if here is not None)
-    cells = {}
-    for there, here in columns:
-        _, mine, theirs = trial.hashes(here, there)
-        cells[there] = (theirs.tolist(), mine.tolist())
-    rows = [list(zip(*(cells[there][side] for there, _ in columns), strict=True)) for side in (0, 1)]
-    rows = [found or [()] * len(table.rows) for found, table in zip(rows, (expected, generated), strict=True)]
-    missing, extra = unmatched(*rows), unmatched(rows[1], rows[0])
-    same = tuple(_equal(rows, missing, extra))
+    found = {there: trial.hashes(here, there) for there, here in columns}
+    rows = paired(list(found.values()), (len(generated.rows), len(expected.rows)))
+    same, changed = (
+        tuple(sorted(zip(theirs.tolist(), mine.tolist(), strict=True))) for mine, theirs in (rows.same, rows.changed)
+    )
+    cells = {there: (theirs.tolist(), mine.tolist()) for there, (mine, theirs) in found.items()}
+    return Pairing(columns, same, changed, tuple(rows.missing.tolist()), tuple(rows.extra.tolist()), cells)
+
+
+class Paired(NamedTuple):
+    """Places of generated rows and of the expected ones to which they correspond, and of those that stay alone."""
+
+    same: "tuple[Places, Places]"
+    changed: "tuple[Places, Places]"
+    extra: "Places"
+    missing: "Places"
+
+
+def paired(columns: "Sequence[tuple[Hashes, Hashes]]", lengths: tuple[int, int]) -> Paired:
+    """Pairs rows that are equal, then those that agree in the other columns, then those with the most cells in common.
+
+    The other columns are all but one, or all that have the same cells in both tables.
+
+    Args:
+        columns: what the cells of corresponding columns add to the generated and to the expected rows.
+        lengths: how many rows there are.
+    """
+    import numpy as np
+
+    rows: list[Any] = [sum((one[side] for one in columns), np.zeros(lengths[side], np.uint64)) for side in (0, 1)]
+    left: list[Any] = [np.arange(length) for length in lengths]
+
+    def taken(places: Any) -> tuple[Any, Any]:
+        found = left[0][places[0]], left[1][places[1]]
+        left[:] = [np.delete(left[side], places[side]) for side in (0, 1)]
+        return found
+
+    same = taken(_matched(*rows))
+    odd = [place for place, (one, other) in enumerate(columns) if one.sum() != other.sum()]
     changed = []
-    for _, one, other in sorted(_candidates(rows, missing, extra)):
-        if one in missing and other in extra:
-            missing.remove(one)
-            extra.remove(other)
-            changed.append((one, other))
-    return Pairing(columns, same, tuple(sorted(changed)), tuple(missing), tuple(extra), cells)
+    for without in (*([place] for place in range(len(columns))), odd):
+        if all(map(len, left)) and 0 < len(without) < len(columns):
+            rest = [
+                rows[side][left[side]] - sum(columns[place][side][left[side]] for place in without) for side in (0, 1)
+            ]
+            if _may_match(*rest):
+                changed.append(taken(_matched(*rest)))
+    some = [[one[side][left[side][:_MOST_PAIRED]] for one in columns] for side in (0, 1)]
+    changed.append(taken(_most_in_common(*some, alone=lengths == (1, 1))))
+    mine, theirs = (np.concatenate([found[side] for found in changed]) for side in (0, 1))
+    order = np.argsort(theirs)
+    return Paired(same, (mine[order], theirs[order]), left[0], left[1])
 
 
-def _equal(rows: list[list[Any]], missing: list[int], extra: list[int]) -> Iterator[tuple[int, int]]:
-    places: dict[Any, list[int]] = {}
-    lonely = set(extra)
-    for place in reversed(range(len(rows[1]))):
-        if place not in lonely:
-            places.setdefault(rows[1][place], []).append(place)
-    lonely = set(missing)
-    yield from ((place, places[row].pop()) for place, row in enumerate(rows[0]) if place not in lonely)
+def _may_match(rows: "Hashes", others: "Hashes") -> bool:
+    """Returns whether some rows may be equal."""
+    import numpy as np
+
+    if min(len(rows), len(others)) < _MANY:
+        return True
+    return bool(np.isin(rows[rows % _SAMPLED == 0], others[others % _SAMPLED == 0]).any())
 
 
-def _candidates(rows: list[list[Any]], missing: list[int], extra: list[int]) -> Iterator[tuple[int, int, int]]:
-    """Yields rows that may correspond: minus the number of common cells, and both places."""
-    only_one = len(rows[0]) == len(rows[1]) == 1
-    for one in missing[:_MOST_PAIRED]:
-        for other in extra[:_MOST_PAIRED]:
-            common = sum(mine == theirs for mine, theirs in zip(rows[0][one], rows[1][other], strict=True))
-            if only_one or (common and 2 * common >= len(rows[0][one])):
-                yield -common, one, other
+def _matched(rows: "Hashes", others: "Hashes") -> "tuple[Places, Places]":
+    """Returns the places of equal rows, each of several equal ones with one of the others."""
+    import numpy as np
+
+    _, one, other = np.intersect1d(_numbered(rows), _numbered(others), assume_unique=True, return_indices=True)
+    return one, other
+
+
+def _numbered(rows: "Hashes") -> "Hashes":
+    """Returns hashes in which the second of several equal rows is another than the first, and so on."""
+    import numpy as np
+
+    order = rows.argsort(kind="stable")
+    ranked = rows[order]
+    before = np.arange(len(rows)) - np.searchsorted(ranked, ranked)
+    found = np.empty_like(rows)
+    found[order] = np.where(before > 0, ranked + mixed(before), ranked)
+    return found
+
+
+def _most_in_common(mine: "list[Hashes]", theirs: "list[Hashes]", *, alone: bool) -> tuple[list[int], list[int]]:
+    """Returns places of rows that have at least half of their cells in common, or are the only ones."""
+    if not mine:
+        return [], []
+    common: Any = sum((one[:, None] == other[None, :]).astype(int) for one, other in zip(mine, theirs, strict=True))
+    places = (((common > 0) & (2 * common >= len(mine))) | alone).nonzero()
+    found: dict[int, int] = {}
+    for _, other, one in sorted(zip((-common[places]).tolist(), places[1].tolist(), places[0].tolist(), strict=True)):
+        if other not in found and one not in found.values():
+            found[other] = one
+    return list(found.values()), list(found)
 
 
 def closest_columns(trial: Trial) -> tuple[int | None, ...]:

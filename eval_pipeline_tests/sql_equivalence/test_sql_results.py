@@ -104,7 +104,7 @@ def test_an_order_of_columns_is_not_settled_by_results_that_fit_several():
 def test_another_column_is_told_by_its_cells_and_not_as_one_missing_and_one_extra():
     mine = Result(("kind", "count(note)"), [("a", 2), ("b", 0)])
     found = compared(mine, Result(("kind", "n"), [("a", 2), ("b", 3)]))
-    assert (found.needs, found.sentence()) == ((), "column `n` differs in 1 of 2 rows: 0 for 3")
+    assert (found.needs, found.sentence()) == ((), "column `n` differs in 1 of 2 rows: 0 for 3 where `kind` is b")
 
 
 def test_one_order_of_columns_has_to_fit_every_database():

@@ -365,11 +365,13 @@ def test_what_is_left_of_a_script_that_fails_is_told(stores: dict[str, Shared]) 
     found = judge(gold, f"UPDATE products SET price = 4 WHERE id = 1; {failing}")
     assert found.verdict == "error"
     assert found.message.startswith("statement 2 of 2: UNIQUE constraint failed")
-    assert found.message.endswith("left then: products: column `price` differs in 1 of 4 rows: 3.5 for 7")
-    found = judge(gold, f"BEGIN; UPDATE products SET price = 4 WHERE id = 1; {failing}; COMMIT")
-    assert found.message.endswith("left then: products: column `price` differs in 2 of 4 rows: 2 for 4"), (
-        "what is not committed is lost"
+    assert found.message.endswith(
+        "left then: products: column `price` differs in 1 of 4 rows: 3.5 for 7 where `id` is 2"
     )
+    found = judge(gold, f"BEGIN; UPDATE products SET price = 4 WHERE id = 1; {failing}; COMMIT")
+    assert found.message.endswith(
+        "left then: products: column `price` differs in 2 of 4 rows: 2 for 4 where `id` is 1"
+    ), "what is not committed is lost"
 
 
 def test_cases_without_it_only_read(stores: dict[str, Shared]) -> None:

@@ -101,8 +101,9 @@ def _differing(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> s
 
 def _rows(mine: Thing, theirs: Thing) -> Iterator[str]:
     found = compare(Table(mine.columns, mine.rows), Table(theirs.columns, theirs.rows))
-    if not found.accepted(_OF_TABLES if theirs.kind == TABLE else _OF_VIEWS):
-        yield found.sentence()
+    granted = _OF_TABLES if theirs.kind == TABLE else _OF_VIEWS
+    if not found.accepted(granted):
+        yield found.sentence(granted)
 
 
 def _rules(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> Iterator[str]:
@@ -153,7 +154,7 @@ def _of_checks(mine: Sequence[SqlRows | str], theirs: Sequence[SqlRows | str]) -
         elif isinstance(one, SqlRows) and isinstance(other, SqlRows):
             found = compare(Table(one.columns, one.rows), Table(other.columns, other.rows))
             if not found.accepted(_OF_VIEWS):
-                yield StateDifference(name, found.sentence())
+                yield StateDifference(name, found.sentence(_OF_VIEWS))
 
 
 def changed(effects: Effects) -> list[Changed]:
