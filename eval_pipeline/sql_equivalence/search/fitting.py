@@ -66,7 +66,8 @@ class Fitting:
         has_rows = all(rows for name, rows in database.items() if name in self.filled)
         if not has_rows or (self.finds and finds_nothing(expected)):
             return False
-        return all(row[place] is not None for row in expected.keyed or expected.rows for place in self.present)
+        rows = expected.keyed or expected.rows  # without their other keys, if these cannot be selected here
+        return all(row[place] is not None for row in rows for place in self.present if place < len(row))
 
     def spelling(self, texts: Collection[str]) -> "Fitting":
         """Returns this with texts that queries name in no other case than in the data."""
