@@ -33,6 +33,8 @@ _DENYING_AFTER = re.compile(
     r"(?:not|never|wrong|false|incorrect|excluded|ruled out|rejected|unlikely|out of the question)\b"
     r"|(?:is|was|are|does|do|did|can|could|would|should|wo|ca)n['’]t\b|cannot\b|(?:does|do|did|can|could|would) not\b"
     r"|(?:ist|est|es|è|é)\s+(?:es\s+)?(?:nicht|falsch|faux|fausse|fals[oa]|incorrect[oa]|sbagliat[oa]|errad[oa])\b"
+    r"|,?\s*(?:which|that|this|it)\s+(?:is|was)\s+(?:\w+\s+)?"
+    r"(?:wrong|false|incorrect|not (?:right|correct|the answer))\b"
     r"|değil|では(?:な|ありませ)|じゃな|[이가은는]?\s?아[니닙]"
     r"|[:=–—-]\s*(?:no|wrong|false|incorrect)\b|\?\s*(?:no|not|wrong)\b|,?\s*not\b(?!\s+\w))",
     re.IGNORECASE,

@@ -23,6 +23,13 @@ _ITEM = re.compile(
 )
 
 
+_STATES = re.compile(
+    r"=|\b(?:is|are|was|were|has|have|equals?|makes?|gives?|leaves?|gets?|totals?|so|therefore|thus|hence|finally)\b",
+    re.IGNORECASE,
+)
+"""What an item says that gives a number, and does not only name one: `2. Option 42`."""
+
+
 def with_equals(text: str) -> str:
     """Returns the text with `=` after a calculation in words: `6 times 7 is 42` becomes `6 times 7 = 42`."""
     return _CALCULATION.sub(
@@ -30,7 +37,11 @@ def with_equals(text: str) -> str:
     )
 
 
-def without_item_numbers(part: str, text: str) -> str:
-    """Returns a part of a text without the numbers of list items: `3. Therefore …` where the text has `2. …`, too."""
-    numbers = {int(match["number"]) for match in _ITEM.finditer(text)}
-    return _ITEM.sub(lambda match: "" if match["step"] or int(match["number"]) - 1 in numbers else match[0], part)
+def without_item_number(line: str, text: str) -> str:
+    """Returns a line of a text without its number in a list: `3. Therefore …` where the text has `2. …`, too."""
+    item = _ITEM.match(line)
+    if item is None or (re.search(r"\d", line[item.end() :]) and not _STATES.search(line, item.end())):
+        return line
+    before = int(item["number"]) - 1
+    is_item = item["step"] or any(int(match["number"]) == before for match in _ITEM.finditer(text))
+    return line[item.end() :] if is_item else line

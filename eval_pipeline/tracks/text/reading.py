@@ -28,7 +28,7 @@ from eval_pipeline.answers.markers import COMMA
 from eval_pipeline.answers.markup import plain, without_latex
 from eval_pipeline.answers.mentions import Source
 from eval_pipeline.answers.numbers import Decimal, decimal_of
-from eval_pipeline.answers.wording import without_item_numbers
+from eval_pipeline.answers.wording import without_item_number
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
 from eval_pipeline.tracks.text.schema import schema_problem
 from eval_pipeline.tracks.text.settings import AnswerForm
@@ -141,7 +141,7 @@ def _asserted_label(section: Section, form: AnswerForm, told: Sequence[Source]) 
 def _number(text: str, section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
     said = section.text
     if not section.marked and form.section == "answer":
-        said = without_item_numbers(_last_line_with_digits(said) or last_line(said), text)
+        said = without_item_number(_last_line_with_digits(said) or last_line(said), text)
     decimal: Decimal = decimal_of(form.locale) if form.locale else "?" if COMMA.search(text) else "."
     number, why = number_of(said, Wanted(section.marked, section.closed, decimal, form.units, told, form.allow))
     return _failed(why) if number is None else _ran(number, Section(said, section.marked, section.closed))
