@@ -510,7 +510,9 @@ def test_postgres_runs_scripts_in_a_transaction_that_is_rolled_back(
         stale = read(raw(TASKS["update"], **told), shared)
         assert TRACK.check_gold(stale) == []
         assert judge(stale.turns[0].gold, "REFRESH MATERIALIZED VIEW kept;").verdict == "match"
-        assert judge(stale.turns[0].gold, "SELECT 1").message.startswith("kept: column `n` differs in 1 of 1 row: 8 for 4")
+        assert judge(stale.turns[0].gold, "SELECT 1").message.startswith(
+            "kept: column `n` differs in 1 of 1 row: 8 for 4"
+        )
         for sql, verdict in POSTGRES:
             found = judge(case.turns[0].gold, sql)
             assert (found.verdict, verdict in found.message) == (("match" if verdict == "" else "error"), True), sql
