@@ -2,18 +2,22 @@
 
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.codes import distinct
 from eval_pipeline.table_comparison.matching import Trial
+from eval_pipeline.table_comparison.needs import smallest_sets
+from eval_pipeline.table_comparison.numbers import far
 from eval_pipeline.table_comparison.pairing import Paired, closest_columns, paired
-from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Row
 
 if TYPE_CHECKING:
     import numpy as np
 
+    Flags = np.ndarray[Any, np.dtype[np.bool_]]
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]
     Places = np.ndarray[Any, np.dtype[np.int64]]
 
@@ -51,7 +55,7 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     pairs = {place: here for place, here in enumerate(columns) if here is not None}
     if not pairs:
         return columns, Difference("no column is like an expected one")
-    added = {place: trial.hashes(here, place, OF_TEXTS | OF_NUMBERS) for place, here in pairs.items()}
+    added = {place: trial.hashes(here, place, FORM) for place, here in pairs.items()}
     rows = paired(list(added.values()), (len(generated.rows), len(expected.rows)))
     mine, theirs = (np.concatenate(sides) for sides in zip(rows.same, rows.changed, strict=True))
     overlooked = _of_columns(trial, pairs) | _of_order(expected.ties, mine, theirs)
@@ -59,7 +63,7 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     differing: dict[int, tuple[int, int, int]] = {}
     for place, here in pairs.items():
         both = rows.changed if trial.same(here, place) else (mine, theirs)
-        needs, odd, decimals = trial.needed(here, place, both)
+        needs, odd, decimals = _needed(trial, here, place, both)
         overlooked |= needs
         rounded += [] if decimals is None else [decimals]
         if odd.any():
@@ -70,6 +74,38 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     words += _of_rows(trial, pairs, added, rows)
     sentence = "; ".join(words) or "the rows are the same, but not their order"
     return columns, Difference(sentence, overlooked, min(rounded, default=None))
+
+
+def _needed(trial: Trial, here: int, there: int, rows: "tuple[Places, Places]") -> "tuple[Set, Flags, int | None]":
+    """Returns what has to be overlooked for as many cells as can be to be the same in rows that correspond.
+
+    Returns:
+        The least such set, in which of the rows cells differ all the same, and the number of decimals that one
+        column is rounded to. Nothing is overlooked unless half of the cells that differ are the same then.
+    """
+    if trial.same(here, there):
+        one, other = trial.hashes(here, there)
+        return NONE, one[rows[0]] != other[rows[1]], None
+    mine, theirs = trial.mine[here], trial.theirs[there]
+    decimals = mine.relaxed(OF_TEXTS).decimals, theirs.relaxed(OF_TEXTS).decimals
+
+    @cache
+    def differing(overlooked: Set) -> "Flags":
+        one, other = trial.hashes(here, there, overlooked)
+        found: Flags = one[rows[0]] != other[rows[1]]
+        if trial.pair(here, there, overlooked):
+            return found
+        numbers = mine.relaxed(overlooked).floats[rows[0]], theirs.relaxed(overlooked).floats[rows[1]]
+        exact = mine.exact or theirs.exact
+        found &= far(*numbers, decimals, exact=exact, overlooked=overlooked)
+        return found
+
+    least = differing(FORM).sum()
+    (needs, *_) = smallest_sets(lambda overlooked: differing(overlooked).sum() <= least, [FORM])
+    if 2 * differing(needs).sum() > differing(NONE).sum():
+        needs = NONE
+    rounded = [places for places in decimals if places is not None and Relaxation.ROUNDING in needs]
+    return needs, differing(needs), min(rounded, default=None)
 
 
 def _of_columns(trial: Trial, pairs: dict[int, int]) -> Set:

@@ -1,23 +1,21 @@
 """Finds columns of one table for those of another, so that the rows agree as well, under given relaxations."""
 
 from collections.abc import Hashable, Iterator
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.table_comparison.assigning import Candidate, Fit, Search
 from eval_pipeline.table_comparison.codes import Keys, common, distinct, mixed
 from eval_pipeline.table_comparison.columns import Column, columns_of
-from eval_pipeline.table_comparison.needs import smallest_sets
-from eval_pipeline.table_comparison.numbers import Match, far, grouped, matches, may_match, nearest
-from eval_pipeline.table_comparison.relaxations import NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
+from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match, nearest
+from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Table
 
 if TYPE_CHECKING:
     import numpy as np
 
     Codes = np.ndarray[Any, np.dtype[np.int64]]
-    Flags = np.ndarray[Any, np.dtype[np.bool_]]
     Hashes = np.ndarray[Any, np.dtype[np.uint64]]
 
 _MOST_TRIED = 20_000_000
@@ -25,7 +23,6 @@ _MOST_TRIED = 20_000_000
 _SMALL = 20_000
 """Cells of a table that is small enough to ask of every pair of columns what relaxations make of it."""
 _WITH_NUMBERS: Set = frozenset({Relaxation.TEXT_NUMBERS, Relaxation.PERCENT})
-_FORM: Set = OF_TEXTS | OF_NUMBERS
 
 
 class TooManyOrdersError(Exception):
@@ -38,7 +35,7 @@ class Trial:
     def __init__(self, generated: Table, expected: Table) -> None:
         keys = Keys()
         self.generated, self.expected = generated, expected
-        self._mine, self._theirs = columns_of(generated, keys), columns_of(expected, keys)
+        self.mine, self.theirs = columns_of(generated, keys), columns_of(expected, keys)
         self._fits: dict[Set, Fit | None] = {}
         self._pairs: dict[tuple[int, int, Set, bool], list[Candidate]] = {}
         self._same: dict[tuple[int, int], Candidate] = {}
@@ -77,7 +74,7 @@ class Trial:
     def _of_cells(self) -> Set:
         """The relaxations that make a difference to cells of columns without a counterpart as they stand."""
         once = len(self.generated.rows) != len(self.expected.rows)
-        mine, theirs = self._mine, self._theirs
+        mine, theirs = self.mine, self.theirs
         if not self._small:
             met = {there: self._same_cells(there, once=once) for there, one in enumerate(theirs) if one.has_forms}
             found = {here for places in met.values() for here in places}
@@ -153,7 +150,7 @@ class Trial:
         Raises:
             TooManyOrdersError: not all could be tried.
         """
-        candidates = [self._candidates(there, overlooked, every=True) for there in range(len(self._theirs))]
+        candidates = [self._candidates(there, overlooked, every=True) for there in range(len(self.theirs))]
         if not all(candidates):
             return
         search = Search(self, candidates, overlooked, alike=every)
@@ -178,15 +175,15 @@ class Trial:
             pool &= {there}
         places = [here for here in pool if self._named(here, name, overlooked)]
         places.sort(key=lambda here: (names[here] != name, here != there, here))
-        return [one for here in places for one in self._pair(here, there, overlooked, every=every)]
+        return [one for here in places for one in self.pair(here, there, overlooked, every=every)]
 
     def _pool(self, there: int, overlooked: Set, *, every: bool) -> set[int]:
         """Returns the places of generated columns that may have the cells of an expected one."""
         once = Relaxation.DUPLICATES in overlooked
-        column = self._theirs[there]
+        column = self.theirs[there]
         same = self._same_cells(there, once=once)
-        if every and overlooked & _FORM:
-            return set(range(len(self._mine)))
+        if every and overlooked & FORM:
+            return set(range(len(self.mine)))
         if every:  # cells that are not the same may only be close
             return {*same, *(self._floats if column.exact else self._numeric)}
         named = {here for here, name in enumerate(self.generated.columns) if name == self.expected.columns[there]}
@@ -200,31 +197,31 @@ class Trial:
     def _same_cells(self, there: int, *, once: bool) -> list[int]:
         """Returns the places of the generated columns that have the cells of an expected one as they stand."""
         if (there, once) not in self._counterparts:
-            column = self._theirs[there]
+            column = self.theirs[there]
             self._counterparts[there, once] = [
-                here for here in self._by_ends.get(column.ends, ()) if self._mine[here].same(column, once=once)
+                here for here in self._by_ends.get(column.ends, ()) if self.mine[here].same(column, once=once)
             ]
         return self._counterparts[there, once]
 
     @cached_property
     def _by_ends(self) -> dict[tuple[int, int], list[int]]:
         found: dict[tuple[int, int], list[int]] = {}
-        for here, column in enumerate(self._mine):
+        for here, column in enumerate(self.mine):
             found.setdefault(column.ends, []).append(here)
         return found
 
     def _odd(self, *, once: bool) -> set[int]:
         """Returns the generated columns that have no counterpart as they stand."""
-        met = (here for there in range(len(self._theirs)) for here in self._same_cells(there, once=once))
-        return set(range(len(self._mine))).difference(met)
+        met = (here for there in range(len(self.theirs)) for here in self._same_cells(there, once=once))
+        return set(range(len(self.mine))).difference(met)
 
     @cached_property
     def _numeric(self) -> list[int]:
-        return [here for here, column in enumerate(self._mine) if len(column.numbers[0])]
+        return [here for here, column in enumerate(self.mine) if len(column.numbers[0])]
 
     @cached_property
     def _floats(self) -> list[int]:
-        return [here for here in self._numeric if not self._mine[here].exact]
+        return [here for here in self._numeric if not self.mine[here].exact]
 
     def _named(self, here: int, name: Hashable, overlooked: Set) -> bool:
         if Relaxation.COLUMN_NAMES in overlooked or self.generated.columns[here] == name:
@@ -233,9 +230,9 @@ class Trial:
         unnamed = self.generated.columns[here] is None or name is None
         return unnamed and Relaxation.SHAPE in overlooked
 
-    def _pair(self, here: int, there: int, overlooked: Set, *, every: bool = False) -> list[Candidate]:
+    def pair(self, here: int, there: int, overlooked: Set, *, every: bool = False) -> list[Candidate]:
         """Returns the ways in which two columns have the same cells; unless `every`, the mildest is enough."""
-        mine, theirs = self._mine[here], self._theirs[there]
+        mine, theirs = self.mine[here], self.theirs[there]
         once = Relaxation.DUPLICATES in overlooked
         if mine.same(theirs, once=once):
             if (here, there) not in self._same:
@@ -251,7 +248,7 @@ class Trial:
         return [one for one in self._pairs[key] if one.needs <= overlooked]
 
     def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[Candidate]:
-        mine, theirs = self._mine[here], self._theirs[there]
+        mine, theirs = self.mine[here], self.theirs[there]
         if mine.same(theirs, once=once):
             yield self._same[here, there]
             if mine.relaxed(overlooked) is mine and theirs.relaxed(overlooked) is theirs:
@@ -271,67 +268,36 @@ class Trial:
     def related(self, here: int, there: int) -> bool:
         """Returns whether two columns have the same cells if whatever can be is overlooked in these."""
         repeated = len(self.generated.rows) != len(self.expected.rows)
-        return bool(self._pair(here, there, _FORM | {Relaxation.DUPLICATES} if repeated else _FORM))
+        return bool(self.pair(here, there, FORM | {Relaxation.DUPLICATES} if repeated else FORM))
 
     def same(self, here: int, there: int) -> bool:
         """Returns whether two columns have the same cells as they stand."""
-        return self._mine[here].same(self._theirs[there], once=False)
+        return self.mine[here].same(self.theirs[there], once=False)
 
     def alike(self, here: int, there: int) -> bool:
         """Returns whether the different cells of two columns are the same."""
-        return self._mine[here].same(self._theirs[there], once=True)
+        return self.mine[here].same(self.theirs[there], once=True)
 
     def shared(self, here: int, there: int) -> float:
         """Returns how many of the different cells of two columns are in both: 1 if all."""
-        mine, theirs = self._mine[here].distinct, self._theirs[there].distinct
+        mine, theirs = self.mine[here].distinct, self.theirs[there].distinct
         both = common(mine, theirs)
         return both / max(len(mine) + len(theirs) - both, 1)
 
     def hashes(self, here: int, there: int, overlooked: Set = NONE) -> "tuple[Hashes, Hashes]":
         """Returns what two columns add to the rows; cells that are the same if this is overlooked add the same."""
-        if found := self._pair(here, there, overlooked):
+        if found := self.pair(here, there, overlooked):
             return found[0].hashes(there)[1:]
-        mine, theirs = self._mine[here].relaxed(overlooked), self._theirs[there].relaxed(overlooked)
+        mine, theirs = self.mine[here].relaxed(overlooked), self.theirs[there].relaxed(overlooked)
         if (mine.exact and theirs.exact) or not len(mine.numbers[1]) or not len(theirs.numbers[1]):
             return mixed(mine.codes, there), mixed(theirs.codes, there)
         near = nearest(mine.numbers[1], theirs.numbers[1], exact=mine.exact or theirs.exact)
         one, other = mine.recoded(near.generated)[mine.places], theirs.recoded(near.expected)[theirs.places]
         return mixed(one, there), mixed(other, there)
 
-    def needed(self, here: int, there: int, rows: "tuple[Codes, Codes]") -> "tuple[Set, Flags, int | None]":
-        """Returns what has to be overlooked for as many cells as can be to be the same in rows that correspond.
-
-        Returns:
-            The least such set, in which of the rows cells differ all the same, and the number of decimals that one
-            column is rounded to. Nothing is overlooked unless half of the cells that differ are the same then.
-        """
-        if self.same(here, there):
-            one, other = self.hashes(here, there)
-            return NONE, one[rows[0]] != other[rows[1]], None
-        mine, theirs = self._mine[here], self._theirs[there]
-        decimals = mine.relaxed(OF_TEXTS).decimals, theirs.relaxed(OF_TEXTS).decimals
-
-        @cache
-        def differing(overlooked: Set) -> "Flags":
-            one, other = self.hashes(here, there, overlooked)
-            found: Flags = one[rows[0]] != other[rows[1]]
-            if self._pair(here, there, overlooked):
-                return found
-            numbers = mine.relaxed(overlooked).floats[rows[0]], theirs.relaxed(overlooked).floats[rows[1]]
-            exact = mine.exact or theirs.exact
-            found &= far(*numbers, decimals, exact=exact, overlooked=overlooked)
-            return found
-
-        least = differing(_FORM).sum()
-        (needs, *_) = smallest_sets(lambda overlooked: differing(overlooked).sum() <= least, [_FORM])
-        if 2 * differing(needs).sum() > differing(NONE).sum():
-            needs = NONE
-        rounded = [places for places in decimals if places is not None and Relaxation.ROUNDING in needs]
-        return needs, differing(needs), min(rounded, default=None)
-
     def content(self, here: int) -> int:
         """Returns a hash of a generated column's cells in their order."""
-        return self._mine[here].content
+        return self.mine[here].content
 
 
 def _close(here: int, mine: Column, theirs: Column, found: Iterator[Match], *, once: bool) -> Iterator[Candidate]:

@@ -64,3 +64,6 @@ OF_TEXTS: Set = frozenset(
 
 OF_NUMBERS: Set = frozenset({Relaxation.ROUNDING, Relaxation.TOLERANCE, Relaxation.PERCENT})
 """Those that are about pairs of numbers."""
+
+FORM: Set = OF_TEXTS | OF_NUMBERS
+"""All that are about cells."""
