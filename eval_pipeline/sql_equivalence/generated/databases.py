@@ -48,6 +48,7 @@ class DatabaseMaker:
         references: the foreign keys that every database satisfies.
         checks: the CHECKs that every row satisfies.
         laws: what the engine allows beyond these.
+        used: the columns that the queries use.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class DatabaseMaker:
         self._wide = wide_integers
         self._named = named
         self.schema = schema
-        self._mined = mined
+        self._mined, self.used = mined, mined.used
         self._today = datetime.now(UTC).date()
         self._choices: dict[ColumnName, tuple[Family, CandidateValues]] = {}
         self._spares: dict[ColumnName, list[Any]] = {}

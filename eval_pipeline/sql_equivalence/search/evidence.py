@@ -4,9 +4,10 @@ The result is computed once per query and schema and cached: every pair with the
 the databases that distinguished a mutant.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import count
 from typing import Any
 
 from eval_pipeline.sandbox.sql.errors import SqlError
@@ -72,6 +73,19 @@ def evidence_engine(pair: QueryPair, engine: str) -> Memory:
     return DuckdbMemory(pair.named, alone=pair.names_unknown)
 
 
+def maker_for(pair: QueryPair) -> DatabaseMaker:
+    """Returns what makes databases for a pair."""
+    named = {table.name.lower() for table in pair.named.tables}
+    return DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named, wide_integers=pair.native == "sqlite")
+
+
+def for_mutants(maker: DatabaseMaker) -> Iterator[GeneratedDatabase]:
+    """Yields databases that tell mutants apart, in turn large and varied, and small; they have no end."""
+    for number in count():
+        yield maker.aimed(number)
+        yield maker.small(number)
+
+
 @lru_cache(maxsize=256)
 def mutation_evidence(sql: str, schema: SqlSchema, dialect: str, engine: str, base: int) -> MutationEvidence | None:
     """Returns the evidence of a query; None if the engine cannot run it.
@@ -107,17 +121,15 @@ class _Campaign:
         self.living = {
             m.tree.sql(dialect=self.engine, comments=False): m for m in mutants(pair.expected_for(self.engine))
         }
-        named = {table.name.lower() for table in pair.named.tables}
-        wide = pair.native == "sqlite"
-        maker = DatabaseMaker(pair.schema, pair.mined(), Checks(pair.schema), named, wide_integers=wide)
+        maker = maker_for(pair)
+        databases = for_mutants(maker)
         number = 0
         while self.living and number < self.base * self._patience():
             if number == self.base:
                 self._drop_equivalents()
-            database = maker.aimed(number // 2) if number % 2 == 0 else maker.small(number // 2)
             number += 1
             try:
-                self._try(memory, gold, database, maker.laws)
+                self._try(memory, gold, next(databases), maker.laws)
             except SqlError:
                 continue
         return MutationEvidence(

@@ -1,19 +1,18 @@
 """Searches for a generated database on which two queries differ, first in SQLite if it understands both."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
-from eval_pipeline.sql_equivalence.generated.checks import Checks
-from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
 from eval_pipeline.sql_equivalence.generated.variations import variations
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
 from eval_pipeline.sql_equivalence.results import Result
-from eval_pipeline.sql_equivalence.search.evidence import mutation_evidence
+from eval_pipeline.sql_equivalence.search.evidence import for_mutants, maker_for, mutation_evidence
 from eval_pipeline.sql_equivalence.search.shrinking import shrunk
 from eval_pipeline.sql_equivalence.search.tally import Tally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
@@ -24,6 +23,8 @@ HUNTED_PER_SAMPLE = 10
 
 MUTATION_BASE = {"sqlite": 32, "duckdb": 10}
 """Databases tried for every mutant of an expected query, by the engine."""
+_FURTHER = 3
+"""How many times as many databases are tried where no mutant says when there are enough."""
 _MOST_DISMISSED = 4
 _TRIED_FOR_STABILITY = 4
 _TRIED_TO_RUN = 3
@@ -61,13 +62,10 @@ class Hunt:
         self._witness = witness
         self.pair, self.tally, self._samples = pair, tally, samples
         self._counts = counts
-        named = {table.name.lower() for table in pair.named.tables}
-        wide = pair.native == "sqlite"
-        mined = pair.mined()
-        self._used = mined.used
-        self._maker = DatabaseMaker(pair.schema, mined, Checks(pair.schema), named, wide_integers=wide)
+        self._maker = maker_for(pair)
         self._telling: list[GeneratedDatabase] = []
         self._settled = 0
+        self._bases: Sequence[GeneratedDatabase] = ()
         self.differing: tuple[Result, Result] | None = None
         """Both results on the counterexample."""
 
@@ -135,22 +133,32 @@ class Hunt:
         if self.tally.out_of_time:
             return None
         if self.tally.compared and not self.pair.volatile:
-            pair, base = self.pair, MUTATION_BASE[hunting.dialect]
-            found = mutation_evidence(pair.expected_text, pair.whole_schema, pair.dialect, hunting.dialect, base)
-            self.tally.mutation = found
-            killers = found.databases if found is not None else ()
-            told = self._hunt(hunting, native, killers) or self._hunt(hunting, native, self._varied(killers))
+            further = self._killers(hunting) if self.pair.overlooked is None else self._further(hunting)
+            told = self._hunt(hunting, native, further) or self._hunt(hunting, native, self._varied())
             if told is not None:
                 return told
         self._try_stability(hunting)
         return None
 
-    def _varied(self, killers: Sequence[GeneratedDatabase]) -> Iterator[GeneratedDatabase]:
+    def _killers(self, hunting: Memory) -> Sequence[GeneratedDatabase]:
+        """Returns the databases that tell mistakes in the expected query from it."""
+        pair, base = self.pair, MUTATION_BASE[hunting.dialect]
+        found = mutation_evidence(pair.expected_text, pair.whole_schema, pair.dialect, hunting.dialect, base)
+        self.tally.mutation = found
+        self._bases = found.databases[:_MOST_VARIED] if found is not None else ()
+        return found.databases if found is not None else ()
+
+    def _further(self, hunting: Memory) -> Iterator[GeneratedDatabase]:
+        """Yields those of the databases on which mutants of the expected query would be tried."""
+        pair = self.pair
+        alone = QueryPair(pair.expected_text, pair.expected_text, pair.whole_schema, pair.dialect)
+        return islice(for_mutants(maker_for(alone)), _FURTHER * MUTATION_BASE[hunting.dialect])
+
+    def _varied(self) -> Iterator[GeneratedDatabase]:
         """Yields small changes to databases on which the expected query is known to return rows."""
-        bases = [*killers[:_MOST_VARIED], *self._telling[-_MOST_VARIED:]]
-        maker = self._maker
         full = self._telling[-_MOST_VARIED:]
-        return variations(bases, maker.schema, self._used, maker.checks, maker.references, full)
+        maker = self._maker
+        return variations([*self._bases, *full], maker.schema, maker.used, maker.checks, maker.references, full)
 
     def _numbered(self, wanted: int) -> Iterator[GeneratedDatabase]:
         return (self._maker.make(number) for number in range(wanted))
