@@ -55,15 +55,20 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     pairs = {place: here for place, here in enumerate(columns) if here is not None}
     if not pairs:
         return columns, Difference("no column is like an expected one")
-    added = {place: trial.hashes(here, place, FORM) for place, here in pairs.items()}
-    rows = paired(list(added.values()), (len(generated.rows), len(expected.rows)))
+    lengths = len(generated.rows), len(expected.rows)
+    # If most rows of large tables are the same, no column is in another form.
+    for allowed in (FORM,) if trial.small else (NONE, FORM):
+        added = {place: trial.hashes(here, place, allowed) for place, here in pairs.items()}
+        rows = paired(list(added.values()), lengths)
+        if 2 * len(rows.same[0]) >= min(lengths):
+            break
     mine, theirs = (np.concatenate(sides) for sides in zip(rows.same, rows.changed, strict=True))
     overlooked = _of_columns(trial, pairs) | _of_order(expected.ties, mine, theirs)
     rounded: list[int] = []
     differing: dict[int, tuple[int, int, int]] = {}
     for place, here in pairs.items():
-        both = rows.changed if trial.same(here, place) else (mine, theirs)
-        needs, odd, decimals = _needed(trial, here, place, both)
+        both = rows.changed if allowed == NONE or trial.same(here, place) else (mine, theirs)
+        needs, odd, decimals = _needed(trial, here, place, both, allowed)
         overlooked |= needs
         rounded += [] if decimals is None else [decimals]
         if odd.any():
@@ -76,14 +81,16 @@ def closest(trial: Trial) -> tuple[tuple[int | None, ...], Difference]:
     return columns, Difference(sentence, overlooked, min(rounded, default=None))
 
 
-def _needed(trial: Trial, here: int, there: int, rows: "tuple[Places, Places]") -> "tuple[Set, Flags, int | None]":
+def _needed(
+    trial: Trial, here: int, there: int, rows: "tuple[Places, Places]", allowed: Set
+) -> "tuple[Set, Flags, int | None]":
     """Returns what has to be overlooked for as many cells as can be to be the same in rows that correspond.
 
     Returns:
         The least such set, in which of the rows cells differ all the same, and the number of decimals that one
         column is rounded to. Nothing is overlooked unless half of the cells that differ are the same then.
     """
-    if trial.same(here, there):
+    if not allowed or trial.same(here, there):
         one, other = trial.hashes(here, there)
         return NONE, one[rows[0]] != other[rows[1]], None
     mine, theirs = trial.mine[here], trial.theirs[there]

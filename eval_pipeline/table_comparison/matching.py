@@ -41,7 +41,7 @@ class Trial:
         self._same: dict[tuple[int, int], Candidate] = {}
         self._counterparts: dict[tuple[int, bool], list[int]] = {}
         cells = max(len(generated.rows) * len(generated.columns), len(expected.rows) * len(expected.columns))
-        self._small = cells <= _SMALL
+        self.small = cells <= _SMALL
 
     @cached_property
     def turned(self) -> "Trial | None":
@@ -75,13 +75,13 @@ class Trial:
         """The relaxations that make a difference to cells of columns without a counterpart as they stand."""
         once = len(self.generated.rows) != len(self.expected.rows)
         mine, theirs = self.mine, self.theirs
-        if not self._small:
+        if not self.small:
             met = {there: self._same_cells(there, once=once) for there, one in enumerate(theirs) if one.has_forms}
             found = {here for places in met.values() for here in places}
             mine = [column for here, column in enumerate(mine) if column.has_forms and here not in found]
             theirs = [theirs[there] for there, places in met.items() if not places]
         forms = NONE.union(*(column.active for side in (mine, theirs) for column in side))
-        if self._small and not all(
+        if self.small and not all(
             any(len(one.numbers[0]) or one.active & _WITH_NUMBERS for one in side) for side in (mine, theirs)
         ):
             return forms
@@ -128,7 +128,7 @@ class Trial:
         if not theirs.columns or not mine.columns:
             return Fit((None,) * len(theirs.columns)) if mine.columns == theirs.columns else None
         fit = self._assigned(overlooked, every=False)
-        if fit is None and self._small:
+        if fit is None and self.small:
             fit = self._assigned(overlooked, every=True)
         return fit
 
@@ -188,7 +188,7 @@ class Trial:
             return {*same, *(self._floats if column.exact else self._numeric)}
         named = {here for here, name in enumerate(self.generated.columns) if name == self.expected.columns[there]}
         # In a large table, it takes long to find all that have no counterpart as sets.
-        odd = named if named and once and not self._small else self._odd(once=once)
+        odd = named if named and once and not self.small else self._odd(once=once)
         if same:
             return {*same, *(odd & {*named, there})}
         # In a large table, to try a column against every other takes minutes; the one of its name is meant.
@@ -239,6 +239,8 @@ class Trial:
                 self._same[here, there] = Candidate(here, mine.codes, theirs.codes)
             if not every:
                 return [self._same[here, there]]
+        if not once and len(self.generated.rows) != len(self.expected.rows):
+            return []
         texts = overlooked & OF_TEXTS
         if texts:
             texts &= mine.active | theirs.active
@@ -286,7 +288,7 @@ class Trial:
 
     def hashes(self, here: int, there: int, overlooked: Set = NONE) -> "tuple[Hashes, Hashes]":
         """Returns what two columns add to the rows; cells that are the same if this is overlooked add the same."""
-        if found := self.pair(here, there, overlooked):
+        if (overlooked or self.same(here, there)) and (found := self.pair(here, there, overlooked)):
             return found[0].hashes(there)[1:]
         mine, theirs = self.mine[here].relaxed(overlooked), self.theirs[there].relaxed(overlooked)
         if (mine.exact and theirs.exact) or not len(mine.numbers[1]) or not len(theirs.numbers[1]):
