@@ -7,7 +7,7 @@ group, the question does not say what to do with one, so another right answer ma
 import ast
 from collections.abc import Callable, Collection, Iterator
 
-from eval_pipeline.variants.hints import assignments
+from eval_pipeline.variants.names import assignments
 
 _FILLED = -7919
 """Stands for what is in a hole; no table has it."""

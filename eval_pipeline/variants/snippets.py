@@ -76,7 +76,9 @@ def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> s
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
     parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED, "checked": _CHECKED_KINDS}
-    return _modules("building", "running", "facts", "sketch", "choosing", "kinds") + _filled(_DERIVE, parts)
+    return _modules("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds") + _filled(
+        _DERIVE, parts
+    )
 
 
 def examine_snippet(

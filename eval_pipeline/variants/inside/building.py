@@ -2,8 +2,7 @@
 
 A recipe says for each table which rows of the original table are used, and which cells come from other rows or are new:
 
-    {"rows": [position, ...], "cells": {column: [[row, position], ...]}, "values": {column: [[row, literal], ...]},
-     "scale": {column: factor}, "shift": {column: days}}
+    {"rows": [position, ...], "cells": {column: [[row, position], ...]}, "values": {column: [[row, literal], ...]}}
 """
 
 from typing import Any
@@ -36,7 +35,7 @@ def build_table(frame: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
 def changed_columns(recipe: Recipe) -> list[str]:
     """Returns the columns in which some cells do not come from their own row."""
-    return sorted({column for part in ("cells", "values", "scale", "shift") for column in recipe.get(part, {})})
+    return sorted({column for part in ("cells", "values") for column in recipe.get(part, {})})
 
 
 def _column(given: pd.Series, rows: Any, recipe: Recipe, column: str) -> pd.Series:
@@ -44,10 +43,6 @@ def _column(given: pd.Series, rows: Any, recipe: Recipe, column: str) -> pd.Seri
     for row, position in recipe.get("cells", {}).get(column, ()):
         positions[row] = position
     values = given.take(positions).copy()
-    if column in recipe.get("scale", {}):
-        values = (values * recipe["scale"][column]).astype(given.dtype)
-    if column in recipe.get("shift", {}):
-        values = (values + pd.Timedelta(days=recipe["shift"][column])).astype(given.dtype)
     for row, literal in recipe.get("values", {}).get(column, ()):
         values.iloc[row] = literal_value(literal)
     return values

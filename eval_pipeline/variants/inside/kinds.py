@@ -1,20 +1,24 @@
 """The kinds of variants, i.e. the ways in which the chosen rows are changed."""
 
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from eval_pipeline.variants.inside.building import Recipe, Tables, build, changed_columns
+from eval_pipeline.variants.inside.building import Recipe, Tables, build, build_table, changed_columns
 from eval_pipeline.variants.inside.choosing import Rng, by_conditions, by_group, by_values, narrowed, partners
-from eval_pipeline.variants.inside.facts import Facts, Hints, read_facts
+from eval_pipeline.variants.inside.edges import Edge
+from eval_pipeline.variants.inside.facts import Facts, Hints, moment_literal, read_facts
+from eval_pipeline.variants.inside.parts import part
 from eval_pipeline.variants.inside.sketch import Sketch
 
 _Change = Callable[[list[Sketch], Hints, Rng], None]
-_FACTORS = (3, 7)
 _VALUES = "named values"
+_NO_ROWS = "no rows"
 _MANY = "many rows"
+_PERIODS = "ends of periods"
+_MOST_ROWS = 600
 
 
 def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Tables]]:
@@ -28,7 +32,11 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
     for number, (kind, rows, group_first, change) in enumerate(KINDS):
         if number in _OF_SMALL_TABLES and not small:
             continue
-        if (kind == "unmatched keys" and not several) or (kind == _MANY and not hints["many"]):
+        if (kind == "unmatched keys" and not several) or (rows == _MOST_ROWS and not hints["many"]):
+            continue
+        if kind == _NO_ROWS and not hints["may_be_empty"]:
+            continue
+        if kind == _PERIODS and not any(one.periods for one in facts):
             continue
         rng = np.random.default_rng([hints["seed"], number])
         sketches = _chosen(facts, hints, rows, group_first, rng)
@@ -36,20 +44,46 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
             continue
         change(sketches, hints, rng)
         recipes = {sketch.facts.name: sketch.recipe(rng) for sketch in sketches}
-        built = _built(tables, recipes)
-        if built is not None:
-            yield {"kind": kind, "tables": recipes}, built
+        yield from _built(kind, tables, recipes, facts)
+    for recipes in _edges(tables, facts, hints):
+        yield from _built("computed edge", tables, recipes, facts)
 
 
-def _built(tables: Tables, recipes: dict[str, Recipe]) -> Tables | None:
-    """Returns the tables; None if they cannot be built or do not keep their dtypes."""
+def _built(
+    kind: str, tables: Tables, recipes: dict[str, Recipe], facts: list[Facts]
+) -> Iterator[tuple[dict[str, Any], Tables]]:
+    """Yields the variant, unless it cannot be built or does not keep what the tables have."""
     try:
         built = build(tables, recipes)
     except Exception:
-        return None
+        return
     changed = [(name, column) for name, recipe in recipes.items() for column in changed_columns(recipe)]
-    kept = all(built[name][column].dtype == tables[name][column].dtype for name, column in changed)
-    return built if kept else None
+    if any(built[name][column].dtype != tables[name][column].dtype for name, column in changed):
+        return
+    for one in facts:
+        for columns in one.together:
+            again = built[one.name].duplicated(columns) & built[one.name][columns].notna().all(axis=1)
+            if again.any():
+                recipes[one.name] = part(recipes[one.name], np.flatnonzero(~again).tolist())
+                built[one.name] = build_table(one.frame, recipes[one.name])
+    yield {"kind": kind, "tables": recipes}, built
+
+
+def _edges(tables: Tables, facts: list[Facts], hints: Hints) -> Iterator[dict[str, Recipe]]:
+    """Yields recipes with something computed at the edge with which it is compared, unless given rows are there."""
+    keys = {*hints["groups"], *(column for pair in hints["keys"] for column in pair)}
+    for number, hint in enumerate([one for one in hints["conditions"] if one["gap"]][:_MOST_EDGES]):
+        for place, (count, group_first) in enumerate(_EDGE_ROWS):
+            rng = np.random.default_rng([hints["seed"], len(KINDS) + number, place])
+            sketches = _chosen(facts, hints, count, group_first, rng)
+            try:
+                edge = Edge(tables, {one.facts.name: one.rows for one in sketches}, facts, hint, keys, rng)
+                if edge.is_reached():
+                    yield edge.recipes()
+                    if edge.has_both_sides():
+                        break
+            except Exception:  # values with which one cannot compute, as texts or other objects
+                break
 
 
 def _chosen(facts: list[Facts], hints: Hints, count: int, group_first: bool, rng: Rng) -> list[Sketch]:
@@ -103,6 +137,34 @@ def _boundaries(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
                         sketch.flip(row, condition, False, rng)
                 elif rng.random() < 0.8:
                     sketch.flip(row, condition, True, rng)
+        literals = [(condition.columns[0], literal) for condition in conditions for literal in condition.literals]
+        for row, place in zip(rng.permutation(len(sketch.rows)), rng.permutation(len(literals)), strict=False):
+            sketch.set_value(int(row), *literals[place])
+
+
+def _at_periods(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
+    """Puts dates at the beginnings and ends of months, days or hours, first those around conditions."""
+    for sketch in sketches:
+        for period in sketch.facts.periods:
+            near = [row for one in sketch.facts.conditions if one.columns == [period.column] for row in one.near]
+            some = sketch.rows[: len(sketch.rows) // 2]
+            edges = [period.edges(near), period.edges(period.months, "month"), period.edges(some)]
+            mixed = zip_longest(*(rng.permutation(one.index.size) for one in edges))
+            moments = [
+                one.iloc[place] for row in mixed for one, place in zip(edges, row, strict=True) if place is not None
+            ]
+            for row, moment in zip(rng.permutation(len(sketch.rows) // 2), moments, strict=False):
+                sketch.set_value(int(row), period.column, moment_literal(moment))
+
+
+def _at_own_periods(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
+    """Puts some dates at the beginnings and ends of their own months, days or hours, so that few of these are empty."""
+    for sketch in sketches:
+        for period in sketch.facts.periods:
+            edges = period.edges(sketch.rows)
+            place_of = {row: place for place, row in enumerate(sketch.rows)}
+            for place in rng.permutation(len(edges))[: len(sketch.rows) // 8]:
+                sketch.set_value(place_of[edges.index[place]], period.column, moment_literal(edges.iloc[place]))
 
 
 def _missing(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
@@ -143,33 +205,17 @@ def _unmatched(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
 
 
 def _empty(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
-    """Makes one condition false for all rows but one."""
+    """Makes one condition false for all rows but one, or for all if there may be none."""
     for sketch in sketches:
         if sketch.facts.conditions:
             condition = sketch.facts.conditions[int(rng.integers(len(sketch.facts.conditions)))]
-            for row in range(1, len(sketch.rows)):
+            for row in range(0 if hints["may_be_empty"] else 1, len(sketch.rows)):
                 sketch.flip(row, condition, False, rng)
 
 
-def _scaled(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
-    """Multiplies numbers that are neither keys nor compared with anything."""
-    keys = {column for pair in hints["keys"] for column in pair} | set(hints["groups"])
-    for sketch in sketches:
-        compared = {column for condition in sketch.facts.conditions for column in condition.columns}
-        for column in sketch.facts.columns:
-            dtype = sketch.facts.frame[column].dtype
-            number = pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-            if number and column not in keys | compared | sketch.facts.unique:
-                sketch.scale[column] = int(rng.choice(_FACTORS))
-
-
-def _later(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
-    """Moves all dates by the same number of days."""
-    days = int(rng.integers(17, 75))
-    for sketch in sketches:
-        for column in sketch.facts.columns:
-            if pd.api.types.is_datetime64_any_dtype(sketch.facts.frame[column].dtype):
-                sketch.shift[column] = days
+def _without_rows(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
+    """Leaves out all rows of the largest table."""
+    sketches[0].rows = []
 
 
 def _mixed(sketches: list[Sketch], hints: Hints, rng: Rng) -> None:
@@ -197,18 +243,22 @@ KINDS: tuple[tuple[str, int, bool, _Change], ...] = (
     ("unmatched keys", 30, True, _unmatched),
     ("empty groups", 20, False, _empty),
     ("one row", 1, False, _boundaries),
-    ("other scale", 30, False, _scaled),
-    ("other dates", 30, True, _later),
     ("mixed", 40, False, _mixed),
     ("mixed", 40, True, _mixed),
     (_VALUES, 40, False, _as_they_are),
     (_VALUES, 24, False, _as_they_are),
-    (_MANY, 600, False, _as_they_are),
-    (_MANY, 600, False, _boundaries),
-    (_MANY, 600, False, _missing),
-    (_MANY, 600, False, _ties),
+    (_MANY, _MOST_ROWS, False, _as_they_are),
+    (_MANY, _MOST_ROWS, False, _boundaries),
+    (_MANY, _MOST_ROWS, False, _missing),
+    (_MANY, _MOST_ROWS, False, _ties),
+    (_NO_ROWS, 1, False, _without_rows),
+    (_PERIODS, 48, False, _at_periods),
+    (_PERIODS, _MOST_ROWS, False, _at_own_periods),
 )
 """Name, rows, whether whole groups are chosen first, and what is done to the cells."""
+_EDGE_ROWS = ((40, True), (2000, False))
+"""As for `KINDS`, the rows in which computed edges are looked for."""
+_MOST_EDGES = 4
 _SMALL = 30
-_OF_SMALL_TABLES = frozenset({1, 3, 4, 6, 8, 9, 11, 20})
+_OF_SMALL_TABLES = frozenset({1, 3, 4, 6, 8, 9, 11, 18})
 """Places of those that are made only where no table has more than `_SMALL` rows, since many of the others are alike."""

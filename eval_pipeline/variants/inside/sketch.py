@@ -21,8 +21,6 @@ class Sketch:
         self.rows = [int(row) for row in rows]
         self._cells: dict[str, dict[int, int]] = {}
         self._values: dict[str, dict[int, Any]] = {}
-        self.scale: dict[str, float] = {}
-        self.shift: dict[str, int] = {}
 
     def copy_cells(self, row: int, columns: list[str], position: int) -> None:
         """Takes the cells of a row in these columns from another row of the original table."""
@@ -70,7 +68,5 @@ class Sketch:
         parts = {
             "cells": {c: [[place_of[r], p] for r, p in sorted(m.items())] for c, m in self._cells.items() if m},
             "values": {c: [[place_of[r], v] for r, v in sorted(m.items())] for c, m in self._values.items() if m},
-            "scale": self.scale,
-            "shift": self.shift,
         }
         return {"rows": [self.rows[row] for row in order], **{name: part for name, part in parts.items() if part}}

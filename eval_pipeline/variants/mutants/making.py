@@ -4,11 +4,11 @@ import ast
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from eval_pipeline.variants.hints import assignments
 from eval_pipeline.variants.mutants.calls import call_changes
 from eval_pipeline.variants.mutants.conditions import condition_changes
 from eval_pipeline.variants.mutants.mutant import Change, Known, Mutant, pretty
 from eval_pipeline.variants.mutants.values import value_changes
+from eval_pipeline.variants.names import assignments
 
 
 def mutants_of(code: str, known: Known) -> list[Mutant]:

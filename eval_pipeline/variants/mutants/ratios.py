@@ -4,8 +4,8 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from eval_pipeline.variants.hints import assignments
 from eval_pipeline.variants.mutants.mutant import Change, Kind, Known, pretty
+from eval_pipeline.variants.names import assignments
 
 _TOTALS = frozenset({"sum", "mean"})
 _RATIO = "_ratio"

@@ -20,6 +20,7 @@ from eval_pipeline.tracks.pandas_code.analysis.row_keeping import keeps_rows
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, output_problem
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
+from eval_pipeline.tracks.pandas_code.cases.stored import stored_result
 from eval_pipeline.tracks.pandas_code.cases.template import template_problem
 from eval_pipeline.tracks.pandas_code.dialect import POLARS
 from eval_pipeline.tracks.pandas_code.question.question import read_question
@@ -31,6 +32,9 @@ _Text = Annotated[str, Field(min_length=1)]
 
 def _as_list(value: Any) -> Any:
     return [value] if isinstance(value, str) else value
+
+
+_Columns: TypeAlias = Annotated[tuple[_Text, ...], BeforeValidator(_as_list), Field(min_length=1)]
 
 
 def _as_texts(value: Any) -> Any:
@@ -103,6 +107,10 @@ class PandasCaseFile(BaseModel):
     Attributes:
         tables: names of the suite's tables; default: all.
         compare: in what answers may differ from the expected results, beyond what the suite says.
+        unique: by table, columns whose values are all different, or lists of columns that are so together; variants of
+            the tables keep this, as they do for what looks like a key in the given tables.
+        may_be_empty: whether groups, results and tables may be empty although none is in the given tables, so that
+            variants have such.
         features: facts to break results down by, e.g. `difficulty`.
     """
 
@@ -113,6 +121,8 @@ class PandasCaseFile(BaseModel):
     turns: Annotated[tuple[PandasTurnFile, ...], Field(min_length=1)]
     cluster: _Text | None = None
     compare: WrittenContract | None = None
+    unique: dict[_Text, Annotated[tuple[_Columns, ...], BeforeValidator(_as_list)]] = Field(default_factory=dict)
+    may_be_empty: bool = False
     tags: tuple[str, ...] = ()
     features: dict[str, bool | int | float | str] = Field(default_factory=dict)
 
@@ -126,6 +136,8 @@ class PandasContext:
         template: the program of which answers are a part; None if they are whole programs.
         output: `figure`, or the name of the file that code writes; None if it sets `result`.
         layer: further packages that code may import.
+        unique: tables with columns whose values are all different, alone or together.
+        may_be_empty: whether groups, results and tables may be empty.
     """
 
     tables: tuple[SuiteTable, ...]
@@ -134,6 +146,8 @@ class PandasContext:
     template: str | None = None
     output: str | None = None
     layer: Layer | None = None
+    unique: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = ()
+    may_be_empty: bool = False
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -221,6 +235,15 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
     if problems:
         raise CaseError(problems)
     tables = tuple(shared.tables[name] for name in names)
+    known = {table.name: table.column_names for table in tables}
+    wrong = [
+        (("unique", name), f"expected columns of a table of the case, found {', '.join(columns)}")
+        for name, several in parsed.unique.items()
+        for columns in several
+        if not set(columns) <= set(known.get(name, ()))
+    ]
+    if wrong:
+        raise CaseError(wrong)
     template = next((turn.template for turn in parsed.turns if turn.template is not None), None)
     output = next((turn.output for turn in parsed.turns if turn.output is not None), None)
     for name, told in (("a 'template'", template), ("an 'output'", output)):
@@ -231,7 +254,10 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         raise CaseError(
             [(("turns",), f"expected no 'tests' in a suite of the dialect {POLARS}: they are for pandas code")]
         )
-    context = PandasContext(tables, sets_result, shared.options, template, output, shared.layer)
+    unique = tuple(sorted(parsed.unique.items()))
+    context = PandasContext(
+        tables, sets_result, shared.options, template, output, shared.layer, unique, parsed.may_be_empty
+    )
     contract = shared.options.compare.with_case(parsed.compare)
     golds = [_gold(turn, index, context, contract) for index, turn in enumerate(parsed.turns)]
     return Case(
@@ -285,39 +311,3 @@ _NAME = re.compile(
 def names_in(question: str) -> tuple[str, ...]:
     """Returns what may be names of columns by how a question speaks of them: in quotes, with `_`, as a column."""
     return tuple(dict.fromkeys(next(filter(None, found)) for found in _NAME.findall(question)))
-
-
-def stored_result(expected: Json, *, is_table: bool = True) -> Json:
-    """Converts an expected result from the suite's form to tagged plain data (`sandbox/inside/encode.py`).
-
-    Args:
-        expected: the result.
-        is_table: whether lists by name are the columns of a table; in a JSON file they are what they are, and a list of
-            objects is a table.
-    """
-
-    def column(name: str | None, values: list[Json]) -> Json:
-        return {"name": name, "dtype": "object", "values": values}
-
-    if not is_table and isinstance(expected, list) and expected and all(isinstance(one, dict) for one in expected):
-        names = dict.fromkeys(name for one in expected for name in one)
-        return stored_result({name: [one.get(name) for one in expected] for name in names})
-    is_frame = isinstance(expected, dict) and expected and all(isinstance(values, list) for values in expected.values())
-    if is_table and is_frame:
-        rows = len(next(iter(expected.values())))
-        index = [column(None, list(range(rows)))]
-        columns = [column(name, values) for name, values in expected.items()]
-        return {"kind": "frame", "columns": columns, "index": index, "rows": rows}
-    if is_table and isinstance(expected, list):
-        index = [column(None, list(range(len(expected))))]
-        return {"kind": "series", "values": column(None, expected), "index": index}
-    return {"kind": "value", "value": _tagged(expected)}
-
-
-def _tagged(value: Json) -> Json:
-    match value:
-        case dict():
-            return {"t": "dict", "v": [[name, _tagged(one)] for name, one in value.items()]}
-        case list():
-            return {"t": "list", "v": [_tagged(one) for one in value]}
-    return value

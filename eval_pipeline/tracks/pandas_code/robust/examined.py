@@ -107,25 +107,27 @@ def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
 
 def _examine(gold: PandasGold) -> list[Json] | None:
     """Returns whether each candidate is determined; None if the sandbox could not find it out, which is not kept."""
-    candidates = known_candidates(gold)
+    candidates, codes = known_candidates(gold), tie_breaking(gold)
+    if codes is None:
+        return None
     unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
     # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
     few = unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown
-    anywhere = len(tie_breaking(gold)) == 1 and not takes_by_place(str(gold.code))
-    found = _checked(gold, few if anywhere else unknown, few)
+    anywhere = len(codes) == 1 and not takes_by_place(str(gold.code))
+    found = _checked(gold, codes, few if anywhere else unknown, few)
     if found is not None and found[1] and len(few) < len(unknown):
-        found = _checked(gold, unknown, unknown)
+        found = _checked(gold, codes, unknown, unknown)
     return None if found is None else [one is not False for one in found[0]]
 
 
 def _checked(
-    gold: PandasGold, unknown: Sequence[int], shuffled: Sequence[int]
+    gold: PandasGold, codes: Sequence[str], unknown: Sequence[int], shuffled: Sequence[int]
 ) -> tuple[list[bool | None], bool] | None:
     """Returns whether candidates are determined, None where that was not checked, and whether shuffling showed it."""
     candidates = known_candidates(gold)
     names, recipes = [*gold.context.paths], [candidates[place]["tables"] for place in unknown]
     mixed = [number for number, place in enumerate(unknown) if place in shuffled]
-    text = examine_snippet(names, recipes, tie_breaking(gold), [], range(len(recipes)), mixed)
+    text = examine_snippet(names, recipes, codes, [], range(len(recipes)), mixed)
     found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return None

@@ -48,6 +48,8 @@ def kept_at(gold: PandasGold, what: str, *more: Json) -> str:
     if gold.context.layer is not None:
         libraries.append(gold.context.layer.folder.name)
     told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), *gold.form.key, tables, libraries, *more]
+    if gold.context.unique or gold.context.may_be_empty:
+        told.append([_unique(gold), gold.context.may_be_empty])
     return f"{what}-{json_hash(told)}.json"
 
 
@@ -83,11 +85,13 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     columns = {name for names in gold.context.columns.values() for name in names}
     tables = {table.name: table.content_hash for table in gold.context.tables}
     hints = read_hints(gold.code, columns, json_hash(tables))
+    others, codes = _other_holes(gold), tie_breaking(gold)
+    if others is None or codes is None:
+        return None
     # Where empty groups decide nothing, it takes many rows to have none.
-    hints["many"] = bool(_other_holes(gold, gold.code))
-    found = sandbox(gold.context.layer).run(
-        derive_snippet([*gold.context.paths], hints, tie_breaking(gold)), gold.context.paths, wall_s=OWN_CODE_S
-    )
+    hints |= {"many": bool(others), "unique": _unique(gold), "may_be_empty": gold.context.may_be_empty}
+    text = derive_snippet([*gold.context.paths], hints, codes)
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
     if isinstance(found, SnippetFailed):
         return None
     variants_text, told = listed(found.result["value"])
@@ -95,22 +99,40 @@ def _derived(gold: PandasGold) -> list[Json] | None:
     return [
         {**variant, "expected": first, "determined": _determined(gold, first, others) if others else None}
         for variant, (first, *others) in zip(parse_json(variants_text), rows, strict=True)
-        if first is not None and not _is_empty(first)
+        if is_decided(gold, first)
     ]
 
 
+def _unique(gold: PandasGold) -> dict[str, Json]:
+    """Returns by table the columns whose values are all different, alone or together, as the case says."""
+    return {table: [[*columns] for columns in several] for table, several in gold.context.unique}
+
+
 @lru_cache(maxsize=64)
-def tie_breaking(gold: PandasGold) -> tuple[str, ...]:
-    """Returns the reference code, and code that means the same but treats ties, or empty groups, in another way."""
+def tie_breaking(gold: PandasGold) -> tuple[str, ...] | None:
+    """Returns the reference code, and code that means the same but treats ties, or empty groups, in another way.
+
+    None if the sandbox could not find out which does.
+    """
     assert gold.code is not None
-    return gold.code, *other_ties(gold.code), *_other_holes(gold, gold.code)
+    others = _other_holes(gold)
+    return None if others is None else (gold.code, *other_ties(gold.code), *others)
 
 
 @lru_cache(maxsize=64)
-def _other_holes(gold: PandasGold, code: str) -> list[str]:
-    """Returns code that treats empty groups in another way; none where the given tables have empty groups too."""
-    others = other_holes(code)
-    first, *results = outcomes_on(gold, [{}], [code, *others])[0] if others else [None]
+def _other_holes(gold: PandasGold) -> list[str] | None:
+    """Returns code that treats empty groups in another way.
+
+    There is none where the given tables have empty groups too, or the case says that there may be some. None if the
+    sandbox could not run the reference code.
+    """
+    assert gold.code is not None
+    others = [] if gold.context.may_be_empty else other_holes(gold.code)
+    if not others:
+        return []
+    first, *results = outcomes_on(gold, [{}], [gold.code, *others])[0]
+    if first is None:
+        return None
     return [other for other, one in zip(others, results, strict=True) if one is not None and same(gold, one, first)]
 
 
@@ -131,7 +153,9 @@ def is_determined(gold: PandasGold, first: Json, orders: Sequence[Json], ties: S
     return all(same_in_any_order(gold, one, first) for one in [*orders, *(one for one in ties if one is not None)])
 
 
-def _is_empty(result: Json) -> bool:
-    """Whether a result has no rows or only missing values, so that it depends on conventions."""
+def is_decided(gold: PandasGold, result: Json) -> bool:
+    """Whether there is a result; one without rows, or with only missing values, depends on conventions."""
+    if result is None or gold.context.may_be_empty:
+        return result is not None
     table = read_result(result)
-    return all(cell is None for column in table.columns for cell in column.cells)
+    return any(cell is not None for column in table.columns for cell in column.cells)
