@@ -1,6 +1,7 @@
 """Generated databases keep every constraint, whatever the schema; and say what the queries ask for."""
 
 import json
+from collections.abc import Callable
 from datetime import date, datetime
 
 import pytest
@@ -12,8 +13,9 @@ from eval_pipeline.sql_equivalence import check
 from eval_pipeline.sql_equivalence.generated.checks import Checks
 from eval_pipeline.sql_equivalence.generated.constants import constants_in
 from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
+from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.sql_equivalence.generated.mining import Mined
-from eval_pipeline.sql_equivalence.generated.references import References
+from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase, References
 from eval_pipeline.sql_equivalence.generated.shapes import SHAPES
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.rewriting import qualified
@@ -207,3 +209,22 @@ def test_a_check_that_nobody_can_read_says_so():
     found = check("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", SqlSchema((table,)))
     assert (found.verdict, found.evidence["reason"]) == ("undecided", "cannot run")
     assert "the CHECK a GLOB GLOB cannot be read" in found.evidence["error"]
+
+
+@pytest.mark.parametrize("engine", [SqliteMemory, DuckdbMemory])
+def test_queries_see_the_rows_loaded_last_whoever_used_the_connection_in_between(
+    engine: Callable[[SqlSchema], Memory],
+) -> None:
+    schema = SqlSchema.from_ddl("CREATE TABLE t (a INT, b VARCHAR, d DATE);")
+    one, other = engine(schema), engine(schema)
+    first: GeneratedDatabase = {"t": [(1, None, date(2024, 1, 2))]}
+    second: GeneratedDatabase = {"t": [(2, "x", None), (3, "y", None)]}
+    empty: GeneratedDatabase = {"t": []}
+    most = {1: 1, 2: 3, 0: None}
+    for number, (memory, database) in enumerate(
+        ((one, first), (other, second), (one, first), (one, second), (one, empty))
+    ):
+        memory.load(database)
+        assert memory.query(f"SELECT count(*), max(a), {number} FROM t").rows == [
+            (len(database["t"]), most[len(database["t"])], number)
+        ]
