@@ -199,7 +199,9 @@ class Hunt:
     def _hunt(self, hunting: Memory, native: Memory, databases: Iterable[GeneratedDatabase]) -> dict[str, Any] | None:
         """Tries databases one by one. Raises a NotUnderstoodError if `hunting` is not `native` and cannot be used."""
         dismissed = 0
-        for database in databases:
+        empty: GeneratedDatabase = {table.name.lower(): [] for table in self.pair.schema.tables}
+        for made in databases:
+            database = {**empty, **made}  # databases for mutants have only the tables of the expected query
             try:
                 may_differ = self._may_differ(hunting, database)
             except SqlError as error:
