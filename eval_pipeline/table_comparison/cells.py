@@ -25,14 +25,27 @@ _MONTH = {**{name: place + 1 for place, name in enumerate(_MONTHS)}, "sept": 9} 
 }
 _NUMERIC_DATE = re.compile(r"(\d{4})[-/.](\d{1,2})(?:[-/.](\d{1,2}))?", re.ASCII)
 _EUROPEAN_DATE = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})", re.ASCII)
-SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
+_SLASHED_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})", re.ASCII)
 _DAY_FIRST = re.compile(r"(?:(\d{1,2})(?:st|nd|rd|th)?[ -])?([a-z]{3,9})\.?,?[ -](\d{4})", re.ASCII)
 _MONTH_FIRST = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?,? (\d{4})", re.ASCII)
 _TIME_OF_DAY = re.compile(r"\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?", re.ASCII)
-MAY_BE_DATE = re.compile(rf"\d{{4}}[-/.]|\d\d?[-/.: a-z]|(?:{'|'.join(_MONTHS)})[a-z]*[., ]", re.ASCII | re.IGNORECASE)
+_MONTH_OF_YEAR = re.compile(r"(\d{1,2})/(\d{4})", re.ASCII)
+_YEAR_FIRST = re.compile(r"(\d{4})[ -]([a-z]{3,9})", re.ASCII)
+_WEEKDAY = re.compile(r"(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? (?=\w)", re.ASCII | re.IGNORECASE)
+_WITH_TIME = re.compile(
+    r"(.{6,}\d),? (\d{1,2})(:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)(?: ?([ap])m)?", re.ASCII | re.IGNORECASE
+)
+MAY_BE_DATE = re.compile(
+    rf"\d{{4}}[-/. ]|\d\d?[-/.: a-z]|(?:{'|'.join(_MONTHS)})[a-z]*[-., ]|{_WEEKDAY.pattern}", re.ASCII | re.IGNORECASE
+)
 """The start of texts that `moment_in` may know."""
 _LONGEST_DATE = 40
 _MOST_DIGITS = 300
+
+
+def is_slashed(text: str) -> bool:
+    """Whether a text is a day whose month may stand first or second, with or without a time of day."""
+    return _SLASHED_DATE.match(text) is not None
 
 
 def key_of(cell: Any) -> Any:
@@ -89,7 +102,7 @@ def relaxed_key(key: Any, overlooked: Collection[Relaxation], *, day_first: bool
     text = " ".join(key.split()) if Relaxation.WHITE_SPACE in overlooked else key
     if Relaxation.NULLS in overlooked and text.strip().casefold() in NULL_WORDS:
         return None
-    if Relaxation.TEXT_NUMBERS in overlooked and (number := number_in(text)) is not None:
+    if Relaxation.TEXT_NUMBERS in overlooked and (number := number_in(text.removesuffix("%").rstrip())) is not None:
         return number
     if Relaxation.PERCENT in overlooked and (percent := _PERCENT.fullmatch(text)):
         return text if (number := _number(percent[1])) is None else number
@@ -134,12 +147,31 @@ def _moment(text: str, day_first: bool) -> datetime | time | None:
         return time.fromisoformat(text)
     if found := _EUROPEAN_DATE.fullmatch(text):
         return datetime(int(found[3]), int(found[2]), int(found[1]))
-    if found := SLASHED_DATE.fullmatch(text):
+    if found := _SLASHED_DATE.fullmatch(text):
         day, month = (int(found[1]), int(found[2])) if day_first else (int(found[2]), int(found[1]))
         return datetime(int(found[3]), month, day)
-    text = text.lower()
+    if found := _MONTH_OF_YEAR.fullmatch(text):
+        return datetime(int(found[2]), int(found[1]), 1)
+    return _moment_in_words(text.lower()) or _moment_in_parts(text, day_first)
+
+
+def _moment_in_words(text: str) -> datetime | None:
     if (found := _DAY_FIRST.fullmatch(text)) and found[2] in _MONTH:
         return datetime(int(found[3]), _MONTH[found[2]], int(found[1] or 1))
     if (found := _MONTH_FIRST.fullmatch(text)) and found[1] in _MONTH:
         return datetime(int(found[3]), _MONTH[found[1]], int(found[2]))
+    if (found := _YEAR_FIRST.fullmatch(text)) and found[2] in _MONTH:
+        return datetime(int(found[1]), _MONTH[found[2]], 1)
+    return None
+
+
+def _moment_in_parts(text: str, day_first: bool) -> datetime | time | None:
+    """Returns the moment of a day with its weekday before it, or with a time of day after it."""
+    if found := _WEEKDAY.match(text):
+        return _moment(text[found.end() :], day_first)
+    if found := _WITH_TIME.fullmatch(text):
+        day, half = _moment(found[1], day_first), (found[4] or "").lower()
+        hour = int(found[2]) % 12 + 12 * (half == "p") if half else int(found[2])
+        if isinstance(day, datetime) and day.time() == time.min:
+            return datetime.combine(day, time.fromisoformat(f"{hour:02d}{found[3]}"))
     return None

@@ -15,7 +15,7 @@ from eval_pipeline.table_comparison.cells import (
     NAN,
     NULL_WORDS,
     NUMBER,
-    SLASHED_DATE,
+    is_slashed,
     key_of,
     moment_in,
     relaxed_key,
@@ -44,7 +44,7 @@ _SPREAD = 18
 _DIGIT = re.compile(r"\d", re.ASCII)
 # In all texts of a column at once, each between two marks.
 _NULL_WORD = re.compile(f"{_BETWEEN}(?:{'|'.join(map(re.escape, sorted(NULL_WORDS)))}){_BETWEEN}", re.IGNORECASE)
-_NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern}){_BETWEEN}", NUMBER.flags)
+_NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern})(?: ?%)?{_BETWEEN}", NUMBER.flags)
 _DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
 
 
@@ -165,8 +165,7 @@ class Column:
     def has_slashes(self) -> bool:
         """Whether some of its cells are dates with slashes, in which the month or the day is first."""
         return str in self._types and any(
-            isinstance(key, str) and "/" in key and SLASHED_DATE.fullmatch(key.strip()) is not None
-            for key in self.values.values()
+            isinstance(key, str) and "/" in key and is_slashed(key.strip()) for key in self.values.values()
         )
 
     def readings(self, overlooked: Set) -> "list[Column]":
