@@ -140,7 +140,7 @@ def moment_in(text: str, *, day_first: bool = False) -> datetime | time | None:
 def _moment(text: str, day_first: bool) -> datetime | time | None:
     if found := _NUMERIC_DATE.fullmatch(text):
         return datetime(int(found[1]), int(found[2]), int(found[3] or 1))
-    if text[:4].isdigit() and text[4] == "-":
+    if text[:4].isdigit() and text[4:5] == "-":
         moment = datetime.fromisoformat(text)
         return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
     if _TIME_OF_DAY.fullmatch(text):

@@ -186,9 +186,10 @@ def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab
     # A sheet of code is behind the shared ones, and its query gives its rows.
     book = openpyxl.load_workbook(folder / "report.xlsx")
     assert book.sheetnames[0] == "Overview"
-    # What words alone tell is in one table of the page, which says so, and nowhere else.
-    told = [cell for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row]
-    assert "overall_score" in told and not [cell for cell in told if str(cell).endswith("_from_words")]
+    # What words alone tell is in one table, which says so, and nowhere else.
+    told = [(sheet.title, cell) for sheet in book for row in sheet.iter_rows(values_only=True) for cell in row]
+    assert "overall_score" in {cell for _, cell in told}
+    assert [sheet for sheet, cell in told if str(cell).endswith("_from_words")] == ["Overview"] * 3
     page = (folder / "report.html").read_text()
     assert page.count(">overall_score_from_words<") == 1 and FROM_WORDS in page
     header, *cells = book["Code"].iter_rows(values_only=True)
