@@ -129,3 +129,11 @@ def test_digests_are_equal_for_nodes_that_are_alike(graph: Graph, rng: Random) -
     for node in order:
         digests([node], lambda node: graph[node][0], lambda node: set(graph[node][1]), again)
     assert again == known
+    renamed: dict[tuple[int], str] = {}
+    digests(
+        [(node,) for node in order],
+        lambda node: graph[node[0]][0],
+        lambda node: {(label, (to,)) for label, to in graph[node[0]][1]},
+        renamed,
+    )
+    assert {node: renamed[node,] for node in order} == known

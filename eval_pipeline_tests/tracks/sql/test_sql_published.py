@@ -21,7 +21,8 @@ from eval_pipeline.tracks.sql.artefact import without_fence
 from eval_pipeline.tracks.sql.cases.source import read_databases
 from eval_pipeline.tracks.sql.evidence import executed
 from eval_pipeline.tracks.sql.execute import runner
-from eval_pipeline.tracks.sql.metrics.bird import bird_ex, positional_f1
+from eval_pipeline.tracks.sql.metrics import METRICS
+from eval_pipeline.tracks.sql.metrics.bird import positional_f1
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order, has_columns
 from eval_pipeline.tracks.sql.metrics.spider import same_bags
 from eval_pipeline.tracks.sql.metrics.spider import test_suite as score_with_test_suite
@@ -163,7 +164,8 @@ def test_the_best_accepted_query_counts_for_each_score() -> None:
 def test_when_there_is_a_score(
     generated: str | None, execution: str | None, scores: dict[str, float], should_pass: bool, value: float | None
 ) -> None:
-    assert bird_ex(generated, execution, scores, should_pass).value == value
+    (metric,) = (one for one in METRICS if one.name == "bird_ex")
+    assert metric.function(generated, execution, scores, should_pass).value == value
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 To add a metric, add its function to the module of its topic, and a line in `METRICS`.
 """
 
+from functools import partial
+
 from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics import (
-    defog_subset,
     failure_mode,
     judged,
     safety,
@@ -14,10 +15,10 @@ from eval_pipeline.tracks.sql.metrics import (
     tables_read,
     validation,
 )
-from eval_pipeline.tracks.sql.metrics.bird import bird_ex, bird_soft_f1, r_ves
+from eval_pipeline.tracks.sql.metrics.bird import r_ves
 from eval_pipeline.tracks.sql.metrics.calibration import confidence_calibration
 from eval_pipeline.tracks.sql.metrics.judged import query_correctness
-from eval_pipeline.tracks.sql.metrics.published import WHERE_NULL
+from eval_pipeline.tracks.sql.metrics.published import WHERE_NULL, published_result
 from eval_pipeline.tracks.sql.metrics.results import confidence, cpu_ms, execution_match, soft_f1
 from eval_pipeline.tracks.sql.metrics.safety import safety_validation
 from eval_pipeline.tracks.sql.metrics.spider import (
@@ -25,7 +26,6 @@ from eval_pipeline.tracks.sql.metrics.spider import (
     PARTS,
     spider_difficulty,
     spider_exact,
-    spider_execution,
     test_suite,
 )
 from eval_pipeline.tracks.sql.metrics.tables_read import table_accuracy
@@ -132,19 +132,19 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "bird_ex",
-        bird_ex,
+        partial(published_result, "bird_ex"),
         "boolean",
         f"BIRD's EX: the same set of rows as an accepted query, without regard to order and repetition; {WHERE_NULL}",
     ),
     Metric(
         "bird_soft_f1",
-        bird_soft_f1,
+        partial(published_result, "bird_soft_f1"),
         "score",
         f"Soft F1 of BIRD's mini-dev: over cells, rows compared by position, repeated ones removed, 0..1; {WHERE_NULL}",
     ),
     Metric(
         "spider_execution",
-        spider_execution,
+        partial(published_result, "spider_execution"),
         "boolean",
         "Spider's evaluator on the given database, DISTINCT kept: equal bags of rows (lists if the accepted query "
         f"has ORDER BY) under some order of columns; {WHERE_NULL}",
@@ -169,7 +169,13 @@ METRICS: tuple[Metric, ...] = (
         f"Spider's level of the first accepted query: easy, medium, hard or extra; {NOT_IN_GRAMMAR}",
     ),
     *PARTS,
-    defog_subset.METRIC,
+    Metric(
+        "defog_subset",
+        partial(published_result, "defog_subset"),
+        "boolean",
+        "defog's correctness: the result has the columns of an accepted query's result, and may have more; "
+        f"{WHERE_NULL}",
+    ),
     Metric(
         "cpu_ms",
         cpu_ms,

@@ -1,10 +1,9 @@
 """BIRD's metrics (github.com/bird-bench/mini_dev: evaluation_ex.py, evaluation_f1.py, evaluation_ves.py)."""
 
-from collections.abc import Mapping
 from math import sqrt
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.sql.metrics.published import Rows, published_result
+from eval_pipeline.tracks.sql.metrics.published import Rows
 from eval_pipeline.tracks.sql.metrics.tables_read import CHANGES_DATA
 
 
@@ -14,17 +13,6 @@ def same_row_sets(generated: Rows, expected: Rows) -> float:
     The order of columns counts. Values are equal as Python compares them, without a tolerance.
     """
     return float(set(generated) == set(expected))
-
-
-def bird_ex(
-    generated: str | None,
-    execution: str | None,
-    published: Mapping[str, float],
-    should_pass: bool,
-    changes_data: bool = False,
-) -> MetricResult:
-    """Returns the score of a turn."""
-    return published_result("bird_ex", generated, execution, published, should_pass, changes_data)
 
 
 def positional_f1(generated: Rows, expected: Rows) -> float:
@@ -46,17 +34,6 @@ def positional_f1(generated: Rows, expected: Rows) -> float:
     precision = hits / (hits + extra) if hits + extra else 0.0
     recall = hits / (hits + missing) if hits + missing else 0.0
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def bird_soft_f1(
-    generated: str | None,
-    execution: str | None,
-    published: Mapping[str, float],
-    should_pass: bool,
-    changes_data: bool = False,
-) -> MetricResult:
-    """Returns the score of a turn."""
-    return published_result("bird_soft_f1", generated, execution, published, should_pass, changes_data)
 
 
 _REWARDS = ((2.0, 1.25), (1.0, 1.0), (0.5, 0.75), (0.25, 0.5))

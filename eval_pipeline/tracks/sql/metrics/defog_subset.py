@@ -1,14 +1,12 @@
 """Correctness as defog counts it (defog-ai/sql-eval, eval/eval.py): additional columns are allowed."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from math import isclose
 from typing import Any
 
-from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.metrics.published import WHERE_NULL, Rows, published_result
+from eval_pipeline.tracks.sql.metrics.published import Rows
 
 _ASKS_FOR_ORDER = re.compile(r"\b(order|sort|arrange)\b", re.IGNORECASE)
 
@@ -75,22 +73,3 @@ def _same(mine: Sequence[Any], theirs: Sequence[Any]) -> bool:
         else one == other
         for one, other in zip(mine, theirs, strict=True)
     )
-
-
-def defog_subset(
-    generated: str | None,
-    execution: str | None,
-    published: Mapping[str, float],
-    should_pass: bool,
-    changes_data: bool = False,
-) -> MetricResult:
-    """Returns the score of a turn."""
-    return published_result("defog_subset", generated, execution, published, should_pass, changes_data)
-
-
-METRIC = Metric(
-    "defog_subset",
-    defog_subset,
-    "boolean",
-    f"defog's correctness: the result has the columns of an accepted query's result, and may have more; {WHERE_NULL}",
-)

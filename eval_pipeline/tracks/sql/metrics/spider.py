@@ -45,17 +45,6 @@ def _sorted_row(row: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(sorted(row, key=lambda cell: str(cell) + str(type(cell))))
 
 
-def spider_execution(
-    generated: str | None,
-    execution: str | None,
-    published: Mapping[str, float],
-    should_pass: bool,
-    changes_data: bool = False,
-) -> MetricResult:
-    """Returns the score of a turn."""
-    return published_result("spider_execution", generated, execution, published, should_pass, changes_data)
-
-
 def test_suite(
     generated: str | None,
     execution: str | None,
