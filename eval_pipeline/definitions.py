@@ -1,12 +1,32 @@
-"""The Dagster code location: everything in `eval_pipeline.defs`."""
+"""The Dagster code location: the assets, jobs, schedules and sensors of `eval_pipeline.defs`.
+
+They are named here, because Dagster's own search wants a project with a `pyproject.toml` above the package, which an
+installed package has not. Modules are imported, not their `@dg.definitions`: a location may have only one.
+"""
 
 import dagster as dg
 
-import eval_pipeline.defs
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.defs.assets import resources, suite_assets
+from eval_pipeline.defs.automation import comparing, digests, jobs, notifications, schedules, scrubbing, sensors
 
 end_with_supervisor()
 make_private(find_home().root)
-defs = dg.load_defs(eval_pipeline.defs)
+defs = dg.Definitions.merge(
+    resources.resources(),
+    suite_assets.suite_defs(),
+    jobs.jobs(),
+    comparing.comparing(),
+    dg.Definitions(
+        jobs=[scrubbing.scrubbing],
+        schedules=[schedules.nightly, scrubbing.nightly_scrub],
+        sensors=[
+            sensors.register_model_versions,
+            digests.morning_digest,
+            notifications.notify_failed_run,
+            notifications.notify_failed_check,
+        ],
+    ),
+)

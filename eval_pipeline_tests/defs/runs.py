@@ -19,6 +19,7 @@ from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.defs.running.origin import DEFINITIONS
 from eval_pipeline.stages import score
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent
@@ -108,18 +109,22 @@ def dates(result: dg.ExecuteInProcessResult) -> dict[str, set[Any]]:
 def loaded() -> None:
     """Prints what the code location has; for a child, as the settings are read when it is imported."""
     sys.modules.pop("eval_pipeline.defs.automation.schedules", None)
-    from eval_pipeline.definitions import defs
+    from dagster._core.workspace.autodiscovery import loadable_targets_from_python_module
 
+    (target,) = loadable_targets_from_python_module(DEFINITIONS, None)
+    defs = target.target_definition
     dg.Definitions.validate_loadable(defs)
     graph = defs.resolve_asset_graph()
-    schedule = defs.resolve_schedule_def("nightly")
+    repository = defs.get_repository_def()
+    schedule = repository.get_schedule_def("nightly")
     os.environ["EVAL_NIGHTLY"] = "1"
     on = importlib.reload(sys.modules["eval_pipeline.defs.automation.schedules"]).nightly
     told = {
         "groups": sorted({graph.get(key).group_name for key in graph.get_all_asset_keys()}),
         "jobs": sorted(job.name for job in defs.resolve_all_job_defs() if not job.name.startswith("__")),
+        "automatic": sorted(made.name for made in [*repository.schedule_defs, *repository.sensor_defs]),
         "schedule": [schedule.cron_schedule, [schedule.default_status.value, on.default_status.value]],
-        "sensor": defs.resolve_sensor_def("register_model_versions").default_status.value,
+        "sensor": repository.get_sensor_def("register_model_versions").default_status.value,
     }
     print(json.dumps(told))
 

@@ -138,6 +138,14 @@ def test_the_code_location_loads(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> N
     told = json.loads(child.stdout.splitlines()[-1])
     assert told["groups"] == ["broken", "one", "two"]
     assert {"all_suites", "suite_one", "suite_two", "suite_broken"} <= set(told["jobs"])
+    sensors = [
+        "compare_after_failure",
+        "morning_digest",
+        "notify_failed_check",
+        "notify_failed_run",
+        "register_model_versions",
+    ]
+    assert told["automatic"] == sorted([*sensors, "nightly", "nightly_scrub"])
     assert told["schedule"] == ["0 2 * * *", ["STOPPED", "RUNNING"]]
     assert told["sensor"] == "RUNNING"
 
