@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 
 from eval_pipeline.cli.app import app
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.sdmx.catalogue.artefacts import shown
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet
 from eval_pipeline.tracks.sdmx.catalogue.messages import SUFFIXES
+from eval_pipeline.tracks.sdmx.catalogue.references import shown
 from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_notes, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.structures import Found, read_data_sets, read_structures
 from eval_pipeline_tests import outside

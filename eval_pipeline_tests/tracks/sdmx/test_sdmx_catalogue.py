@@ -20,6 +20,7 @@ from eval_pipeline.tracks.sdmx.catalogue.versions import fits
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline_tests import outside
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.sdmx.helpers import (
     SAMPLE,
     attempt_at,
@@ -186,82 +187,96 @@ def test_a_data_set_whose_structure_is_missing_is_told_and_others_are_used(tmp_p
         read_catalogue(tmp_path, {"data_sets": ["A:G"]})
 
 
-CODES = (
-    '<Codelist id="BASE" agencyID="A" version="1.1.0"><Code id="T"><Name>Top</Name></Code>'
-    "<Code id='T1'><Name>One</Name><Parent>T</Parent></Code>"
-    "<Code id='T11'><Name>One one</Name><Parent>T1</Parent></Code>"
-    "<Code id='X'><Name>Other</Name></Code></Codelist>"
-)
-EXTENDING = (
-    '<Codelist id="CL_UNIT" agencyID="A" version="1.0"><Code id="OWN"><Name>Own</Name></Code>'
-    "<CodelistExtension {prefix}><Codelist>urn:sdmx:org.sdmx.infomodel.codelist.Codelist=A:BASE(1.0+)</Codelist>"
-    "{selection}</CodelistExtension></Codelist>"
+EXTENSIONS = golden("sdmx_extensions.yaml")
+GEO_OF_CL = '<DataStructure id="S" agencyID="A"><DataStructureComponents><DimensionList><Dimension id="GEO">' + (
+    f"<ConceptIdentity>{URN}conceptscheme.Concept=A:C(1.0).GEO</ConceptIdentity><LocalRepresentation><Enumeration>"
+    f"{URN}codelist.Codelist=A:CL(1.0)</Enumeration></LocalRepresentation></Dimension></DimensionList>"
+    "</DataStructureComponents></DataStructure>"
 )
 
 
-def selected(kind: str, *values: str, children: bool = False) -> str:
-    cascade = ' cascadeValues="true"' if children else ""
-    members = "".join(f"<MemberValue{cascade}>{value}</MemberValue>" for value in values)
-    return f"<{kind}CodeSelection>{members}</{kind}CodeSelection>"
+def lists_of(entry: dict[str, Any], own: list[str]) -> dict[str, tuple[str, list[dict[str, str]], Any, str]]:
+    """Each list of an entry of the golden file: its version, its codes, and its extensions in JSON and in XML."""
+    chain = "<CodelistExtension><Codelist>{SECOND}</Codelist></CodelistExtension>"
+    found = {name: ("1.1.0", codes, [], "") for name, codes in EXTENSIONS["lists"].items() if name != "OWN"}
+    found["CHAIN"] = ("1.0", [], [{"codelist": "{SECOND}"}], chain)
+    found["CL"] = ("1.0", own, entry["json"], entry.get("xml", ""))
+    return {name: (version, [*map(code_of, codes)], *told) for name, (version, codes, *told) in found.items()}
 
 
-EXTENSIONS = [
-    ("", "", ["OWN", "T", "T1", "T11", "X"]),
-    ('prefix="P_"', "", ["OWN", "P_T", "P_T1", "P_T11", "P_X"]),
-    ("", selected("Inclusive", "T1", "X"), ["OWN", "T1", "X"]),
-    ("", selected("Inclusive", "T1", children=True), ["OWN", "T1", "T11"]),
-    ("", selected("Inclusive", "T%"), ["OWN", "T", "T1", "T11"]),
-    ("", selected("Exclusive", "T", children=True), ["OWN", "X"]),
-    ("", selected("Exclusive", "%1"), ["OWN", "T", "X"]),
-]
+def code_of(text: str) -> dict[str, str]:
+    """`id`, `id < parent` or `id = name`."""
+    id, _, name = text.partition(" = ")
+    id, _, parent = id.partition(" < ")
+    return {"id": id, "name": name or id, **({"parent": parent} if parent else {})}
 
 
-@pytest.mark.parametrize(("prefix", "selection", "expected"), EXTENSIONS)
-def test_a_list_that_extends_another_has_its_codes(
-    tmp_path: Path, prefix: str, selection: str, expected: list[str]
-) -> None:
-    held = parts("v3_0")
-    held[4] = EXTENDING.format(prefix=prefix, selection=selection)
-    for number, part in enumerate([*held, CODES]):
-        (tmp_path / f"{number}.xml").write_text(message("v3_0", part))
-    files = sorted(tmp_path.iterdir())
-    for seed in range(3):
-        (data_set,) = read_structures(Random(seed).sample(files, len(files))).data_sets
-        assert [term.id for term in data_set.dimensions["UNIT"].codes.terms] == expected
+def with_urns(text: str) -> str:
+    return re.sub(r"\{([A-Z]+)\}", rf"{URN}codelist.Codelist=A:\1(1.0+)", text)
 
 
-def test_a_list_that_extends_itself_or_a_missing_one_ends(tmp_path: Path) -> None:
-    held = parts("v3_0")
-    held[4] = EXTENDING.format(prefix="", selection="").replace("A:BASE(1.0+)", "A:CL_UNIT(1.0)")
-    (tmp_path / "m.xml").write_text(message("v3_0", *held))
-    (data_set,) = read_structures([tmp_path / "m.xml"]).data_sets
-    assert [term.id for term in data_set.dimensions["UNIT"].codes.terms] == ["OWN"]
-    held[4] = EXTENDING.format(prefix="", selection="")
-    (tmp_path / "m.xml").write_text(message("v3_0", *held))
-    found = read_structures([tmp_path / "m.xml"])
-    assert list(found.data_sets[0].dimensions) == ["AREA"]
-    assert [told.sentence for told in found.missing] == [
-        "no structure message holds the code list A:BASE(1.0+) of code list A:CL_UNIT(1.0), which extends it"
-    ]
+def written(folder: Path, form: str, entry: dict[str, Any], own: list[str]) -> list[Path]:
+    """The lists of an entry, each in a message of its own, and a data set with the dimension GEO of the list CL."""
+    messages = []
+    for name, (version, codes, as_json, as_xml) in lists_of(entry, own).items():
+        if form == "json":
+            described = {"id": name, "agencyID": "A", "version": version, "codes": codes, "codelistExtensions": as_json}
+            messages.append(json.dumps({"data": {"codelists": [described]}}))
+        else:
+            items = "".join(
+                f'<Code id="{code["id"]}"><Name>{code["name"]}</Name><Parent>{code.get("parent", "")}</Parent></Code>'
+                for code in codes
+            )
+            listed = f'<Codelist id="{name}" agencyID="A" version="{version}">{items}{as_xml}</Codelist>'
+            messages.append(message("v3_0", listed))
+    for number, text in enumerate([*messages, message("v3_0", GEO_OF_CL)]):
+        (folder / f"{form}{number}").write_text(with_urns(text))
+    return sorted(folder.iterdir())
 
 
-def test_extensions_and_available_data_are_read_from_json(tmp_path: Path) -> None:
-    chosen = {"memberValues": [{"value": "T", "cascadeValues": True}]}
-    extension = {"codelist": f"{URN}codelist.Codelist=A:BASE(1.0)", "prefix": "P", "inclusiveCodeSelection": chosen}
-    lists = [
-        {"id": "CL", "agencyID": "A", "codelistExtensions": [extension]},
-        {"id": "BASE", "agencyID": "A", "codes": [{"id": "T"}, {"id": "U", "parent": "T"}, {"id": "X"}]},
-    ]
+@pytest.mark.parametrize("form", ["xml", "json"])
+@pytest.mark.parametrize("entry", EXTENSIONS["forms"], ids=lambda entry: entry["name"])
+def test_a_list_that_extends_others_has_their_codes(tmp_path: Path, form: str, entry: dict[str, Any]) -> None:
+    files = written(tmp_path, form, entry, EXTENSIONS["lists"]["OWN"])
+    expected = [code_of(text) for text in entry["expected"]]
+    names = {code["id"]: code["name"] for code in expected if code["name"] != code["id"]}
+    for seed in range(2):
+        found = read_structures(Random(seed).sample(files, len(files)))
+        terms = found.data_sets[0].dimensions["GEO"].codes.terms
+        assert [(term.id, term.parent) for term in terms] == [(code["id"], code.get("parent", "")) for code in expected]
+        assert names.items() <= {term.id: term.name for term in terms}.items()
+        assert (found.missing, found.remarks) == ((), ())
+
+
+@pytest.mark.parametrize("form", ["xml", "json"])
+@pytest.mark.parametrize("entry", EXTENSIONS["told"], ids=lambda entry: entry["name"])
+def test_what_is_wrong_with_an_extension_is_told(tmp_path: Path, form: str, entry: dict[str, Any]) -> None:
+    if form not in entry:
+        return
+    files = written(tmp_path, form, entry, [])
+    try:
+        found = read_structures(files)
+    except InputError as error:
+        (problem,) = error.problems
+        assert (Path(problem.file).name[:-1], problem.message) == (form, entry["sentence"])
+        return
+    told = [*found.remarks, *(missing.sentence for missing in found.missing)]
+    assert [entry["sentence"] in sentence for sentence in told].count(True) == 1
+    (data_set,) = found.data_sets
+    with_codes = [dimension.id for dimension in data_set.dimensions.values() if dimension.codes.terms]
+    assert [*with_codes, *data_set.lacking] == ["GEO"]  # never an empty dimension in silence
+
+
+def test_available_data_is_read_from_json(tmp_path: Path) -> None:
     constraint = {
         "id": "K",
         "agencyID": "A",
         "constraintAttachment": {"dataStructures": [f"{URN}datastructure.DataStructure=A:S(1.0)"]},
-        "cubeRegions": [{"keyValues": [{"id": "GEO", "values": ["PT"]}]}],
+        "cubeRegions": [{"keyValues": [{"id": "GEO", "values": ["FR"]}]}],
     }
-    path = json_message(tmp_path / "m.json", codelists=lists, availabilityConstraints=[constraint], dataflows=[])
+    path = json_message(tmp_path / "m.json", availabilityConstraints=[constraint], dataflows=[])
     (data_set,) = read_structures([path]).data_sets
-    assert [(term.id, term.parent) for term in data_set.dimensions["GEO"].codes.terms] == [("PT", ""), ("PU", "PT")]
-    assert data_set.available == {"GEO": {"PT"}}
+    assert data_set.available == {"GEO": {"FR"}}
 
 
 POP_SYNONYMS = ("inhabitants", "number of people")

@@ -3,33 +3,15 @@
 Readers of each format fill an `Artefacts`; `structures` follows the references between them.
 """
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
-
-Reference = tuple[str, str, str]
-"""Agency, id and version of an artefact; the version is empty where a reference gives none."""
-ItemReference = tuple[Reference, str]
-"""An artefact and the id of one of its items; the item is empty where the artefact itself is meant."""
+from eval_pipeline.tracks.sdmx.catalogue.extensions import Extension
+from eval_pipeline.tracks.sdmx.catalogue.references import ItemReference, Reference, shown
 
 _MOST_TOLD = 5
-DEFAULT_VERSION = "1.0"
-"""The version that the standards give to an artefact, or to a reference to one, that states none."""
-
-
-class MessageError(ValueError):
-    """A part of a structure message is wrong; the sentence says which part and what was expected.
-
-    Attributes:
-        lineno: the line, where the reader knows it.
-    """
-
-    def __init__(self, sentence: str, lineno: int | None = None) -> None:
-        super().__init__(sentence)
-        self.lineno = lineno
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,50 +69,6 @@ class Constraint:
     available: Mapping[str, frozenset[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Extension:
-    """A code list that another one extends (SDMX 3).
-
-    Attributes:
-        base: the list whose codes are added.
-        prefix: put before the ids of the added codes.
-        included: the codes to add, as ids in which `%` stands for any text; all if None.
-        with_children: those of `included` or `excluded` that also mean the codes below them.
-        excluded: the codes not to add.
-    """
-
-    base: Reference | None
-    prefix: str = ""
-    included: frozenset[str] | None = None
-    excluded: frozenset[str] = frozenset()
-    with_children: frozenset[str] = frozenset()
-
-    def taken(self, terms: Iterable[Term]) -> Iterator[Term]:
-        """Yields the codes that are added, with the prefix."""
-        known = {term.id: term for term in terms}
-        included = known.keys() if self.included is None else self._meant(self.included, known)
-        excluded = self._meant(self.excluded, known)
-        for id, term in known.items():
-            if id in included and id not in excluded:
-                yield replace(term, id=self.prefix + id, parent=self.prefix + term.parent if term.parent else "")
-
-    def _meant(self, values: frozenset[str], known: Mapping[str, Term]) -> set[str]:
-        found = {id for value in values for id in known if _is_like(id, value)}
-        above = {id for value in values & self.with_children for id in known if _is_like(id, value)}
-        return found | {id for id in known if above & set(_ancestors(id, known))}
-
-
-def _is_like(id: str, value: str) -> bool:
-    return re.fullmatch(".*".join(map(re.escape, value.split("%"))), id, re.DOTALL) is not None
-
-
-def _ancestors(id: str, known: Mapping[str, Term]) -> Iterator[str]:
-    seen = {id}
-    while id in known and (id := known[id].parent) and id not in seen:
-        seen.add(id)
-        yield id
-
-
 @dataclass(slots=True)
 class Artefacts:
     """The artefacts of any number of messages, in whatever order they are read.
@@ -165,8 +103,9 @@ class Artefacts:
             return
         if twice := _named_twice(new):
             self.remarks[file, f"the code list {shown(place)} names codes twice; the last name is used: {twice}"] = None
+        # their order decides which code counts, so those of two messages are not mixed
         known = self.extensions.get(place, ())
-        self.extensions[place] = (*known, *(found for found in extensions if found not in known))
+        self.extensions[place] = max(known, tuple(extensions), key=lambda found: (len(found), _content(found)))
         self.code_lists[place] = tuple(_together(self.code_lists.get(place, ()), new))
         self.files.setdefault(("code list", place), file)
 
@@ -228,21 +167,6 @@ def _together(first: tuple[Term, ...], second: tuple[Term, ...]) -> Iterable[Ter
         return longer
     known = {term.id for term in longer}
     return (*longer, *(term for term in shorter if term.id not in known))
-
-
-def shown(place: Reference | None) -> str:
-    """Returns a reference as people write it, `AGENCY:ID(VERSION)`."""
-    if place is None:
-        return "that it does not name"
-    return f"{place[0]}:{place[1]}({place[2]})" if place[2] else f"{place[0]}:{place[1]}"
-
-
-def urn_target(urn: str) -> ItemReference | None:
-    """Parses a URN: `…Codelist=IMF:CL_FREQ(1.0.3)`, `…Concept=IMF:CS(1.0).FREQ`; None if the text is not a URN."""
-    agency, colon, rest = urn.strip().rpartition("=")[2].partition(":")
-    id, bracket, rest = rest.partition("(")
-    version, _, item = rest.partition(")")
-    return ((agency, id, version), item.removeprefix(".")) if colon and bracket else None
 
 
 def one_line(text: str | None) -> str:

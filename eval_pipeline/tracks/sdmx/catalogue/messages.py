@@ -5,8 +5,9 @@ from pathlib import Path
 
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.foreign import UnreadableFileError
-from eval_pipeline.tracks.sdmx.catalogue.artefacts import Artefacts, MessageError
+from eval_pipeline.tracks.sdmx.catalogue.artefacts import Artefacts
 from eval_pipeline.tracks.sdmx.catalogue.packed import PACKED, first_character, messages_in
+from eval_pipeline.tracks.sdmx.catalogue.references import MessageError
 from eval_pipeline.tracks.sdmx.catalogue.sdmx_json import read_json
 from eval_pipeline.tracks.sdmx.catalogue.sdmx_ml import read_ml
 

@@ -6,26 +6,27 @@ from typing import Any
 
 from eval_pipeline.core.foreign import parsed_json
 from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
-    DEFAULT_VERSION,
     SYNONYMS,
     Artefacts,
     Concept,
     Constraint,
     DimensionPart,
-    Extension,
     Flow,
-    MessageError,
-    Reference,
     Structure,
     in_english,
-    shown,
     synonyms_in,
-    urn_target,
 )
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
-from eval_pipeline.tracks.sdmx.catalogue.json_parts import id_of, listed, part
+from eval_pipeline.tracks.sdmx.catalogue.extensions import Extension, Member, member_of
+from eval_pipeline.tracks.sdmx.catalogue.json_parts import id_of, listed, listed_or_texts, part, text_of
+from eval_pipeline.tracks.sdmx.catalogue.references import DEFAULT_VERSION, MessageError, Reference, shown, urn_target
 
-_LISTS = (("codelists", "codes"), ("geoCodelists", "geoFeatureSetCodes"), ("valueLists", "valueItems"))
+_LISTS = (
+    ("codelists", "codes"),
+    ("geographicCodelists", "geoFeatureSetCodes"),
+    ("geoGridCodelists", "geoGridCodes"),
+    ("valueLists", "valueItems"),
+)
 _KINDS = (*(kind for kind, _ in _LISTS), "conceptSchemes", "dataStructures", "dataflows")
 _CONSTRAINTS = ("dataConstraints", "contentConstraints", "availabilityConstraints")
 
@@ -99,20 +100,24 @@ def _term(code: Mapping[str, Any], of: str) -> Term:
 
 
 def _extension(entry: Mapping[str, Any], of: str) -> Extension:
-    chosen = {}
-    with_children = set()
-    for kind in ("inclusiveCodeSelection", "exclusiveCodeSelection"):
-        if kind in entry:
-            values = listed(part(entry, kind, of), "memberValues", of)
-            chosen[kind] = frozenset(str(value["value"]) for value in values)
-            with_children |= {str(value["value"]) for value in values if value.get("cascadeValues")}
-    return Extension(
-        _place(entry.get("codelist")),
-        entry.get("prefix") or "",
-        chosen.get("inclusiveCodeSelection"),
-        chosen.get("exclusiveCodeSelection", frozenset()),
-        frozenset(with_children),
+    inclusive, exclusive = (
+        _members(part(entry, kind, of), of) if kind in entry else None
+        for kind in ("inclusiveCodeSelection", "exclusiveCodeSelection")
     )
+    return Extension(_place(entry.get("codelist")), text_of(entry, "prefix", of), inclusive, exclusive or ())
+
+
+def _members(selection: Mapping[str, Any], of: str) -> tuple[Member, ...]:
+    """Returns the member values: texts, or objects with a value; wildcards may stand in a list of their own."""
+    fields = ("memberValues", "wildcardedMemberValues")
+    found = [value for field in fields for value in listed_or_texts(selection, field, of)]
+    entries = [{"value": value} if isinstance(value, str) else value for value in found]
+    return tuple(member_of(text_of(entry, "value", of), _cascade(entry), of) for entry in entries)
+
+
+def _cascade(found: Mapping[str, Any]) -> str:
+    value = found.get("cascadeValues")
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
 def _concept(item: Mapping[str, Any], of: str) -> Concept:

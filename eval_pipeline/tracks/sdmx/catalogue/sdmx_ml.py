@@ -10,24 +10,26 @@ from io import BytesIO
 from typing import Any
 
 from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
-    DEFAULT_VERSION,
     SYNONYMS,
     Artefacts,
     Concept,
     Constraint,
     DimensionPart,
-    Extension,
     Flow,
+    Structure,
+    in_english,
+    synonyms_in,
+)
+from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
+from eval_pipeline.tracks.sdmx.catalogue.extensions import Extension, Member, member_of
+from eval_pipeline.tracks.sdmx.catalogue.references import (
+    DEFAULT_VERSION,
     ItemReference,
     MessageError,
     Reference,
-    Structure,
-    in_english,
     shown,
-    synonyms_in,
     urn_target,
 )
-from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
 
 _LISTS = frozenset({"Codelist", "ValueList", "GeoCodelist", "GeographicCodelist", "GeoGridCodelist"})
 _CODES = frozenset({"Code", "ValueItem", "GeoFeatureSetCode", "GeoGridCode"})
@@ -67,7 +69,8 @@ def read_ml(content: bytes, artefacts: Artefacts, file: str) -> None:
             codes.append(_term(element))
             element.clear()
         elif kind in _LISTS and element.get("id") and place is not None:
-            extensions = [_extension(child) for child in element if _local(child) == "CodelistExtension"]
+            of = f"the code list {shown(place)}"
+            extensions = [_extension(child, of) for child in element if _local(child) == "CodelistExtension"]
             artefacts.add_codes(place, codes, file, extensions)
             place = None
             element.clear()
@@ -127,22 +130,21 @@ def _synonym_texts(annotation: Any) -> list[Any]:
     return texts or [child for child in annotation if _local(child) == "AnnotationTitle"]
 
 
-def _extension(element: Any) -> Extension:
+def _extension(element: Any, of: str) -> Extension:
     base = next((_target(child) for child in element if _local(child) == "Codelist"), None)
-    chosen: dict[str, frozenset[str]] = {}
-    with_children = set()
-    for child in element:
-        if _local(child) in {"InclusiveCodeSelection", "ExclusiveCodeSelection"}:
-            values = [(value, (value.text or "").strip()) for value in _below(child, "MemberValue")]
-            chosen[_local(child)] = frozenset(text for _, text in values)
-            with_children |= {text for value, text in values if value.get("cascadeValues", "false") != "false"}
+    chosen = {_local(child): _members(child, of) for child in element}
     return Extension(
         base[0] if base else None,
         element.get("prefix", ""),
         chosen.get("InclusiveCodeSelection"),
-        chosen.get("ExclusiveCodeSelection", frozenset()),
-        frozenset(with_children),
+        chosen.get("ExclusiveCodeSelection", ()),
     )
+
+
+def _members(selection: Any, of: str) -> tuple[Member, ...]:
+    # some versions of the schema have an element of its own for values with a wildcard
+    values = [value for value in selection if _local(value) in {"MemberValue", "WildcardedMemberValue"}]
+    return tuple(member_of((value.text or "").strip(), value.get("cascadeValues", ""), of) for value in values)
 
 
 def _concept(element: Any) -> Concept:

@@ -10,18 +10,10 @@ from typing import Any
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.memory import give_back_memory
-from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
-    DEFAULT_VERSION,
-    Artefacts,
-    Concept,
-    DimensionPart,
-    Flow,
-    Reference,
-    Structure,
-    shown,
-)
+from eval_pipeline.tracks.sdmx.catalogue.artefacts import Artefacts, Concept, DimensionPart, Flow, Structure
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.messages import read_messages
+from eval_pipeline.tracks.sdmx.catalogue.references import DEFAULT_VERSION, Reference, shown
 from eval_pipeline.tracks.sdmx.catalogue.versions import fits, is_wildcard, version_numbers
 
 NO_DATAFLOW = "no structure message describes a dataflow"
@@ -174,6 +166,8 @@ class _Resolver:
             if place in self._lists:
                 return self._lists[place]
             terms = self._extended(place, ())
+            if terms == ():
+                return self._missed(Missing(file, "code list", shown(place), of, is_empty=True))
             return terms if isinstance(terms, Missing) else self._code_list(place, terms)
         place = _match(self._artefacts.schemes, wanted)
         if place is not None:  # the measure dimension of SDMX 2.1 takes its codes from concepts
@@ -195,20 +189,23 @@ class _Resolver:
 
     def _extended(self, place: Reference, extending: tuple[Reference, ...]) -> tuple[Term, ...] | Missing:
         """Returns the codes of a list, followed by those of the lists that it extends; `extending` ends circles."""
-        found = {term.id: term for term in self._artefacts.code_lists[place]}
+        own = {term.id: term for term in self._artefacts.code_lists[place]}
+        added: dict[str, Term] = {}
         for extension in self._artefacts.extensions.get(place, ()):
             of = f"code list {shown(place)}, which extends it"
             base = _match(self._artefacts.code_lists, extension.base)
             if base is None:
                 return self._lacks("code list", extension.base, of, self._artefacts.files["code list", place])
             if base in (place, *extending):
+                self._doubt(place, base, "in a circle, which adds no codes")
                 continue
             terms = self._extended(base, (*extending, place))
             if isinstance(terms, Missing):
                 return terms
-            for term in extension.taken(terms):
-                found.setdefault(term.id, term)
-        return tuple(found.values())
+            for sentence in extension.doubts(terms):
+                self._doubt(place, base, sentence)
+            added |= {term.id: term for term in extension.taken(terms)}  # of two with one id the later counts
+        return (*own.values(), *(term for id, term in added.items() if id not in own))
 
     def _code_list(self, place: Reference, terms: tuple[Term, ...]) -> CodeList:
         if place not in self._lists:
@@ -224,9 +221,15 @@ class _Resolver:
 
     def _lacks(self, what: str, wanted: Reference | None, of: str, file: str) -> Missing:
         empty = _match(self._artefacts.empty, wanted) if what == "code list" else None
-        missing = Missing(file, what, shown(empty or wanted), of, empty is not None)
+        return self._missed(Missing(file, what, shown(empty or wanted), of, empty is not None))
+
+    def _missed(self, missing: Missing) -> Missing:
         self._missing[missing] = None
         return missing
+
+    def _doubt(self, place: Reference, base: Reference, end: str) -> None:
+        sentence = f"the code list {shown(place)} extends {shown(base)} {end}"
+        self._artefacts.remarks[self._artefacts.files["code list", place], sentence] = None
 
 
 def _available(artefacts: Artefacts, flow: Reference, structure: Reference) -> Mapping[str, frozenset[str]]:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from eval_pipeline.tracks.sdmx.catalogue.artefacts import shown
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Dimension
+from eval_pipeline.tracks.sdmx.catalogue.references import shown
 from eval_pipeline.tracks.sdmx.catalogue.structures import NO_DATAFLOW, Found
 
 
