@@ -18,7 +18,7 @@ smoke test costs: export HYPOTHESIS_FACTOR ?= 0.25
 soak: export HYPOTHESIS_FACTOR ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo smoke test test-all costs check format dev bench soak debian clean
+.PHONY: help setup demo smoke test test-all costs check format dev wheel bench soak debian clean
 
 help:  ## Show the targets.
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 15
@@ -64,6 +64,9 @@ check: setup  ## Format, lint, types, floors, tests.
 format: setup  ## Format the code and mend what ruff can.
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+wheel: setup  ## Build the wheel, which people without a clone install, in dist/.
+	$(BIN)/python -m hatchling build -t wheel
 
 bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
 	$(BIN)/python -m benchmarks.aims

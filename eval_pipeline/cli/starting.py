@@ -11,19 +11,21 @@ TOLD = 5
 
 def init(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the project; created if missing.")],
-    suite: Annotated[
+    sample: Annotated[
         list[str] | None,
-        typer.Option("--suite", help="Sample suite to copy; repeat it for several; default: finqa_sample."),
+        typer.Option(metavar="SUITE", help="Sample suite to copy; repeat it for several; default: tickets_sample."),
     ] = None,
 ) -> None:
     """Creates a project: a sample suite, model versions, a README and a CI workflow. Existing files are not changed."""
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.operations.project.making import make_project
 
-    made = make_project(folder, suite or ())
+    made = make_project(folder, sample or ())
     for path in made.kept[:TOLD]:
         note(f"{folder / path} is there already and was not changed")
     if len(made.kept) > TOLD:
         note(f"and so are {len(made.kept) - TOLD} more files")
     typer.echo(f"{folder}: {len(made.written)} files written, {len(made.kept)} left as they were")
+    if made.left:
+        note(made.left)
     typer.echo(f"next: cd {folder} && eval-pipeline demo")

@@ -18,6 +18,8 @@ EXPECTED = (
 
 _LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)")
 _CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.MULTILINE | re.DOTALL)
+_FROM_AN_INDEX = re.compile(r"install [^`\n]*\beval-pipeline(?!\[|[^`\n]* @ )[^`\n]*")
+"""A line that would take the package from an index; an extra of one that is installed needs none."""
 _HEADING = re.compile(r"^#+ (?P<text>.+)$", re.MULTILINE)
 
 
@@ -52,6 +54,12 @@ def test_document_is_there_and_says_something(name: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(document: Path) -> None:
     assert dead_links(document) == []
+
+
+def test_no_line_installs_the_package_from_an_index_which_has_none() -> None:
+    templates = (ROOT / "eval_pipeline" / "operations" / "project" / "template").iterdir()
+    wrong = {path.name: _FROM_AN_INDEX.findall(path.read_text("utf-8")) for path in [*DOCUMENTS, *templates]}
+    assert not {name: lines for name, lines in wrong.items() if lines}
 
 
 def test_every_document_can_be_reached_from_the_readme() -> None:

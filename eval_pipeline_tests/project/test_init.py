@@ -2,16 +2,23 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from eval_pipeline import __version__
+from eval_pipeline.core import installation
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.installation import requirement
 from eval_pipeline.operations.project.making import SAMPLE, TEMPLATES, sample_suites, samples
 from eval_pipeline.suites import find_suites, read_suite
 from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab, command
+
+MOST_FILES = 8
+"""As many as a newcomer looks at."""
 
 
 @pytest.fixture
@@ -32,6 +39,7 @@ def test_a_new_project_is_found_and_can_be_read(nowhere: Path, monkeypatch: pyte
     project = nowhere / "my-evals"
     assert said.code == 0
     assert f"{len(files(project))} files written, 0 left as they were" in said.out
+    assert len(files(project)) < MOST_FILES  # a wheel is one more
     assert all((project / target).is_file() for target in TEMPLATES.values())
     monkeypatch.chdir(project / "data" / "suites")
     home = find_home()
@@ -45,7 +53,7 @@ def test_a_new_project_is_found_and_can_be_read(nowhere: Path, monkeypatch: pyte
 def test_every_sample_can_be_chosen(nowhere: Path) -> None:
     names = sample_suites()
     assert SAMPLE in names
-    assert command("init", "all", *(word for name in names for word in ("--suite", name))).code == 0
+    assert command("init", "all", *(word for name in names for word in ("--sample", name))).code == 0
     assert sorted(find_suites([nowhere / "all" / "data" / "suites"])) == names
     for name in names:
         shipped = {path: data for path, data in files(samples() / "suites" / name).items() if "reviews/" not in path}
@@ -53,7 +61,7 @@ def test_every_sample_can_be_chosen(nowhere: Path) -> None:
 
 
 def test_an_unknown_sample_is_refused_before_anything_is_written(nowhere: Path) -> None:
-    said = command("init", "my-evals", "--suite", SAMPLE, "--suite", "nope")
+    said = command("init", "my-evals", "--sample", SAMPLE, "--sample", "nope")
     assert said.code == 2
     assert "unknown sample suite 'nope'; known: finqa_sample" in said.err
     assert not (nowhere / "my-evals").exists()
@@ -65,7 +73,7 @@ def test_no_file_that_is_there_is_changed(nowhere: Path) -> None:
     own = {"README.md": b"mine", "data/model_versions.yaml": b"model_versions: []", "other.txt": b"stays"}
     for name, content in own.items():
         (project / name).write_bytes(content)
-    (project / "workspace.yaml").symlink_to(nowhere / "is-not-there")
+    (project / "requirements.txt").symlink_to(nowhere / "is-not-there")
     said = command("init", "my-evals")
     assert said.code == 0
     assert {name: (project / name).read_bytes() for name in own} == own
@@ -88,12 +96,32 @@ def test_a_file_where_a_folder_is_needed_is_one_sentence(nowhere: Path, blocked:
 
 
 def test_nothing_of_the_templates_is_left_to_fill_in(nowhere: Path) -> None:
-    command("init", "my-evals", "--suite", "sql_sample")
-    made = [(nowhere / "my-evals" / target).read_text() for target in TEMPLATES.values()]
-    assert not [text for text in made if re.search(r"@[A-Z]+@", text)]
-    workflow = yaml.safe_load((nowhere / "my-evals" / TEMPLATES["evals.yml"]).read_text())
-    assert workflow["env"]["SUITE"] == "sql_sample"
-    assert f"pip install eval-pipeline=={__version__}" in made[0]
+    command("init", "my-evals", "--sample", "sql_sample")
+    made = {name: (nowhere / "my-evals" / target).read_text() for name, target in TEMPLATES.items()}
+    assert not [text for text in made.values() if re.search(r"@[A-Z]+@", text)]
+    assert yaml.safe_load(made["evals.yml"])["env"]["SUITE"] == "sql_sample"
+    assert requirement().line in made["requirements.txt"].splitlines()
+
+
+def test_a_project_brings_the_wheel_that_it_requires(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wheel = nowhere / "eval_pipeline-9-py3-none-any.whl"
+    told = {"url": wheel.as_uri(), "archive_info": {}}
+    monkeypatch.setattr(installation, "_direct_url", lambda: told)
+    assert f"the wheel is no longer in {nowhere}" in command("init", "without").err
+    wheel.write_bytes(b"a wheel")
+    said = command("init", "my-evals")
+    assert (said.code, said.err) == (0, "")
+    assert files(nowhere / "my-evals")[f"wheels/{wheel.name}"] == b"a wheel"
+    assert f"./wheels/{wheel.name}" in (nowhere / "my-evals" / "requirements.txt").read_text().splitlines()
+    assert len(files(nowhere / "my-evals")) == MOST_FILES
+
+
+@pytest.mark.parametrize("case", golden("requirements.yaml"), ids=lambda case: case["name"])
+def test_what_was_installed_can_be_installed_again(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installation, "_direct_url", lambda: case["told"])
+    monkeypatch.setattr(installation, "_git", lambda folder, *arguments: case.get("git", {}).get(arguments[0], ""))
+    found, line = requirement(), case["line"].replace("VERSION", __version__)
+    assert (found.line, found.only_here) == (line, case.get("only_here", False))
 
 
 def test_a_project_is_known_by_its_model_versions_and_settings_come_first(

@@ -4,17 +4,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval_pipeline import __version__
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.installation import Requirement, requirement
 
 _HERE = Path(__file__).parent
 TEMPLATES = {
     "README.md": Path("README.md"),
     "gitignore": Path(".gitignore"),
-    "workspace.yaml": Path("workspace.yaml"),
+    "requirements.txt": Path("requirements.txt"),
     "evals.yml": Path(".github", "workflows", "evals.yml"),
 }
 """Templates by name, and where a project has what is made of them."""
-SAMPLE = "finqa_sample"
+SAMPLE = "tickets_sample"
 """The suite of a new project where none is named."""
 MODEL_VERSIONS = "model_versions.yaml"
 _NO_SAMPLE_FILES = ("__pycache__", "reviews")
@@ -27,11 +29,13 @@ class Made:
     Attributes:
         written: files that are new.
         kept: files that existed before and were not changed.
+        left: what the user has to do before others can install what the project requires; may be empty.
     """
 
     folder: Path
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
+    left: str
 
 
 def samples() -> Path:
@@ -48,39 +52,50 @@ def sample_suites() -> list[str]:
     return sorted(path.parent.name for path in (samples() / "suites").glob("*/suite.yaml"))
 
 
-def make_project(folder: Path, suites: Sequence[str] = ()) -> Made:
+def make_project(folder: Path, chosen: Sequence[str] = ()) -> Made:
     """Writes a project into a folder, which may exist and hold other files; no existing file is changed.
 
     Args:
         folder: the project's folder.
-        suites: sample suites to copy; `SAMPLE` if none is named.
+        chosen: sample suites to copy; `SAMPLE` if none is named.
 
     Raises:
         UsageError: there is no such sample, or the folder cannot be written to.
     """
-    chosen = list(dict.fromkeys(suites)) or [SAMPLE]
+    suites, required = list(dict.fromkeys(chosen)) or [SAMPLE], requirement()
     known = sample_suites()
-    for name in chosen:
+    for name in suites:
         if name not in known:
             raise UsageError(f"unknown sample suite '{name}'; known: {', '.join(known)}")
     written: list[Path] = []
     kept: list[Path] = []
     try:
-        for target, content in _files(chosen):
+        for target, content in _files(suites, required):
             (written if _write_new(folder / target, content) else kept).append(target)
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    return Made(folder, tuple(written), tuple(kept))
+    return Made(folder, tuple(written), tuple(kept), _left(required))
 
 
-def _files(suites: Sequence[str]) -> Iterator[tuple[Path, bytes]]:
+def _left(required: Requirement) -> str:
+    named = f"requirements.txt names `{required.line}`"
+    if required.only_here:
+        return f"{named}, which only this machine can install: put an address there that others reach"
+    if required.wheel is not None and not required.wheel.is_file():
+        return f"{named}, and the wheel is no longer in {required.wheel.parent}: put it into `wheels` of the project"
+    return ""
+
+
+def _files(suites: Sequence[str], required: Requirement) -> Iterator[tuple[Path, bytes]]:
     """Yields every file of a project: its path within the project, and its content."""
-    values = {"@SUITE@": suites[0], "@VERSION@": _version()}
+    values = {"@SUITE@": suites[0], "@VERSION@": __version__, "@REQUIREMENT@": required.line}
     for name, target in TEMPLATES.items():
         text = (_HERE / "template" / name).read_text("utf-8")
         for mark, value in values.items():
             text = text.replace(mark, value)
         yield target, text.encode()
+    if required.wheel is not None and required.wheel.is_file():
+        yield Path(required.line), required.wheel.read_bytes()
     yield Path("data", MODEL_VERSIONS), (samples() / MODEL_VERSIONS).read_bytes()
     for suite in suites:
         folder = samples() / "suites" / suite
@@ -99,9 +114,3 @@ def _write_new(path: Path, content: bytes) -> bool:
     except FileExistsError:
         return False
     return True
-
-
-def _version() -> str:
-    from eval_pipeline import __version__
-
-    return __version__
