@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from math import nan
 from pathlib import Path
 
-from benchmarks import equivalence, model_calls, reports, sandbox, store_forms
+from benchmarks import equivalence, model_calls, reports, sandbox, store_forms, weight
 from benchmarks.peers.__main__ import measure as measure_peer
 from benchmarks.peers.harnesses import PEERS
 from benchmarks.pipeline import fixed_work_s, measure
@@ -133,8 +133,16 @@ def published(_: int) -> Iterator[Figure]:
     yield Figure("in the catalog form, in bytes of the evaluation", catalog.written / catalog.size, 2, "times")
 
 
+def weights(_: int) -> Iterator[Figure]:
+    """What a plain installation brings, and what it takes on the disk."""
+    found = weight.weight_of()
+    heaviest = ", ".join(f"{name} {size:.0f}" for name, size in [*found.megabytes.items()][:8])
+    yield Figure("plain installation", len(found.megabytes), weight.PACKAGES, "packages")
+    yield Figure("the same, on the disk", found.total, weight.MEGABYTES, "MB", heaviest)
+
+
 def demo(_: int) -> Iterator[Figure]:
-    """The shipped suites and model versions, as a newcomer runs them; needs `make setup`."""
+    """The shipped suites and model versions, as a newcomer runs them, once they are installed."""
     with tempfile.TemporaryDirectory() as home:
         yield _made("demo", 90, EVAL_HOME=home)
 
@@ -159,6 +167,7 @@ MEASURES: dict[str, Callable[[int], Iterator[Figure]]] = {
     "snippets": snippets,
     "pairs": pairs,
     "published": published,
+    "weights": weights,
     "demo": demo,
     "tests": tests,
 }

@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from eval_pipeline.cli.options import open_workspace
-from eval_pipeline.core.errors import EndedEarlyError, UsageError
+from eval_pipeline.core.errors import EndedEarlyError, MissingExtraError, UsageError
 from eval_pipeline.operations.recorded.forms import LOGS
 
 if TYPE_CHECKING:
@@ -78,9 +78,12 @@ def import_structures(
     files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="SDMX structure messages; also .gz and .zip.")],
 ) -> None:
     """Prints what SDMX structure messages describe, and what is missing, by file. Ends with 1 if anything is."""
+    from eval_pipeline.tracks.registry import lacks
     from eval_pipeline.tracks.sdmx.catalogue.structures import read_structures
     from eval_pipeline.tracks.sdmx.catalogue.told import lines
 
+    if why := lacks("sdmx"):
+        raise MissingExtraError(why)
     found = read_structures(files)
     for line in lines(found):
         typer.echo(line)

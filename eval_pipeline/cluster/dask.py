@@ -12,6 +12,7 @@ from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.port import Cluster, Task, Work
 from eval_pipeline.cluster.stragglers import Ledger
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
+from eval_pipeline.core.extras import install
 from eval_pipeline.core.model import Json
 
 _log = logging.getLogger(__name__)
@@ -38,7 +39,7 @@ def dask_cluster(address: Address) -> Iterator[Cluster]:
     try:
         import distributed
     except ImportError as error:
-        raise MissingExtraError(f"{ADDRESS} needs Dask; install eval-pipeline[cluster]") from error
+        raise MissingExtraError(f"{ADDRESS} needs Dask; {install('cluster')}") from error
     dask: Any = distributed
     for name in ("distributed", "distributed.client"):
         # Of a scheduler that is gone they would tell with stacks of calls; we do in a sentence.

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.core.errors import EvalError, MissingExtraError, StoreError
+from eval_pipeline.core.extras import install
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress
 from eval_pipeline.database.tables import prepare
 
@@ -167,4 +168,4 @@ def _errors() -> "type[psycopg.Error]":
 
 def missing() -> EvalError:
     """Returns the error for an extra that is not installed."""
-    return MissingExtraError(f"{DATABASE_URL} needs the extra `postgres`: uv pip install 'eval-pipeline[postgres]'")
+    return MissingExtraError(f"{DATABASE_URL} needs psycopg; {install('postgres')}")

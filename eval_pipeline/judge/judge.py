@@ -21,7 +21,7 @@ from eval_pipeline.judge.classifier import AskedModel, classify
 from eval_pipeline.judge.judgement import OVER_BUDGET, TIMEOUT, Judge, Judgement, NoJudge
 from eval_pipeline.judge.prompt import SQL_MEANING, JudgePrompt
 from eval_pipeline.providers.base import CallError, Environment, Provider
-from eval_pipeline.providers.registry import create, missing_packages, traits_of
+from eval_pipeline.providers.registry import create, traits_of
 
 LIMIT_S = 30.0
 """Time limit for one question in seconds, including retries."""
@@ -207,8 +207,7 @@ def why_no_judge(version: ModelVersion) -> str:
     variable = version.options.get("api_key_env", traits.key_variable)
     if isinstance(variable, str) and variable and not os.environ.get(variable, "").strip():
         return f"the environment variable {variable} is not set"
-    packages = missing_packages(version.provider)
-    return f"{', '.join(packages)} not installed" if packages else ""
+    return traits.lacks() or ""
 
 
 def _excerpt(model: AskedModel) -> str:

@@ -8,12 +8,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.bucket_address import HOME, BucketAddress, endpoint
 from eval_pipeline.core.errors import MissingExtraError, StoreError
+from eval_pipeline.core.extras import absent, install
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config, S3Store
@@ -57,10 +57,8 @@ class Bucket:
 
     def __init__(self, address: BucketAddress) -> None:
         """Does not connect yet. Raises MissingExtraError if the extra `objects` is not installed."""
-        if find_spec("obstore") is None:
-            raise MissingExtraError(
-                f"{HOME}={address} needs the extra `objects`: uv pip install 'eval-pipeline[objects]'"
-            )
+        if missing := absent(["obstore"]):
+            raise MissingExtraError(f"{HOME}={address} needs {', '.join(missing)}; {install('objects')}")
         self.address = address
 
     def look(self, name: str) -> Found | None:

@@ -27,7 +27,7 @@ from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.unpublished import lag
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
-PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices", "openai", "xllamacpp")
+PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices")
 LEAST_FREE = 1_000_000_000
 INIT = "`eval-pipeline init FOLDER`"
 _MOST_PROBLEMS = 3
@@ -82,7 +82,7 @@ def _versions(_: Workspace) -> Iterator[Finding]:
         try:
             yield Finding(name, True, version(name))
         except PackageNotFoundError:
-            yield Finding(name, name == "xllamacpp", "not installed", "run `make setup`")
+            yield Finding(name, False, "not installed", "install eval-pipeline again")
 
 
 def _plugins(_: Workspace) -> Iterator[Finding]:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.extras import absent, install
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.values import value
@@ -154,7 +155,15 @@ class Traits:
     @classmethod
     def lacks(cls) -> str | None:
         """Returns a sentence on why this kind of provider cannot work on this machine; None if no reason is known."""
-        return None
+        needs = cls.needs()
+        return needs and f"it {needs}"
+
+    @classmethod
+    def needs(cls) -> str | None:
+        """Returns which packages are not installed and how to install them, to complete a sentence; None if none."""
+        missing = absent(cls.packages)
+        told = f"needs {', '.join(missing)}" + (f"; {install(cls.extra)}" if cls.extra else "")
+        return told if missing else None
 
 
 class Provider(Protocol):

@@ -1,7 +1,6 @@
 """Providers by name. To add one, add a file in this folder and a line here, or write a plug-in."""
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any, cast
 
 from eval_pipeline.core.complaints import Complaint
@@ -67,11 +66,8 @@ def create(version: ModelVersion, environment: Environment, *, asks: bool = True
         UsageError: the provider is unknown or rejects the settings.
         MissingExtraError: a required package is not installed.
     """
-    missing = missing_packages(version.provider)
-    if missing and asks:
-        raise MissingExtraError(
-            f"model version '{version.name}' needs {', '.join(missing)}{_remedy(traits_of(version.provider))}"
-        )
+    if asks and (needs := traits_of(version.provider).needs()):
+        raise MissingExtraError(f"model version '{version.name}' {needs}")
     return _construct(version, environment)
 
 
@@ -81,15 +77,6 @@ def check_settings(version: ModelVersion) -> None:
     if version.batch and not isinstance(provider, BatchProvider):
         told = f"the provider '{version.provider}' has no batches; leave it out"
         raise SettingsError(version.name, (Complaint(("batch",), told),))
-
-
-def missing_packages(provider: str) -> tuple[str, ...]:
-    """Returns the packages that a provider needs and that are not installed."""
-    return tuple(package for package in traits_of(provider).packages if find_spec(package) is None)
-
-
-def _remedy(traits: type[Traits]) -> str:
-    return f"; install with `uv sync --extra {traits.extra}`" if traits.extra else ""
 
 
 def _construct(version: ModelVersion, environment: Environment) -> Provider:

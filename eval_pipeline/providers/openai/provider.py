@@ -85,6 +85,8 @@ class OpenAIProvider(Traits):
     """
 
     key_variable: ClassVar[str] = _KEY_VARIABLE
+    extra: ClassVar[str] = "openai"
+    packages: ClassVar[tuple[str, ...]] = ("openai",)
     count_tokens: Callable[[Call], Awaitable[int]]
 
     def __init__(self, version: ModelVersion, environment: Environment) -> None:

@@ -8,6 +8,8 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core.extras import install
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
@@ -42,6 +44,7 @@ _STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "eval-pipeline",
 }
+UNDRAWN = f"Charts need matplotlib; {install('charts')}. These are their figures."
 _WIDTH = 5.6
 _DPI = 160
 _HEAD = re.compile(r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>")
@@ -73,7 +76,10 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """A drawn chart: the contents of its files, and the markup for a page."""
+    """A drawn chart: the contents of its files, and the markup for a page.
+
+    Without matplotlib both are empty, and pages show the chart's figures as a table.
+    """
 
     chart: Chart
     svg: str
@@ -82,8 +88,11 @@ class Drawn:
 
 
 def drawn(chart: Chart) -> Drawn:
-    """Draws a chart."""
-    import matplotlib
+    """Draws a chart, if matplotlib is installed."""
+    try:
+        import matplotlib
+    except ImportError:
+        return Drawn(chart, "", b"", "")
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -101,7 +110,9 @@ def drawn(chart: Chart) -> Drawn:
 
 
 def write_chart(found: Drawn, folder: Path) -> None:
-    """Writes `<name>.svg` and `<name>.png`."""
+    """Writes `<name>.svg` and `<name>.png`, if the chart could be drawn."""
+    if not found.png:
+        return
     (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
     (folder / f"{found.chart.name}.png").write_bytes(found.png)
 

@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.reports.charts.canvas import Drawn
+from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
 from eval_pipeline.reports.links import view_url
 
 if TYPE_CHECKING:
@@ -78,9 +78,11 @@ def _markup(drawn: Drawn) -> "Markup":
 def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    made.globals["undrawn"] = UNDRAWN
+    return made
 
 
 def _text(name: str) -> str:

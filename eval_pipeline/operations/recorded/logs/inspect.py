@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
+from eval_pipeline.core.extras import install
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
 
-MISSING = "logs of Inspect are read and written by its own package: pip install 'eval-pipeline[inspect]'"
+MISSING = f"logs of Inspect are read and written by inspect-ai; {install('inspect')}"
 _UNUSED = {"events", "store", "attachments", "timelines", "events_data"}
 _NO_SAMPLING = {"max_retries", "timeout", "attempt_timeout", "max_connections", "system_message", "batch", "cache"}
 
