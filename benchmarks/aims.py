@@ -135,10 +135,10 @@ def published(_: int) -> Iterator[Figure]:
 
 def weights(_: int) -> Iterator[Figure]:
     """What a plain installation brings, and what it takes on the disk."""
-    found = weight.weight_of()
-    heaviest = ", ".join(f"{name} {size:.0f}" for name, size in [*found.megabytes.items()][:8])
-    yield Figure("plain installation", len(found.megabytes), weight.PACKAGES, "packages")
-    yield Figure("the same, on the disk", found.total, weight.MEGABYTES, "MB", heaviest)
+    found = weight.weights()
+    heaviest = ", ".join(f"{name} {size:.0f}" for name, size in [*found.items()][:8])
+    yield Figure("plain installation", len(found), weight.PACKAGES, "packages")
+    yield Figure("the same, on the disk", sum(found.values()), weight.MEGABYTES, "MB", heaviest)
 
 
 def demo(_: int) -> Iterator[Figure]:

@@ -5,9 +5,7 @@ take on the disk, compiled ones among them. No network is used: `make setup` has
 """
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Iterator
 from importlib.metadata import Distribution, distribution
 from importlib.util import cache_from_source
 from pathlib import Path
@@ -22,27 +20,16 @@ _SHIPPED = [Path(__file__).parents[1] / "eval_pipeline", Path(__file__).parents[
 _BLOCK = 512  # of `st_blocks`, whatever the file system's blocks are
 
 
-@dataclass(frozen=True)
-class Weight:
-    """Packages with the megabytes that each takes, heaviest first."""
-
-    megabytes: dict[str, float]
-
-    @property
-    def total(self) -> float:
-        return sum(self.megabytes.values())
+def weights() -> dict[str, float]:
+    """The megabytes of each package of a plain installation, heaviest first."""
+    found = {name: _megabytes(name) for name in _required(PROJECT)}
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
 
 
-def weight_of(extras: Sequence[str] = ()) -> Weight:
-    """The weight of this project with some of its extras."""
-    found = {name: _megabytes(name) for name in required(PROJECT, extras)}
-    return Weight(dict(sorted(found.items(), key=lambda item: -item[1])))
-
-
-def required(package: str, extras: Sequence[str] = ()) -> set[str]:
-    """The package and all that it requires here, with some of its extras."""
+def _required(package: str) -> set[str]:
+    """The package and all that it requires here, without its extras."""
     found: set[tuple[str, str]] = set()
-    waiting = [(canonicalize_name(package), extra) for extra in ("", *extras)]
+    waiting = [(canonicalize_name(package), "")]
     while waiting:
         if (place := waiting.pop()) not in found:
             found.add(place)
@@ -50,7 +37,6 @@ def required(package: str, extras: Sequence[str] = ()) -> set[str]:
     return {name for name, _ in found}
 
 
-@cache
 def _next(package: str, extra: str) -> list[tuple[str, str]]:
     needed = map(Requirement, distribution(package).requires or ())
     return [
@@ -61,7 +47,6 @@ def _next(package: str, extra: str) -> list[tuple[str, str]]:
     ]
 
 
-@cache
 def _megabytes(package: str) -> float:
     files = _shipped() if package == PROJECT else _installed(distribution(package))
     return sum(map(_blocks, files)) * _BLOCK / 1e6

@@ -255,8 +255,8 @@ def helped(module: str, command: str) -> str:
 def test_the_image_has_the_extras_and_the_uv_of_the_project() -> None:
     image = (DEPLOY / "Dockerfile").read_text()
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    assert set(re.findall(r"--extra (\S+)", image)) == {"cluster", "objects", "postgres"}
-    assert {"cluster", "objects", "postgres"} <= extras.keys()
+    of_tracks = {"charts", "http", "openai", "pandas", "sdmx", "sql"}
+    assert set(re.findall(r"--extra (\S+)", image)) == {"cluster", "objects", "postgres"} | of_tracks <= extras.keys()
     (version,) = re.findall(r"uv==(\S+)", image)
     assert f"UV_VERSION := {version}" in (ROOT / "Makefile").read_text()
 
