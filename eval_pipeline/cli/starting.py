@@ -26,6 +26,6 @@ def init(
     if len(made.kept) > TOLD:
         note(f"and so are {len(made.kept) - TOLD} more files")
     typer.echo(f"{folder}: {len(made.written)} files written, {len(made.kept)} left as they were")
-    if made.left:
-        note(made.left)
+    for sentence in made.left:
+        note(sentence)
     typer.echo(f"next: cd {folder} && eval-pipeline demo")

@@ -3,14 +3,12 @@
 import json
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, distribution
+from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-
-from eval_pipeline import __version__
 
 _NAME = "eval-pipeline"
 _SCP = re.compile(r"^([^/@:]+@[^/:]+):")
@@ -31,6 +29,11 @@ class Requirement:
     wheel: Path | None = None
     only_here: bool = False
 
+    def line_with(self, extras: Collection[str]) -> str:
+        """Returns the line that installs some extras, too: `eval-pipeline[sdmx] @ …`, or `….whl[sdmx]`."""
+        named = f"[{','.join(sorted(extras))}]" if extras else ""
+        return self.line.replace(_NAME, _NAME + named, 1) if self.line.startswith(_NAME) else self.line + named
+
 
 def requirement() -> Requirement:
     """Returns what was installed: a commit of a git repository, a wheel, or what is in a folder."""
@@ -47,7 +50,7 @@ def requirement() -> Requirement:
             return Requirement(f"./wheels/{path.name}", wheel=path)
         case {"archive_info": _}:
             return Requirement(f"{_NAME} @ {url}")
-    return Requirement(f"{_NAME}=={__version__}")
+    return Requirement(f"{_NAME}=={version(_NAME)}")
 
 
 def _direct_url() -> Mapping[str, Any]:

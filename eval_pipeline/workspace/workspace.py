@@ -80,6 +80,7 @@ CARRIERS = (
     "eval_pipeline.core.bucket_address",
     "eval_pipeline.core.complaints",
     "eval_pipeline.core.errors",
+    "eval_pipeline.core.extras",
     "eval_pipeline.core.home",
     "eval_pipeline.core.interrupts",
     "eval_pipeline.database",

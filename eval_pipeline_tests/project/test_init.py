@@ -1,6 +1,7 @@
 """`init` makes a project whose files can be read, and changes none that is there; commands say that one is missing."""
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,18 @@ def test_what_was_installed_can_be_installed_again(case: dict[str, Any], monkeyp
     monkeypatch.setattr(installation, "_git", lambda folder, *arguments: case.get("git", {}).get(arguments[0], ""))
     found, line = requirement(), case["line"].replace("VERSION", __version__)
     assert (found.line, found.only_here) == (line, case.get("only_here", False))
+    assert found.line_with(()) == line
+    if "with_extras" in case:
+        assert found.line_with({"sdmx", "pandas"}) == case["with_extras"].replace("VERSION", __version__)
+
+
+def test_a_project_requires_the_extras_of_its_tracks(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    said = command("init", "my-evals", "--sample", "sdmx_sample", "--sample", "sql_sample")
+    assert said.code == 0
+    assert "the track sdmx needs lxml; install with " in said.err
+    lines = (nowhere / "my-evals" / "requirements.txt").read_text().splitlines()
+    assert requirement().line_with(["sdmx"]) in lines
 
 
 def test_a_project_is_known_by_its_model_versions_and_settings_come_first(

@@ -1,5 +1,6 @@
 """`init`: the files of a new project, from templates and samples that are part of the package."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.installation import Requirement, requirement
+from eval_pipeline.tracks.registry import REQUIRED, lacks
 
 _HERE = Path(__file__).parent
 TEMPLATES = {
@@ -19,6 +21,7 @@ TEMPLATES = {
 SAMPLE = "tickets_sample"
 """The suite of a new project where none is named."""
 MODEL_VERSIONS = "model_versions.yaml"
+_TRACK = re.compile(r"^track: (\w+)", re.MULTILINE)
 _NO_SAMPLE_FILES = ("__pycache__", "reviews")
 
 
@@ -29,13 +32,13 @@ class Made:
     Attributes:
         written: files that are new.
         kept: files that existed before and were not changed.
-        left: what the user has to do before others can install what the project requires; may be empty.
+        left: what the user has to do before the project works here, and before others can install what it requires.
     """
 
     folder: Path
     written: tuple[Path, ...]
     kept: tuple[Path, ...]
-    left: str
+    left: tuple[str, ...]
 
 
 def samples() -> Path:
@@ -74,21 +77,28 @@ def make_project(folder: Path, chosen: Sequence[str] = ()) -> Made:
             (written if _write_new(folder / target, content) else kept).append(target)
     except OSError as error:
         raise UsageError(f"{error.filename or folder}: cannot be written: {error.strerror}") from error
-    return Made(folder, tuple(written), tuple(kept), _left(required))
+    return Made(folder, tuple(written), tuple(kept), tuple(_left(suites, required)))
 
 
-def _left(required: Requirement) -> str:
+def _tracks(suites: Sequence[str]) -> set[str]:
+    """Returns the tracks of sample suites."""
+    headers = (samples() / "suites" / name / "suite.yaml" for name in suites)
+    return {found[1] for path in headers if (found := _TRACK.search(path.read_text("utf-8")))}
+
+
+def _left(suites: Sequence[str], required: Requirement) -> Iterator[str]:
+    yield from filter(None, map(lacks, sorted(_tracks(suites))))
     named = f"requirements.txt names `{required.line}`"
     if required.only_here:
-        return f"{named}, which only this machine can install: put an address there that others reach"
-    if required.wheel is not None and not required.wheel.is_file():
-        return f"{named}, and the wheel is no longer in {required.wheel.parent}: put it into `wheels` of the project"
-    return ""
+        yield f"{named}, which only this machine can install: put an address there that others reach"
+    elif required.wheel is not None and not required.wheel.is_file():
+        yield f"{named}, and the wheel is no longer in {required.wheel.parent}: put it into `wheels` of the project"
 
 
 def _files(suites: Sequence[str], required: Requirement) -> Iterator[tuple[Path, bytes]]:
     """Yields every file of a project: its path within the project, and its content."""
-    values = {"@SUITE@": suites[0], "@VERSION@": __version__, "@REQUIREMENT@": required.line}
+    extras = _tracks(suites) & REQUIRED.keys()
+    values = {"@SUITE@": suites[0], "@VERSION@": __version__, "@REQUIREMENT@": required.line_with(extras)}
     for name, target in TEMPLATES.items():
         text = (_HERE / "template" / name).read_text("utf-8")
         for mark, value in values.items():
