@@ -120,7 +120,9 @@ def _importing_answers(form: str) -> Callable[..., None]:
     return import_answers
 
 
-COMMANDS = {"predictions": "recorded predictions (JSON lines)"} | {name: form.what for name, form in LOGS.items()}
+COMMANDS = {"predictions": "recorded predictions (JSON Lines, or a table: CSV, Excel, Parquet)"} | {
+    name: form.what for name, form in LOGS.items()
+}
 for _form, _what in COMMANDS.items():
     import_app.command(_form, help=f"Registers the answers in {_what} as a model version.")(_importing_answers(_form))
 
@@ -145,6 +147,8 @@ def _import_answers(
     with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_predictions(workspace, source, suite, model_version, wanted)
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
+    for sentence in made.notes:
+        typer.echo(f"note: {sentence}")
     if made.missing:
         shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
         turns = (
@@ -221,7 +225,7 @@ def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
         _import(form, source, suite, limit, further)
 
     def import_table(
-        source: Annotated[Path, typer.Argument(metavar="FILE", help=".jsonl, .json, .csv, .tsv or .parquet.")],
+        source: Annotated[Path, typer.Argument(metavar="FILE", help=".jsonl, .json, .csv, .tsv, .xlsx or .parquet.")],
         suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
         map: Annotated[
             list[str] | None,

@@ -1,7 +1,7 @@
 """Translates pydantic's validation errors into sentences that say what was expected."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, time
 from math import isfinite
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
@@ -54,6 +54,10 @@ _BOUNDS = {
     "too_short": ("min_length", "at least {} item{s}"),
 }
 """Pydantic's error types for values out of bounds → name of the bound, and the expected value in words."""
+
+
+QUOTES = "YAML reads NO, yes, on and the like as true or false: write it in quotes"
+"""The hint where a text was expected and YAML made something else of it."""
 
 
 def dotted(location: Sequence[str | int]) -> str:
@@ -116,17 +120,34 @@ def _sentence(kind: str, message: str, around: Any) -> str:
 
 def _expectation(expected: Sequence[str], found: Any) -> str:
     """Says what was expected; for what YAML takes for something else than a text, also how to write it as one."""
-    sentence = f"expected {' or '.join(expected)}, found {_shown(found)}"
+    sentence = f"expected {' or '.join(expected)}, found {told_value(found)}"
     if not any(kind.startswith("a text") for kind in expected) or (isinstance(found, float) and not isfinite(found)):
         return sentence
     if isinstance(found, bool):
-        return f"{sentence}; YAML reads NO, yes, on and the like as true or false: write it in quotes"
+        return f"{sentence}; {QUOTES}"
     return f"{sentence}; write it in quotes" if isinstance(found, (int, float, date)) else sentence
 
 
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def told_value(value: Any, most: int = 60) -> str:
+    """Returns a value as people write it in YAML, shortened: `2020-01-01`, `true`, `nothing` for null, `'a text'`."""
+    if value is None:
+        return "nothing"
+    text = _written(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and not isfinite(value):
+        return "NaN" if value != value else f"{'-' * (value < 0)}infinity"
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{_written(name)}: {_written(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list | tuple | set | frozenset):
+        return "[" + ", ".join(map(_written, value)) + "]"
+    if value is None:
+        return "null"
+    return value.isoformat() if isinstance(value, date | time) else repr(value)
 
 
 def _place(model: "type[BaseModel] | None", location: Location) -> tuple[Location, Any]:

@@ -5,9 +5,7 @@ per nesting level, and aliases can expand to more values than fit into memory.
 """
 
 import gzip
-import json
 import os
-import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -15,9 +13,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import yaml
-
-from eval_pipeline.core.ids import without_surrogates
-from eval_pipeline.core.model import Json
 
 MOST_BYTES = 1 << 30
 """Size limit of a file that is read whole."""
@@ -39,9 +34,6 @@ _OTHERS = {
     b"SQLite format 3\0": "an SQLite database",
 }
 """How files begin that are given where text is expected."""
-_HALF = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
-"""How JSON writes half of a surrogate pair; whole pairs match, too."""
-
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -83,31 +75,32 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
     r"""Returns the text of a file, without a byte order mark and with line ends normalised to `\n`.
 
     Raises:
-        OSError: as for `read_bytes`, or the file is of a known other kind.
-        UnicodeDecodeError: the file is not text in UTF-8.
+        OSError: as for `read_bytes`, or the file is of a known other kind, or not in UTF-8.
     """
     content = read_bytes(path, most)
-    _refuse_others(content)
-    return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    refuse_others(content)
+    try:
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UnreadableFileError(f"line {line:,} {undecodable(error)}") from None
 
 
-def _refuse_others(content: bytes) -> None:
+def undecodable(error: UnicodeDecodeError) -> str:
+    """Returns what is wrong with bytes that are not UTF-8, and what they are in the encoding of Windows."""
+    byte = error.object[error.start : error.start + 1]
+    try:
+        likely = f", which is '{byte.decode('cp1252')}' in Windows-1252"
+    except UnicodeDecodeError:
+        likely = ""
+    return f"has the byte 0x{byte.hex().upper()}{likely}; save it as UTF-8"
+
+
+def refuse_others(content: bytes) -> None:
+    """Raises an OSError for what begins like a file of another kind than text in UTF-8."""
     kind = next((kind for begins, kind in _OTHERS.items() if content.startswith(begins)), None)
     if kind is not None:
         raise UnreadableFileError(f"is {kind}; expected text in UTF-8")
-
-
-def parsed_json(text: str) -> Json:
-    """Parses JSON; halves of surrogate pairs, as in a text cut inside an emoji, become U+FFFD.
-
-    No file and no store can hold them, so they are replaced here, before anything is made of them.
-
-    Raises:
-        ValueError: the text is not JSON.
-        RecursionError: it is nested too deeply.
-    """
-    found: Json = json.loads(text)
-    return without_surrogates(found) if _HALF.search(text) else found
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
@@ -145,7 +138,7 @@ def _lines(file: IO[bytes] | gzip.GzipFile) -> Iterator[bytes]:
         if len(line) > MOST_DOCUMENT_BYTES:
             raise UnreadableFileError(f"line {number:,} has more than {MOST_DOCUMENT_BYTES:,} bytes")
         if number == 1:
-            _refuse_others(line)
+            refuse_others(line)
             line = line.removeprefix(_BOM)
         yield line
 
@@ -214,24 +207,6 @@ class _Keys:
         if event.value in known:
             raise _wrong(event, f"the key '{event.value}' is given twice, first in line {known[event.value]}")
         known[event.value] = event.start_mark.line + 1
-
-
-class RepeatedKeyError(ValueError):
-    """A JSON object has the same key twice."""
-
-
-def refuse_repeated_keys(text: str) -> None:
-    """Raises a RepeatedKeyError if an object in a JSON text has a key twice: parsers keep only the last."""
-    json.loads(text, object_pairs_hook=_unique)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise RepeatedKeyError(f"the key '{key}' is given twice")
-        found[key] = value
-    return found
 
 
 def _wrong(event: Any, problem: str) -> yaml.MarkedYAMLError:

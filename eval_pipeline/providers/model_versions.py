@@ -93,7 +93,7 @@ def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
         text = read_text(path, most=MOST_DOCUMENT_BYTES)
     except FileNotFoundError:
         return None
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError([Problem(str(path), None, "", f"cannot read the model versions: {error}")]) from error
     try:
         check_yaml(text)

@@ -68,7 +68,7 @@ def read_layer(source: Path, root: Path) -> Layer:
         text = foreign.read_text(source, most=_MOST_BYTES)
     except FileNotFoundError as error:
         raise InputError([Problem(str(source), None, "", "there is no such file; `packages` names it")]) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
     found, problems = [], []
     for number, line in _logical_lines(text):

@@ -9,11 +9,12 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints
+from eval_pipeline.core.entries import Entry, problem_at, yaml_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
-from eval_pipeline.suites.entries import Entry, line_of, problem_at, yaml_entries
+from eval_pipeline.suites.files import found_files
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, lacks, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
@@ -33,7 +34,9 @@ class SuiteFile(BaseModel):
     """The contents of `suite.yaml`.
 
     Attributes:
-        cases: glob patterns below the folder, for `.jsonl`, `.json`, `.yaml` or `.yml` files.
+        cases: glob patterns below the folder, for files in the formats of `core.entries`.
+        columns: for tables among them, the column of each field, e.g. `turns.0.question: Frage`; where left out,
+            columns are named like fields.
         gold_version: the authors' name of the gold's edition; defaults to `version`.
         metrics: metrics of installed packages to score turns with, beside all metrics of the track.
     """
@@ -46,6 +49,7 @@ class SuiteFile(BaseModel):
     description: str = ""
     licence: str = ""
     cases: str | list[str]
+    columns: dict[str, str] = Field(default_factory=dict)
     metrics: list[str] = Field(default_factory=list)
     options: dict[str, Json] = Field(default_factory=dict)
     gold_version: str | None = None
@@ -169,7 +173,7 @@ def read_header(folder: Path) -> SuiteSource:
         )
     except InputError as error:
         return SuiteSource(folder.name, folder, None, error.problems)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", why),))
     return SuiteSource(header.name, folder, header)
@@ -182,7 +186,7 @@ def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
     for problem in error.problems:
         parts: list[int | str] = [int(part) if part.isdigit() else part for part in problem.field.split(".")]
         is_option = problem.line is None and parts[0] == "options"
-        found.append(replace(problem, line=line_of(entry, parts)) if is_option else problem)
+        found.append(replace(problem, line=entry.line_of(parts)) if is_option else problem)
     return InputError(found)
 
 
@@ -217,9 +221,8 @@ def only_entry(path: Path) -> Entry:
 
 def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:
     """Returns every file of the suite as (name below the folder, path), sorted; reviews are left out."""
-    reviews = source.folder / REVIEWS_FOLDER
-    paths = [path for path in source.folder.rglob("*") if path.is_file() and reviews not in path.parents]
-    return sorted((path.relative_to(source.folder).as_posix(), path) for path in paths)
+    found = (file for file in found_files(source.folder) if not file.wrong and file.parts[0] != REVIEWS_FOLDER)
+    return sorted((file.name, file.path) for file in found)
 
 
 def load_suite(source: SuiteSource) -> Suite:

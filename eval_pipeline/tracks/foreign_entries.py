@@ -1,6 +1,5 @@
-"""Reads the entries of a foreign data set and validates each."""
+"""Reads the entries of a foreign data set and validates each; NaN in it stands for what is missing."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
@@ -10,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from eval_pipeline.core import foreign
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.json_reading import JsonError, NotJsonError, parsed_json
 from eval_pipeline.core.model import Json
 
 FOREIGN = ConfigDict(extra="ignore", frozen=True)
@@ -22,20 +22,17 @@ def read_text(source: Path) -> str:
         return foreign.read_text(source)
     except IsADirectoryError as error:
         raise InputError([Problem(str(source), None, "", "is a folder; a file is expected")]) from error
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
 
 
 def read_json(source: Path) -> Json:
     """Parses a JSON file. Raises InputError with the line if it does not parse."""
     try:
-        return foreign.parsed_json(read_text(source))
-    except json.JSONDecodeError as error:
-        raise InputError([Problem(str(source), error.lineno, "", f"is not JSON: {error.msg}")]) from error
-    except RecursionError as error:
-        raise InputError([Problem(str(source), None, "", "is nested too deeply")]) from error
-    except ValueError as error:  # e.g. a number of more digits than Python parses
-        raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
+        return parsed_json(read_text(source), finite=False)
+    except JsonError as error:
+        what = "is not JSON: " if isinstance(error, NotJsonError) else ""
+        raise InputError([Problem(str(source), error.line, "", f"{what}{error}")]) from error
 
 
 def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
@@ -60,8 +57,8 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
 
 def _parsed(line: bytes, source: Path, number: int) -> Json:
     try:
-        return foreign.parsed_json(line.decode())
-    except (ValueError, RecursionError) as error:
+        return parsed_json(line.decode(), finite=False)
+    except ValueError as error:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
 
 

@@ -1,12 +1,16 @@
 """Reads files of recorded answers into entries."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from eval_pipeline.core.complaints import told_value
+from eval_pipeline.core.entries import read_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import parsed_json, read_text
+from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.users_tables import BINARY_FORMATS, Unreadable, cell_text
+from eval_pipeline.suites.rehearsal import rehearse_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,31 +34,33 @@ class Entry:
     fault: str = ""
 
 
-def read_jsonl(source: Path) -> Iterator[Entry]:
-    """Yields the lines of a JSON Lines file, whose field names are ours unless mapped.
+def read_rows(source: Path, wanted: Collection[str], say: Callable[[str], None]) -> Iterator[Entry]:
+    """Yields the rows of a JSON Lines file, a table or a list, whose field names are ours unless mapped.
+
+    Args:
+        source: in one of the formats of `core.entries`; one without a known ending is read as JSON Lines.
+        wanted: fields of which a table is expected to have some.
+        say: gets a sentence on how a table was read.
 
     Raises:
         UsageError: there is no such file.
-        InputError: the file is not text.
+        InputError: the file cannot be read.
     """
-    for number, line in enumerate(_text_of(source).split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            raw = parsed_json(line)
-        except (ValueError, RecursionError) as error:
-            yield Entry(number, fault=f"not a JSON object on one line: {error}")
-            continue
-        if isinstance(raw, dict):
-            yield Entry(number, given=raw, found=raw)
-        else:
-            yield Entry(number, fault=f"expected a JSON object, found {type(raw).__name__}")
-
-
-def _text_of(source: Path) -> str:
     if not source.is_file():
         raise UsageError(f"no file {source}")
-    try:
-        return read_text(source)
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
+    if source.suffix.lower() in BINARY_FORMATS:
+        rehearse_table(source)
+    for found in read_entries(source, str(source), wanted, say):
+        if isinstance(found, Problem) and found.line is None:
+            raise InputError([found])
+        if isinstance(found, Problem):
+            yield Entry(found.line, fault=f"{found.field}: {found.message}" if found.field else found.message)
+        elif not isinstance(found.raw, dict):
+            yield Entry(found.line, fault=f"expected a JSON object, found {told_value(found.raw)}")
+        elif found.columns:
+            wrong = [f"'{name}' {cell.why}" for name, cell in found.raw.items() if isinstance(cell, Unreadable)]
+            row = {name: cell_text(cell) for name, cell in found.raw.items()}
+            yield Entry(found.line, given=row, found=row, fault="; ".join(wrong))
+        else:
+            raw = without_surrogates(found.raw)
+            yield Entry(found.line, given=raw, found=raw)

@@ -13,7 +13,7 @@ from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance, in_common
-from eval_pipeline.operations.recorded.entries import Entry, read_jsonl
+from eval_pipeline.operations.recorded.entries import Entry, read_rows
 from eval_pipeline.operations.recorded.forms import ROWS
 from eval_pipeline.operations.recorded.logs import read_log
 from eval_pipeline.operations.recorded.mapping import unknown_field
@@ -42,6 +42,7 @@ class ImportedPredictions:
         has_price: whether there are such prices.
         read: result of parsing every answer.
         provenance: facts that apply to all answers.
+        notes: how a table was read, in sentences.
     """
 
     model_version: str
@@ -52,6 +53,7 @@ class ImportedPredictions:
     has_price: bool
     read: ReadBack
     provenance: Provenance
+    notes: tuple[str, ...] = ()
 
 
 def import_predictions(
@@ -76,7 +78,11 @@ def import_predictions(
     wanted = wanted or Wanted()
     found = workspace.suite(suite)
     track, cases = found.track(), read_cases(found)
-    entries = list(read_jsonl(source)) if wanted.form == ROWS else read_log(wanted.form, source)
+    notes: list[str] = []
+    if wanted.form == ROWS:
+        entries = list(read_rows(source, {*FIELD_NAMES, *wanted.mapped.fields.values()}, notes.append))
+    else:
+        entries = read_log(wanted.form, source)
     wanted.mapped.check([entry.found for entry in entries])
     rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
     read = read_back(track, cases, rows)
@@ -94,7 +100,15 @@ def import_predictions(
     given = {(row["case_id"], row["turn_index"]) for row in rows}
     missing = [turn.id for case in cases for turn in case.turns if (case.id, turn.index) not in given]
     return ImportedPredictions(
-        name, len(rows), tuple(missing), _without_tokens(rows), version.priced_as, has_price(version), read, provenance
+        name,
+        len(rows),
+        tuple(missing),
+        _without_tokens(rows),
+        version.priced_as,
+        has_price(version),
+        read,
+        provenance,
+        tuple(notes),
     )
 
 
@@ -246,7 +260,7 @@ def _recorded_version(
     if known is not None and known.content_hash != content_hash:
         raise UsageError(
             f"other predictions of '{name}' for '{suite}' were imported already; give another --model-version, or take "
-            f"those out first: eval-pipeline remove --model-version {name} --suite {suite}"
+            f"those out first: eval-pipeline remove {name} --suite {suite}"
         )
     if before.samples_per_turn != samples:
         raise UsageError(f"'{name}' has {before.samples_per_turn} samples per turn, found {samples}; use another name")

@@ -113,5 +113,5 @@ def _checked(model: type[Model], option: str, values: Mapping[str, Any]) -> Mode
 def _prompt(file: Path) -> str:
     try:
         return read_text(file)
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError([Problem(str(file), None, "", f"the prompt cannot be read as UTF-8 text: {error}")]) from error

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eval_pipeline.core.foreign import parsed_json
+from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.tracks.sdmx.catalogue.artefacts import (
     SYNONYMS,
     Artefacts,
@@ -38,7 +38,7 @@ def read_json(content: bytes, artefacts: Artefacts, file: str) -> None:
         ValueError: the content is not JSON, or not a structure message.
         MessageError: a part is of the wrong kind, or an artefact or item has no id.
     """
-    message: Any = parsed_json(content.decode(json.detect_encoding(content)))
+    message: Any = parsed_json(content.decode(json.detect_encoding(content)), finite=False)
     data = message.get("data") if isinstance(message, dict) else None
     if not isinstance(data, dict) or not {*_KINDS, *_CONSTRAINTS} & data.keys():
         raise ValueError(f"it has no 'data' with any of {', '.join(_KINDS)}")

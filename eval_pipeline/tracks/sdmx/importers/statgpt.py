@@ -14,9 +14,9 @@ from itertools import islice
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
+from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import read_text
 from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
 from eval_pipeline.tracks.import_places import add_origin

@@ -257,7 +257,7 @@ def _documents(file: Path) -> Iterator[tuple[int, Any]]:
         check_yaml(text)
         nodes = list(yaml.compose_all(text, Loader=SafeLoader))
         documents = list(yaml.load_all(text, Loader=SafeLoader))
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise InputError([Problem(str(file), None, "", f"cannot be read: {error}")]) from None
     except Exception as error:  # YAML's constructors may raise any exception
         mark = getattr(error, "problem_mark", None)

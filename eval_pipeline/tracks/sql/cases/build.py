@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.home import find_home
@@ -17,7 +18,6 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.tracks.foreign_csv import open_table
 
 SCRIPT, CSV = ".sql", ".csv"
 _BUILDING, _DAY_S = ".building-", 86_400

@@ -3,13 +3,13 @@
 from functools import lru_cache
 from pathlib import Path
 
+from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
 from eval_pipeline.sandbox.sql.effects.state import Effects, Script
 from eval_pipeline.sandbox.sql.live.places import LivePlace
 from eval_pipeline.sandbox.sql.live.rights import checked_writer
-from eval_pipeline.tracks.foreign_csv import open_table
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, in_order
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script

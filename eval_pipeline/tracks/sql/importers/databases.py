@@ -18,11 +18,11 @@ from typing import Any
 import yaml
 
 from eval_pipeline.core.complaints import dotted
+from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
 from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE
 from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics, is_statistics, read_statistics

@@ -16,10 +16,10 @@ from pathlib import Path
 from pydantic import BaseModel, Field, field_validator
 from sqlglot import exp
 
+from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
-from eval_pipeline.tracks.foreign_csv import open_csv
 from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_text, without_empty
 from eval_pipeline.tracks.sql.importers.column_groups import accepted_queries
 from eval_pipeline.tracks.sql.importers.databases import Databases

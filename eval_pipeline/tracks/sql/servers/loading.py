@@ -8,11 +8,11 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
+from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import read_text
 from eval_pipeline.sandbox.sql.live.places import LivePlace, Server, dsn_of
 from eval_pipeline.sandbox.sql.live.rights import checked_reader
-from eval_pipeline.tracks.foreign_csv import open_table
 from eval_pipeline.tracks.sql.servers.mysql_loader import MysqlLoader
 from eval_pipeline.tracks.sql.servers.naming import family_of, schema_name
 from eval_pipeline.tracks.sql.servers.postgres_loader import PostgresLoader

@@ -42,40 +42,47 @@ class CsvFile:
             InputError: a row has more cells than the header, or is not CSV.
         """
         width = len(self.columns)
-        for row in self._rows:
-            if len(row.cells) > width:  # even of an empty one: a comma without quotes may have moved all the others
-                raise self._wrong(row)
+        for row, wrong in self.rows():
+            if wrong:
+                raise InputError([Problem(self.file, row.line, "", wrong)])
             if row.cells:
                 cells = row.cells + [None] * (width - len(row.cells))
                 yield row, dict(zip(self.columns, cells, strict=True))
+
+    def rows(self) -> Iterator[tuple[CsvRow, str]]:
+        """Yields each row, and what is wrong with it if it has more cells than the header. Raises as `named` does."""
+        for row in self._rows:
+            # Even of an empty one: a comma without quotes may have moved all the others.
+            yield row, self._wrong(row) if len(row.cells) > len(self.columns) else ""
 
     def whole(self) -> Iterator[list[str]]:
         """Yields the cells of each row. Raises InputError for a row with more or fewer cells than the header."""
         for row in self._rows:
             if len(row.cells) != len(self.columns):
-                raise self._wrong(row)
+                raise InputError([Problem(self.file, row.line, "", self._wrong(row))])
             yield row.cells
 
-    def _wrong(self, row: CsvRow) -> InputError:
+    def _wrong(self, row: CsvRow) -> str:
         has = f"has {len(row.cells)} cell{'' if len(row.cells) == 1 else 's'}, the header has {len(self.columns)}"
         hint = (
             "; a cell with a separator or a line end in it needs quotes" if len(row.cells) > len(self.columns) else ""
         )
-        return InputError([Problem(self.file, row.line, "", has + hint)])
+        return has + hint
 
 
-def open_csv(lines: Iterable[str], file: str, separator: str = ",") -> CsvFile:
+def open_csv(lines: Iterable[str], file: str, separator: str = ",", skipped: int = 0) -> CsvFile:
     """Returns the rows of a CSV file, and reads its header.
 
     Args:
         lines: the file's lines with their ends, for example a file that was opened with `newline=""`.
         file: its name in problem reports.
         separator: what parts the cells.
+        skipped: number of the file's lines before these.
 
     Raises:
         InputError: the header names a column twice, so that one of them would be lost, or is not CSV.
     """
-    rows = _rows(lines, file, separator)
+    rows = _rows(lines, file, separator, skipped)
     header = next((row for row in rows if row.cells), None)
     if header is None:
         return CsvFile(file, (), rows)
@@ -97,17 +104,17 @@ def open_table(lines: Iterable[str], file: str) -> CsvFile:
     return found
 
 
-def _rows(lines: Iterable[str], file: str, separator: str) -> Iterator[CsvRow]:
+def _rows(lines: Iterable[str], file: str, separator: str, skipped: int) -> Iterator[CsvRow]:
     csv.field_size_limit(MOST_BYTES)  # a cell may be as long as a file; the module's own limit is 131,072 characters
     reader = csv.reader(chain(lines, [_END]), delimiter=separator)
-    line = 1
+    line = skipped + 1
     try:
         for cells in reader:
             if cells == [_END]:
                 return
             if cells and cells[-1].endswith(_END):
                 raise InputError([Problem(file, line, "", "opens a quote that nothing closes")])
-            yield CsvRow(line, reader.line_num, cells)
-            line = reader.line_num + 1
+            yield CsvRow(line, skipped + reader.line_num, cells)
+            line = skipped + reader.line_num + 1
     except csv.Error as error:
         raise InputError([Problem(file, line, "", f"is not CSV: {error}")]) from error
