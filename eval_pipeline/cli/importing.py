@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperGroup
@@ -43,6 +43,12 @@ class Forms(TyperGroup):
         return super().get_command(ctx, cmd_name)
 
 
+Suite = Annotated[str, typer.Option(help="Name of the suite to make.")]
+Limit = Annotated[int | None, typer.Option(min=1, help="Only the first cases.")]
+Into = Annotated[
+    Literal["home", "data"],
+    typer.Option(help="Where the suite goes: home (EVAL_HOME, not under version control) or data (the project's own)."),
+]
 _MOST_DOUBTS = 20
 """Golds in doubt that an import lists."""
 import_app = typer.Typer(cls=Forms, help="Imports data sets and predictions made elsewhere.", no_args_is_help=True)
@@ -211,22 +217,24 @@ def _refusing(error: "PluginError") -> Callable[[], None]:
 def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
     def import_data_set(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
-        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
-        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+        suite: Suite,
+        limit: Limit = None,
+        into: Into = "home",
     ) -> None:
-        _import(form, source, suite, limit, ())
+        _import(form, source, suite, limit, (), into)
 
     def import_with_files(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
-        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
+        suite: Suite,
         further: Annotated[list[Path], typer.Option(f"--{foreign.further}", metavar="FILE", help=foreign.further_help)],
-        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+        limit: Limit = None,
+        into: Into = "home",
     ) -> None:
-        _import(form, source, suite, limit, further)
+        _import(form, source, suite, limit, further, into)
 
     def import_table(
         source: Annotated[Path, typer.Argument(metavar="FILE", help=".jsonl, .json, .csv, .tsv, .xlsx or .parquet.")],
-        suite: Annotated[str, typer.Option(help="Name of the suite to make.")],
+        suite: Suite,
         map: Annotated[
             list[str] | None,
             typer.Option("--map", metavar="OURS=THEIRS", help="Column of a field: question=prompt. Several allowed."),
@@ -234,9 +242,10 @@ def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
         answer_form: Annotated[
             str | None, typer.Option(help="label, number, text or json; guessed from the answers if left out.")
         ] = None,
-        limit: Annotated[int | None, typer.Option(min=1, help="Only the first cases.")] = None,
+        limit: Limit = None,
+        into: Into = "home",
     ) -> None:
-        _import(form, source, suite, limit, (), (map or (), answer_form))
+        _import(form, source, suite, limit, (), into, (map or (), answer_form))
 
     if foreign.maps_columns:
         return import_table
@@ -249,6 +258,7 @@ def _import(
     suite: str,
     limit: int | None,
     further: Sequence[Path],
+    into: str,
     table: tuple[Sequence[str], str | None] = ((), None),
 ) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
@@ -259,10 +269,13 @@ def _import(
     with shared.in_turn(), ProgressBars() as progress, Tally(progress, f"importing {source.name}") as tally:
         columns = Columns(_pairs(table[0]), table[1])
         try:
-            made = import_at_arms_length(form, source, suite, limit, further, columns, tally.reached)
+            made = import_at_arms_length(
+                form, source, suite, limit, further, columns, tally.reached, into_data=into == "data"
+            )
         except KeyboardInterrupt:
             raise EndedEarlyError("interrupted; nothing was imported") from None
-        shared.share_suite(suite)
+        if into == "home":
+            shared.share_suite(suite)
     typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")

@@ -103,6 +103,7 @@ def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":
 
     if isinstance(track, Shares):
         yield from track.shared_notes(found.shared, found.cases)
+    yield from found.notes
     yield from (f"{name}: holds no case" for name in found.empty)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def remove(
-    model_version: Annotated[str, typer.Option(help="Model version to remove.")],
+    model_version: Annotated[str, typer.Argument(help="Model version to remove.")],
     suite: Annotated[
         list[str] | None, typer.Option("--suite", help="Only its evaluations of this suite; repeat it for several.")
     ] = None,

@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.provenance import Provenance
@@ -73,7 +74,7 @@ class Nightly(BaseModel):
     @classmethod
     def _is_part(cls, part: str) -> str:
         if not _PART.fullmatch(part):
-            raise ValueError(f"expected a part of the cases from 1% to 99%, such as 30%, found {part[:20]!r}")
+            raise ValueError(f"expected a part of the cases from 1% to 99%, such as 30%, found {told_value(part[:20])}")
         return part
 
     @property

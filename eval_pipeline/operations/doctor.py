@@ -111,6 +111,7 @@ def _suites(workspace: Workspace) -> Iterator[Finding]:
         try:
             found = read_suite(source)
             fine, text = not found.problems, f"{source.folder}: {len(found.cases):,} cases"
+            text += "".join(f"; {note}" for note in found.notes)
             text += f"; other cases cannot be read: {_first(found.problems)}" if found.problems else ""
         except InputError as error:
             text = _first(error.problems)

@@ -21,10 +21,19 @@ from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.import_golds import NOT_CHECKED, check_golds
 from eval_pipeline.operations.packages import OPTION as PACKAGES
-from eval_pipeline.suites import OVERRIDES_FILE, REVIEWS_FOLDER, SUITE_FILE, SuiteFile, read_header, read_suite
+from eval_pipeline.suites import (
+    IMPORTED_FROM,
+    OVERRIDES_FILE,
+    REVIEWS_FOLDER,
+    SUITE_FILE,
+    SuiteFile,
+    is_import,
+    read_header,
+    read_suite,
+)
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
-from eval_pipeline.tracks.import_notes import import_notes, take_import_options, take_left_out
+from eval_pipeline.tracks.import_notes import add_import_notes, import_notes, take_import_options, take_left_out
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
 from eval_pipeline.workspace.workspace import Workspace
@@ -82,8 +91,10 @@ def import_suite(
     limit: int | None = None,
     further: Sequence[Path] = (),
     columns: Columns = NO_COLUMNS,
+    *,
+    into_data: bool = False,
 ) -> ImportedSuite:
-    """Converts a foreign data set to a suite below `$EVAL_HOME/suites`; on an error, nothing is left behind.
+    """Converts a foreign data set to a suite; on an error, nothing is left behind.
 
     Args:
         workspace: the workspace.
@@ -93,14 +104,15 @@ def import_suite(
         limit: maximum number of cases.
         further: additional files of the data set, for formats that need them.
         columns: the columns to read, for formats without fixed column names.
+        into_data: whether the suite becomes one of the project's own (`data/suites`) and not of the home.
 
     Raises:
-        UsageError: the format is unknown, or the name belongs to a suite that was not imported.
+        UsageError: the format is unknown, or the name belongs to a suite that was not imported there.
         InputError: the source does not have that format.
         EndedEarlyError: the import was ended before any gold was checked, or would have replaced a suite by a part.
     """
     foreign, importer = load_importer(form)
-    folder = workspace.home.imported_suites / name
+    folder = (workspace.home.data / "suites" if into_data else workspace.home.imported_suites) / name
     _check_suite_name(workspace, name, folder)
     for path in (source, *further):
         if not path.exists():
@@ -109,7 +121,9 @@ def import_suite(
     with _aside(folder, source) as (made, known):
         options: dict[str, Json] = {}
         if foreign.maps_columns:
-            raws, options = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form)
+            said: list[str] = []
+            raws, options = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form, said.append)
+            add_import_notes(made, said)
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
         if not raws:
@@ -118,7 +132,7 @@ def import_suite(
         known.take_origins()
         _write_cases(made, raws)
         notes = import_notes(made)
-        described = "; ".join([f"imported from {source.name} ({form})", *notes])
+        described = "; ".join([f"{IMPORTED_FROM}{source.name} ({form})", *notes])
         options |= take_import_options(made) | _kept_packages(folder, made)
         _write_header(made, foreign.track, options, described)
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
@@ -211,6 +225,8 @@ def import_at_arms_length(
     further: Sequence[Path],
     columns: Columns = NO_COLUMNS,
     heard: Callable[[int, int], None] = lambda done, total: None,
+    *,
+    into_data: bool = False,
 ) -> ImportedSuite:
     """Runs `import_suite` in a child process, since a foreign file may crash its parser.
 
@@ -221,7 +237,7 @@ def import_at_arms_length(
         EvalError: as for `import_suite`.
     """
     given: list[Json] = [str(path) for path in further]
-    mapped: list[Json] = [dict(columns.by_field), columns.answer_form]
+    mapped: list[Json] = [dict(columns.by_field), columns.answer_form, into_data]
     told = at_arms_length(_import_there, [form, str(source), name, limit, given, *mapped], [source, *further], heard)
     return _imported.validate_python(told)
 
@@ -234,10 +250,11 @@ def _import_there(
     further: list[str],
     by_field: dict[str, str],
     answer: str | None,
+    into_data: bool,
 ) -> Json:
     paths = [Path(path) for path in further]
     columns = Columns(by_field, answer)
-    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns)
+    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns, into_data=into_data)
     found: Json = _imported.dump_python(made, mode="json")
     return found
 
@@ -281,5 +298,9 @@ def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
         raise UsageError(
             f"'{name}' is not a valid suite name: use lower-case letters, digits and '_', beginning with a letter"
         ) from error
-    if name in workspace.suites and workspace.suites[name].folder != folder:
-        raise UsageError(f"there is a suite '{name}' at {workspace.suites[name].folder} already; give another --suite")
+    there = workspace.suites[name].folder if name in workspace.suites else folder
+    if there != folder:
+        other = ", or replace it by --into data" if there.parent == workspace.home.data / "suites" else ""
+        raise UsageError(f"there is a suite '{name}' at {there} already; delete it, give another --suite{other}")
+    if folder.parent != workspace.home.imported_suites and folder.exists() and not is_import(folder):
+        raise UsageError(f"{folder} was not written by `import`, which replaces nobody's work; give another --suite")

@@ -2,12 +2,14 @@
 
 from eval_pipeline.suites.cases import SuiteCases, SuiteReading, read_cases, read_suite
 from eval_pipeline.suites.headers import (
+    IMPORTED_FROM,
     OVERRIDES_FILE,
     REVIEWS_FOLDER,
     SUITE_FILE,
     SuiteFile,
     SuiteSource,
     find_suites,
+    is_import,
     load_suite,
     read_header,
     suite_files,
@@ -15,6 +17,7 @@ from eval_pipeline.suites.headers import (
 from eval_pipeline.suites.overrides import Override, ScoredGold
 
 __all__ = [
+    "IMPORTED_FROM",
     "OVERRIDES_FILE",
     "REVIEWS_FOLDER",
     "SUITE_FILE",
@@ -25,6 +28,7 @@ __all__ = [
     "SuiteReading",
     "SuiteSource",
     "find_suites",
+    "is_import",
     "load_suite",
     "read_cases",
     "read_header",

@@ -30,6 +30,10 @@ REVIEWS_FOLDER = "reviews"
 """Folder of people's reviews of answers. It does not belong to the suite: reviews must not change its hash."""
 
 
+IMPORTED_FROM = "imported from "
+"""How the description of an imported suite begins."""
+
+
 class SuiteFile(BaseModel):
     """The contents of `suite.yaml`.
 
@@ -115,10 +119,25 @@ def find_suites(folders: Sequence[Path]) -> dict[str, SuiteSource]:
         source = replace(source, name=possible)
         if source.name in found:
             other = found[source.name].folder
-            problem = Problem(str(path), 1, "name", f"a suite named '{source.name}' is also at {other}")
+            told = f"a suite named '{source.name}' is also at {other}; {_way_out(path.parent)}"
+            problem = Problem(str(path), 1, "name", told)
             source = SuiteSource(source.name, source.folder, None, (problem,))
         found[source.name] = source
     return found
+
+
+def _way_out(folder: Path) -> str:
+    try:
+        is_imported = is_import(folder)
+    except InputError:
+        is_imported = False
+    other = "give one of them another name: its folder's, and `name` in suite.yaml"
+    return f"delete {folder}, which `import` wrote, or {other}" if is_imported else other
+
+
+def is_import(folder: Path) -> bool:
+    """Whether a suite was written by `import`, which may then replace it. Raises InputError if its header is wrong."""
+    return read_header(folder).require().description.startswith(IMPORTED_FROM)
 
 
 def _headers(folder: Path) -> list[Path]:

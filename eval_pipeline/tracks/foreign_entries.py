@@ -7,7 +7,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval_pipeline.core import foreign
-from eval_pipeline.core.complaints import complaints, dotted
+from eval_pipeline.core.complaints import complaints, dotted, told_value
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.json_reading import JsonError, NotJsonError, parsed_json
 from eval_pipeline.core.model import Json
@@ -51,7 +51,7 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
         return
     found = read_json(source)
     if not isinstance(found, list):
-        raise InputError([Problem(str(source), None, "", f"expected a list of questions, found {_kind(found)}")])
+        raise InputError([Problem(str(source), None, "", f"expected a list of questions, found {told_value(found)}")])
     yield from ((str(index), None, entry) for index, entry in enumerate(found))
 
 
@@ -106,7 +106,3 @@ def checked(
 def without_empty(raw: Mapping[str, Json]) -> dict[str, Json]:
     """Returns a case without empty fields."""
     return {name: value for name, value in raw.items() if value not in ("", [], {})}
-
-
-def _kind(value: Json) -> str:
-    return {dict: "an object", str: "a string", type(None): "null"}.get(type(value), type(value).__name__)

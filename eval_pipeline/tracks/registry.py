@@ -29,7 +29,8 @@ class ForeignForm:
         further: option of `eval-pipeline import <form>` that takes additional files, e.g. `structures`; may be empty.
         further_help: help text of that option.
         maps_columns: whether the user assigns the table's columns to fields; the importer then takes (source, limit,
-            column by field, answer form) and returns the cases and the options of the suite.
+            column by field, answer form, what takes a sentence on how the table was read) and returns the cases and the
+            options of the suite.
         leaves_out_wrong_gold: whether it is known to contain turns with invalid gold, whose cases are then left out.
     """
 

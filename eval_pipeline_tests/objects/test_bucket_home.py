@@ -225,10 +225,10 @@ def test_another_host_removes_every_response(
     for name, data in stray.items():
         server.client.put_object(Bucket=hosts.address.bucket, Key=name, Body=data)
     *gone, stays = stray
-    told = hosts.run("b", "remove", "--model-version", VERSION, "--purge", "--dry-run")
+    told = hosts.run("b", "remove", VERSION, "--purge", "--dry-run")
     assert told.code == 0 and f"small · {VERSION}" in told.out, told.text
     assert {*stray} <= server.objects(hosts.address.bucket).keys()
-    said = hosts.run("b", "remove", "--model-version", VERSION, "--purge", "--yes")
+    said = hosts.run("b", "remove", VERSION, "--purge", "--yes")
     assert said.code == 0, said.text
     left = server.objects(hosts.address.bucket)
     assert not [name for name in left if f"model_version={VERSION}/" in name]

@@ -127,7 +127,7 @@ def test_another_host_evaluates_and_removes_what_was_imported(
     theirs = ("--suite", "capitals", "--model-version", "theirs")
     assert hosts.run("c", "import", "predictions", str(tmp_path / "p.jsonl"), *theirs).code == 0
     assert {*hosts.use("b").workspace().model_versions} == {"mine", "theirs"}
-    said = hosts.run("a", "remove", *theirs[2:], "--purge", "--yes")
+    said = hosts.run("a", "remove", "theirs", "--purge", "--yes")
     assert said.code == 0, said.text
     assert not [name for name in server.objects(hosts.address.bucket) if "theirs" in name]
     for name in ("b", "c"):

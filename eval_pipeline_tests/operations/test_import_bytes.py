@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
-from eval_pipeline.core.foreign import lines_of, parsed_json, read_text
+from eval_pipeline.core.foreign import lines_of, read_text
+from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance
 from eval_pipeline.operations.importing import Columns, _kept_packages, import_suite
@@ -61,6 +62,8 @@ def test_a_file_of_another_kind_is_told_as_that(home: Lab, tmp_path: Path, kind:
     for name, form in (("dev.json", "convfinqa"), ("rows.json", "text"), ("rows.csv", "text"), ("q.jsonl", "bird")):
         source = tmp_path / name
         source.write_bytes(KINDS[kind])
+        if name.endswith(".csv") and kind.startswith("UTF-16"):  # as Excel writes it: what it says is read
+            continue
         with pytest.raises(InputError, match=told):
             import_suite(home.workspace(), form, source, "foreign", None, (), Columns())
     for form in ("predictions", "promptfoo", "lm-eval"):

@@ -53,18 +53,18 @@ DATA: dict[str, str] = {
     "dev.json: dev.2.id: duplicate id 'Single_A/2020/page_1.pdf-1', first used at dev.0": json.dumps(
         {"dev": [TALK, TALK | {"id": "other"}, TALK]}
     ),
-    "dev.json: 0.dialogue.executed_answers.0: expected a finite number or a text, found nan": json.dumps(
+    "dev.json: 0.dialogue.executed_answers.0: expected a finite number or a text, found NaN": json.dumps(
         [TALK | {"dialogue": DIALOGUE | {"executed_answers": [float("nan")]}}]
     ),
-    "dev.json: 0.doc.table.2020.x: expected a text or a finite number, found inf": json.dumps(
+    "dev.json: 0.doc.table.2020.x: expected a text or a finite number, found infinity": json.dumps(
         [TALK | {"doc": TALK["doc"] | {"table": {"2020": {"x": float("inf")}}}}]  # type: ignore[operator]
     ),
     'dev.json: 0.turns.0.answer: expected a number without quotes, "yes" or "no", found the text "perhaps"': json.dumps(
         [TALK | {"dialogue": DIALOGUE | {"executed_answers": ["perhaps"]}}]
     ),
-    "rows.csv:5: id: duplicate id '1', first used at line 3": 'id,question,answer\n1,"a\nb",x\n2,c,y\n1,d,y\n',
-    "rows.json: row 2.id: duplicate id '1', first used at row 1": json.dumps(ROWS),
-    "rows.json: row 2.answer: is empty": json.dumps([{"question": "q", "answer": "x"}, {"question": "q"}]),
+    "rows.csv:5: id: duplicate id '1', first used at line 2": 'id,question,answer\n1,"a\nb",x\n2,c,y\n1,d,y\n',
+    "rows.json:1: row 2.id: duplicate id '1', first used at row 1": json.dumps(ROWS),
+    "rows.json:1: row 2.answer: is empty": json.dumps([{"question": "q", "answer": "x"}, {"question": "q"}]),
     "rows.ndjson:2: id: duplicate id '1', first used at line 1": lines(*ROWS),
     "tasks.jsonl:3: id: duplicate id 'pandaseval_0', first used at line 2": "\n" + lines(TASK, TASK),
 }

@@ -231,9 +231,9 @@ def test_what_is_refused_or_only_planned_changes_nothing_and_a_part_or_the_journ
         (("leavin", "--yes"), "the home has nothing of a model version 'leavin'; known: leaving, staying"),
         (("leaving",), "--yes continues without asking"),
     ):
-        said = command("remove", "--model-version", *arguments)
+        said = command("remove", *arguments)
         assert (said.code, sentence in said.err) == (2, True), said.text
-    said = command("remove", "--model-version", "leaving", "--purge", "--dry-run")
+    said = command("remove", "leaving", "--purge", "--dry-run")
     assert said.code == 0, said.text
     told = removed(home, dry_run=True)
     assert told.purged is not None
@@ -362,13 +362,13 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
         assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (1,)
     refused = StoreError("it is in use")
     with patch("eval_pipeline.defs.running.removing._write_anew", side_effect=refused):
-        said = command("remove", "--model-version", "leaving", "--purge", "--yes")
+        said = command("remove", "leaving", "--purge", "--yes")
     assert (said.code, "it is in use" in said.err) == (2, True), said.text
-    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 0
+    assert command("remove", "leaving", "--purge", "--yes").code == 0
     assert b"leaving" not in runs.read_bytes()
     with open_instance(home.home) as instance:
         assert instance.get_dynamic_partitions(DIMENSION) == ["staying"]
-    assert command("remove", "--model-version", "leaving", "--purge", "--yes").code == 2, "nothing is left"
+    assert command("remove", "leaving", "--purge", "--yes").code == 2, "nothing is left"
 
 
 @pytest.mark.always

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
 from eval_pipeline.answers.printed import printed_number
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text
@@ -27,7 +28,9 @@ _FORMAT = ConfigDict(extra="forbid", frozen=True)
 def _read_answer(value: Any) -> Any:
     if isinstance(value, bool):
         word = "yes" if value else "no"
-        raise ValueError(f'expected a number, "yes" or "no"; YAML reads a bare {word} as {value}: put it in quotes')
+        raise ValueError(
+            f'expected a number, "yes" or "no"; YAML reads a bare {word} as {told_value(value)}: put it in quotes'
+        )
     if isinstance(value, str):
         word = normalised_text(value)
         if word not in ("yes", "no"):
@@ -35,7 +38,7 @@ def _read_answer(value: Any) -> Any:
         return word
     # Checked here, because pydantic's union would report an error for each of its members.
     if not isinstance(value, (int, float)) or not abs(value) <= sys.float_info.max:
-        raise ValueError(f'expected a finite number, "yes" or "no", found {value!r:.40}')
+        raise ValueError(f'expected a finite number, "yes" or "no", found {told_value(value, 40)}')
     return float(value)
 
 
@@ -50,7 +53,7 @@ def _read_program(value: Any) -> tuple[str, Program]:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         value = number_text(float(value)) if isinstance(value, float) else str(value)
     if not isinstance(value, str):
-        raise ValueError(f'expected a program such as "subtract(5, 3)" or a number, found {type(value).__name__}')
+        raise ValueError(f'expected a program such as "subtract(5, 3)" or a number, found {told_value(value, 40)}')
     return value, parse_program(value)
 
 

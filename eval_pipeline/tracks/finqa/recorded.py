@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.answers.printed import Number
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import normalised_text
@@ -40,17 +41,17 @@ def recorded_response(row: Mapping[str, Json]) -> str | dict[str, Json]:
     if isinstance(response, str):
         return response
     if response is not None:
-        raise ValueError(f"'response' must be text, found {type(response).__name__}")
+        raise ValueError(f"'response' must be text, found {told_value(response)}")
     if "answer" not in row:
         raise ValueError("a prediction needs 'response' or 'answer'")
     answer, unit, calculation = row["answer"], row.get("unit"), row.get("calculation")
     if answer is None or (isinstance(answer, str) and not answer.strip()):
         return ""
     if isinstance(answer, bool) or not isinstance(answer, (str, int, float)):
-        raise ValueError(f"'answer' must be text or a number, found {type(answer).__name__}")
+        raise ValueError(f"'answer' must be text or a number, found {told_value(answer)}")
     for name, text in (("unit", unit), ("calculation", calculation)):
         if text is not None and not isinstance(text, str):
-            raise ValueError(f"'{name}' must be text, found {type(text).__name__}")
+            raise ValueError(f"'{name}' must be text, found {told_value(text)}")
     return {RECORDED: {"answer": str(answer), "unit": unit, "calculation": calculation}}
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from pydantic_core import from_json
 
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.artefact import fenced
 
@@ -26,7 +27,7 @@ def recorded_response(row: Mapping[str, Json]) -> str:
         return fenced(told["code"])
     if isinstance(told, str):
         return told
-    raise ValueError(f"a prediction of track pandas is a text or an object with 'code', found {type(told).__name__}")
+    raise ValueError(f"a prediction of track pandas is a text or an object with 'code', found {told_value(told)}")
 
 
 def _object(text: str) -> Json:

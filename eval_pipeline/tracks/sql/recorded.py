@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.sql.artefact import LEVELS
@@ -43,5 +44,5 @@ def _text(row: Mapping[str, Json], name: str) -> str:
         return ""
     if not isinstance(value, str):
         what = "SQL" if name in ("sql", "answer") else "text"
-        raise ValueError(f"'{name}' must be {what}, found {type(value).__name__}")
+        raise ValueError(f"'{name}' must be {what}, found {told_value(value)}")
     return value.strip()

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_pipeline.answers.labels import label_of
+from eval_pipeline.core.complaints import QUOTES, told_value
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
@@ -109,20 +110,22 @@ def read_gold(answer: Json, form: AnswerForm) -> Json:
     if form.form == "label":
         found = label_of(str(answer), form.labels) if isinstance(answer, str | int | bool) else None
         if found is None:
-            raise ValueError(f"expected one of {', '.join(form.labels)}, found {_shown(answer)}")
+            hint = f"; {QUOTES}" if isinstance(answer, bool) else ""
+            raise ValueError(f"expected one of {', '.join(form.labels)}, found {told_value(answer)}{hint}")
         return found
     if form.form == "number":
         return _number(answer, form)
     if form.form == "json":
         if not isinstance(answer, dict | list):
-            raise ValueError(f"expected a JSON object or list, found {_shown(answer)}")
+            raise ValueError(f"expected a JSON object or list, found {told_value(answer)}")
         if (problem := schema_problem(form.json_schema, answer)) is not None:
             raise ValueError(f"does not fit options.answer.json_schema: {problem}")
         return answer
     if isinstance(answer, list) and answer and all(isinstance(item, str) and item.strip() for item in answer):
         return answer
     if isinstance(answer, bool) or not isinstance(answer, str | int | float) or not str(answer).strip():
-        raise ValueError(f"expected a text, or a list of texts for 'set_f1', found {_shown(answer)}")
+        hint = f"; {QUOTES}" if isinstance(answer, bool) else ""
+        raise ValueError(f"expected a text, or a list of texts for 'set_f1', found {told_value(answer)}{hint}")
     return str(answer)
 
 
@@ -131,10 +134,5 @@ def _number(answer: Any, form: AnswerForm) -> float:
         return float(answer)
     found = form.number_of(answer) if isinstance(answer, str) else None
     if found is None or found.percent:
-        raise ValueError(f"expected a number, found {_shown(answer)}")
+        raise ValueError(f"expected a number, found {told_value(answer)}")
     return found.value
-
-
-def _shown(answer: Any) -> str:
-    text = repr(answer)
-    return text if len(text) <= 60 else text[:60] + " …"

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from eval_pipeline.answers.numbers import Found, decimal_of
 from eval_pipeline.answers.printed import only_number
+from eval_pipeline.core.complaints import QUOTES, told_value
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.text.patterns import check_pattern
 from eval_pipeline.tracks.text.schema import check_schema
@@ -99,10 +100,15 @@ class AnswerForm(BaseModel):
     @field_validator("labels", mode="before")
     @classmethod
     def _with_names(cls, labels: Any) -> Any:
+        if isinstance(labels, list | dict):
+            wrong = next((label for label in labels if not isinstance(label, str)), "")
+            if wrong != "":
+                hint = QUOTES if isinstance(wrong, bool) else "write it in quotes"
+                raise ValueError(f"expected labels that are texts, found {told_value(wrong)}; {hint}")
         if isinstance(labels, list):
             if len(set(map(str, labels))) != len(labels):
                 raise ValueError("expected labels that differ")
-            return {str(label): [] for label in labels} if all(isinstance(label, str) for label in labels) else labels
+            return {label: [] for label in labels}
         return labels
 
     @model_validator(mode="after")

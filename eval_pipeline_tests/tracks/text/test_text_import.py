@@ -82,7 +82,7 @@ def test_bytes_of_parquet_that_are_no_text_are_told_with_row_and_column(tmp_path
     raw = pa.array([b"good", bad, bad])
     of_type_text = pa.Array.from_buffers(pa.string(), 3, raw.buffers())  # nobody checks what it says
     lists = pa.array([[b"good"], [b"good", bad], [b"good"]])
-    for column, told in ((raw, (2, 3)), (of_type_text, (2,)), (lists, (2,))):
+    for column, told in ((raw, (2, 3)), (of_type_text, (2, 3)), (lists, (2,))):
         pq.write_table(pa.table({"question": ["a", "b", "c"], "label": column}), path)
         with pytest.raises(InputError) as refused:
             read_rows(path, None, {"answer": "label"}, "text")
@@ -94,7 +94,7 @@ BAD: dict[str, tuple[str, bytes, str]] = {
     "a row without an answer": ("a.csv", b"question,answer\nx,1\ny,\n", r"a\.csv:3: answer: is empty"),
     "a row too short": ("a.tsv", b"question\tanswer\nx\n", r"a\.tsv:2: answer: is empty"),
     "no rows": ("a.csv", b"question,answer\n", r"a\.csv: has no rows"),
-    "not UTF-8": ("a.tsv", b"question\tanswer\n\xff\xfe\t1\n", r"a\.tsv.*(UTF-8|utf-8)"),
+    "no text of Windows": ("a.tsv", b"question\tanswer\n\x81\t1\n", r"a\.tsv:2: has the byte 0x81"),
     "a cell without a column": (
         "a.csv",
         b"question,answer\nnot bad, great,good\n",

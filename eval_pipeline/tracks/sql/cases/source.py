@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
@@ -47,7 +48,9 @@ def _moment(written: Any) -> Any:
     try:
         moment = datetime.fromisoformat(written if isinstance(written, str) else written.isoformat())
     except (ValueError, AttributeError):
-        raise ValueError(f"expected a date such as 2024-05-01 or 2024-05-01T12:30:00, found {written!r}") from None
+        raise ValueError(
+            f"expected a date such as 2024-05-01 or 2024-05-01T12:30:00, found {told_value(written)}"
+        ) from None
     return moment.astimezone(UTC).replace(tzinfo=None) if moment.tzinfo is not None else moment
 
 

@@ -52,7 +52,8 @@ def read_rows(
     """
     if form is not None and form not in FITTING:
         raise UsageError(f"unknown answer form '{form}'; expected one of {', '.join(FITTING)}")
-    rows = list(islice(_rows(source, {*_OURS, *columns.values()}, say), limit))
+    is_list = source.suffix.lower() == ".json"  # of several on one line
+    rows = list(islice(_rows(source, {*_OURS, *columns.values()}, say, is_list=is_list), limit))
     if not rows:
         raise InputError([Problem(str(source), None, "", "has no rows")])
     known = dict.fromkeys(name for _, entry in rows for name in (*entry.columns, *entry.raw))
@@ -69,8 +70,10 @@ def read_rows(
             problems += [problem_at(entry, (theirs,), why) for theirs, why in wrong]
             continue
         case, lacking = _case(number, entry.raw, taken)
-        problems += [problem_at(entry, (field,), f"is empty; {_hint(field, known)}") for field in lacking]
-        cases.append(Placed(case, line=entry.line))
+        where = f"row {number}" if is_list else ""
+        places = [(where, field) if where else (field,) for field in lacking]
+        problems += [problem_at(entry, place, f"is empty; {_hint(place[-1], known)}") for place in places]
+        cases.append(Placed(case, where, entry.line))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
     chosen = form or guessed_form([case["answer"] for case in cases])
@@ -92,14 +95,16 @@ def guessed_form(answers: Sequence[Json]) -> str:
     return "text"
 
 
-def _rows(source: Path, wanted: Collection[str], say: Callable[[str], None]) -> Iterator[tuple[int, Entry]]:
-    """Yields the entries of a file, each with its number, by which a case without an id is named."""
+def _rows(
+    source: Path, wanted: Collection[str], say: Callable[[str], None], *, is_list: bool
+) -> Iterator[tuple[int, Entry]]:
+    """Yields the entries of a file, each with the number by which a case without an id is named."""
     for count, entry in enumerate(read_entries(source, str(source), wanted, say), start=1):
         if isinstance(entry, Problem):
             raise InputError([entry])
         if not isinstance(entry.raw, dict):
             raise InputError([Problem(entry.file, entry.line, "", "expected an object with columns")])
-        yield count if source.suffix.lower() == ".json" else entry.line, entry
+        yield count if is_list else entry.line, entry
 
 
 def _are_levels(rows: Sequence[tuple[int, Entry]]) -> bool:

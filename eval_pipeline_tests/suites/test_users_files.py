@@ -1,0 +1,89 @@
+"""Files as people have them are read, or told in one sentence; nothing of them is lost without a word."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from openpyxl import Workbook
+
+from eval_pipeline.core.errors import InputError
+from eval_pipeline.suites import load_suite, read_header, read_suite
+from eval_pipeline_tests.goldens import golden
+
+CASES = golden("users_files.yaml")
+
+
+@pytest.fixture(autouse=True)
+def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval_pipeline.suites.cases.rehearse_table", lambda path: None)
+
+
+def written(folder: Path, case: dict[str, Any]) -> Path:
+    """The suite of a golden case."""
+    suite = folder / "small"
+    suite.mkdir()
+    for name, content in case["files"].items():
+        path = suite / name
+        path.parent.mkdir(exist_ok=True)
+        if isinstance(content, str):
+            text = content.replace("DEEP", "[" * 5_000 + "]" * 5_000)
+            path.write_bytes(text.encode(case.get("encoding", "utf-8")))
+        elif "hex" in content:
+            path.write_bytes(bytes.fromhex(content["hex"]))
+        elif "link" in content:
+            os.symlink(content["link"], path)
+        elif "parquet" in content:
+            pq.write_table(pa.table(content["parquet"]), path)
+        else:
+            workbook(path, content["sheets"])
+    header = {"name": "small", "version": "1", "track": "text", "cases": case.get("cases", next(iter(case["files"])))}
+    header |= {"columns": case["columns"]} if "columns" in case else {}
+    header |= {"options": case.get("options", {"answer": {"form": "text"}})}
+    (suite / "suite.yaml").write_text(yaml.safe_dump(header, sort_keys=False))
+    return suite
+
+
+def workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> None:
+    book = Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+
+
+@pytest.mark.parametrize("case", CASES["read"], ids=lambda case: case["what"])
+def test_what_people_have_is_read(tmp_path: Path, case: dict[str, Any]) -> None:
+    found = read_suite(read_header(written(tmp_path, case)))
+    answers = [turn.gold.accepted[0] for one in found.cases for turn in one.turns]
+    assert [[one.id, one.turns[0].question] for one in found.cases] == [row[:2] for row in case["found"]]
+    assert answers == [row[2] for row in case["found"]]
+    if "notes" in case:
+        assert list(found.notes) == case["notes"]
+    if "raw" in case:
+        assert json.loads(found.contents[0]) == case["raw"]
+
+
+@pytest.mark.parametrize("case", CASES["malformed"], ids=lambda case: case["what"])
+def test_what_is_wrong_is_one_sentence(tmp_path: Path, case: dict[str, Any]) -> None:
+    folder = written(tmp_path, case)
+    with pytest.raises(InputError) as refused:
+        read_suite(read_header(folder))
+    sentences = [str(problem).removeprefix(f"{folder}/") for problem in refused.value.problems]
+    assert len(sentences) == len(case["told"]), sentences
+    for sentence, told in zip(sentences, case["told"], strict=True):
+        assert (sentence[: len(told)] if told.endswith(" ") else sentence) == told
+
+
+def test_the_hash_covers_what_is_read_through_links(tmp_path: Path) -> None:
+    case = next(case for case in CASES["read"] if case["what"].startswith("a link to a folder"))
+    folder = written(tmp_path, case)
+    before = load_suite(read_header(folder)).content_hash
+    (tmp_path / "away" / "c.jsonl").write_text('{"id": "a", "question": "q", "answer": "c"}')
+    assert load_suite(read_header(folder)).content_hash != before
