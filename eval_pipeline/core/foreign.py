@@ -55,6 +55,10 @@ class UnreadableFileError(OSError):
     """Says why a file is not read; the message does not include its name."""
 
 
+class NotUtf8Error(UnreadableFileError):
+    """A file that should be text is not in UTF-8."""
+
+
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """Returns the contents of a file.
 
@@ -83,7 +87,7 @@ def read_text(path: Path, most: int = MOST_BYTES) -> str:
         return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise UnreadableFileError(f"line {line:,} {undecodable(error)}") from None
+        raise NotUtf8Error(f"line {line:,} {undecodable(error)}") from None
 
 
 def undecodable(error: UnicodeDecodeError) -> str:

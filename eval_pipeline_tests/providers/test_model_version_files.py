@@ -169,7 +169,7 @@ def test_problems_of_all_files_are_told_at_once(tmp_path: Path) -> None:
             "'name' is given twice, first in line 2",
         ),
         ("model_versions:\n  - {name: a, provider: local, price: {since: 2026-13-01}}", None, "not valid YAML"),
-        ("model_versions:\n  - {name: , provider: oracle}", 2, "expected a text, found None"),
+        ("model_versions:\n  - {name: , provider: oracle}", 2, "expected a text, found nothing"),
     ],
 )
 def test_malformed_files(tmp_path: Path, text: str, line: int | None, told: str) -> None:

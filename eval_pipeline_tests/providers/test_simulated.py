@@ -173,7 +173,7 @@ def test_the_request_holds_what_decides_and_nothing_else() -> None:
         ({"rates": {"a": 0.6, "b": 0.6}}, "the rates add up to 1.2, more than 1"),
         ({"rates": {"a": "often"}}, "options.rates.a: expected a number, found 'often'"),
         ({"recovery_rate": 2}, "options.recovery_rate: expected a number of at most 1, found 2"),
-        ({"slope": float("nan")}, "options.slope: expected a number, found None"),
+        ({"slope": float("nan")}, "options.slope: expected a number, found nothing"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], told: str) -> None:

@@ -71,7 +71,7 @@ def test_the_contents_that_are_kept_give_the_cases_back() -> None:
         ({"program": "what?"}, "program", "expected a number or operation"),
         ({"program": ""}, "program", "is empty"),
         ({"program": ", ".join(["add(1, 2)"] * 201)}, "program", "more than 200 steps"),
-        ({"program": None}, "program", "found NoneType"),
+        ({"program": None}, "program", "found nothing"),
         ({"answer": "maybe"}, "answer", 'found the text "maybe"'),
         ({"answer": "0.5"}, "answer", "without quotes"),
         ({"answer": float("nan")}, "answer", "finite"),
@@ -91,7 +91,7 @@ def test_a_wrong_turn_names_its_field(changes: dict[str, Any], field: str, says:
 
 def test_a_bare_yes_of_yaml_is_told_to_be_quoted() -> None:
     raw = yaml.safe_load("{question: q, program: 'greater(2, 1)', answer: yes}")
-    with pytest.raises(CaseError, match=r"YAML reads a bare yes as True: put it in quotes"):
+    with pytest.raises(CaseError, match=r"YAML reads a bare yes as true: put it in quotes"):
         _read(raw_case(raw))
 
 

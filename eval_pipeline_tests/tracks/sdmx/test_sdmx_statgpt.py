@@ -423,7 +423,7 @@ def test_tool_messages_that_a_later_state_repeats_count_once() -> None:
     ("old", "new", "expected"),
     [
         ("query: ", "query: ''\nold: ", "hens_norway.yaml:1: query: expected a text of at least 1 character"),
-        ('id: "HEN"', "id: NO", "value.id: expected a text, found False; YAML reads NO"),
+        ('id: "HEN"', "id: NO", "value.id: expected a text, found false; YAML reads NO"),
         ("    dimensions:\n", "    dims:\n", "candidate_datasets.1.dims: unknown field; allowed: dataset_id"),
         (PINNED_DIMENSIONS, "", "candidate_datasets.1: expected 'dimensions', or 'country_dim_pin'"),
         ('"FARM:EGGS(1.0)"', "''", "rejected_datasets.0"),

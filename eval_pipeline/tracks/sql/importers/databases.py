@@ -20,6 +20,7 @@ import yaml
 from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.foreign import NotUtf8Error
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
@@ -208,7 +209,7 @@ def _old_text(path: Path) -> str:
     try:
         return read_text(path)
     except InputError as error:
-        if not isinstance(error.__cause__, UnicodeDecodeError):
+        if not isinstance(error.__cause__, NotUtf8Error):
             raise
         return path.read_text(encoding="cp1252", errors="replace")
 

@@ -360,7 +360,7 @@ def test_the_real_queries_that_do_not_fit_the_database_are_listed(lab: Lab) -> N
         ("defog", "question,query,db_name,db_type\nq,SELECT 1,schools,dbase\n", 2, "db_type", "unknown dialect"),
         ("defog", HEADER + "q,SELECT 1,moon,,\n", 2, "db_name", "no database 'moon' among those given"),
         ("spider", '[{"db_id":\n}]', 2, "", "is not JSON"),
-        ("spider", {"dev": []}, None, "", "expected a list of questions, found an object"),
+        ("spider", {"dev": []}, None, "", "expected a list of questions, found {'dev': []}"),
         ("spider", [], None, "", "no questions"),
         ("spider", [SPIDERS[0], 5], None, "1", "expected a mapping, found 5"),
         ("spider", [SPIDERS[0], {"db_id": "zoo", "question": "?"}], None, "1.query", "is missing"),
