@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -88,19 +88,30 @@ def eventually(look: Callable[[], T | None], why: Callable[[], str] = str, secon
 
 @contextmanager
 def running_ui(lab: Lab, log: Path, more: Mapping[str, str], port: int = 0) -> Iterator[UI]:
-    """The UI while the context lasts; ended as an init system does it, with everything that it started."""
-    if not port:
-        with socket.socket() as taken:
-            taken.bind(("127.0.0.1", 0))
-            port = taken.getsockname()[1]
+    """The UI of a lab while the context lasts."""
     environment = os.environ | lab.environment | more
     environment.pop("PYTEST_CURRENT_TEST", None)
-    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()", "dev", "--port", str(port)]
+    command = [sys.executable, "-c", "from eval_pipeline.cli import main; main()"]
+    with started_ui(command, ROOT, environment, lab.home, log, port) as ui:
+        yield ui
+
+
+@contextmanager
+def started_ui(
+    program: Sequence[str], place: Path, environment: Mapping[str, str], home: Home, log: Path, port: int = 0
+) -> Iterator[UI]:
+    """The UI that a program serves from a folder; ended as an init system does it, with everything that it started."""
+    port = port or free_port()
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, env=environment, cwd=ROOT, stdout=out, stderr=subprocess.STDOUT, start_new_session=True
+            [*program, "dev", "--port", str(port)],
+            env=environment,
+            cwd=place,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
-        ui = UI(f"http://127.0.0.1:{port}", log, lab.home)
+        ui = UI(f"http://127.0.0.1:{port}", log, home)
         try:
             eventually(lambda: process.poll() is not None or _is_loaded(ui), log.read_text)
             assert process.poll() is None, log.read_text()
@@ -111,6 +122,12 @@ def running_ui(lab: Lab, log: Path, more: Mapping[str, str], port: int = 0) -> I
                 process.wait(STOP_S)
             _end_group(process.pid)
             process.wait()
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return int(taken.getsockname()[1])
 
 
 def _is_loaded(ui: UI) -> bool:

@@ -1,6 +1,7 @@
-"""The wheel outside the clone: from an empty folder to an evaluated project, by the commands of its own workflow."""
+"""What people do who have no clone: install a wheel, or from git, make a project, and work with it."""
 
 import os
+import re
 import shutil
 import subprocess
 import tomllib
@@ -8,20 +9,31 @@ import zipfile
 from email.parser import Parser
 from pathlib import Path
 
+import httpx2
 import pytest
 
-from eval_pipeline_tests.project.wheels import ROOT, Installed, beside, build, clean, interpreter, workflow_commands
+from eval_pipeline.core.home import Home
+from eval_pipeline_tests.browser.ui import UI, eventually, started_ui
+from eval_pipeline_tests.project.wheels import (
+    ROOT,
+    Installed,
+    beside,
+    build,
+    clean,
+    interpreter,
+    tool,
+    uv,
+    workflow_steps,
+)
 from eval_pipeline_tests.support import built_once
 
 VERSIONS = ("3.11", "3.13")
-SMALL = " --sample-size 6"
-READ_ALL = """
-import ast, pathlib, sys, warnings
-warnings.simplefilter("error")
-paths = [*pathlib.Path(sys.argv[1]).rglob("*.py")]
-[compile(path.read_bytes(), path, "exec", ast.PyCF_ONLY_AST) for path in paths]
-print(len(paths))
-"""
+PROJECT_FILES = ("pyproject.toml", "setup.py")
+ASSETS = "{ assetNodes { assetKey { path } isPartitioned } }"
+BACKFILL = """mutation($assets: [AssetKeyInput!]!, $names: [String!]!) { launchPartitionBackfill(backfillParams: {
+  assetSelection: $assets, partitionNames: $names }) { __typename ... on PythonError { message } } }"""
+SCHEDULE = """{ scheduleOrError(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
+  "__repository__", scheduleName: "nightly" }) { ... on Schedule { scheduleState { ticks(limit: 9) { status } } } } }"""
 
 
 @pytest.fixture(scope="session")
@@ -68,59 +80,97 @@ def test_names_of_commands_are_completed(installed: Installed, tmp_path: Path) -
     assert (done.returncode, done.stdout.split()) == (0, ["compare"])
 
 
-def test_a_new_project_is_evaluated_by_its_own_workflow(installed: Installed, tmp_path: Path) -> None:
-    assert installed.run("eval-pipeline init my-evals", tmp_path).returncode == 0
-    evaluates_by_its_workflow(installed, tmp_path / "my-evals", small=True)
-    assert not list(installed.folder.rglob("samples/**/*.pyc"))
+@pytest.mark.services("ui")
+@pytest.mark.parametrize(("version", "way"), [("3.11", "wheel"), ("3.13", "git")])
+def test_the_first_ten_minutes_without_a_clone(wheel: Path, version: str, way: str, tmp_path: Path) -> None:
+    """A project is made, evaluated by its own workflow, compared, looked at, and served, below no other project."""
+    python = interpreter(version)
+    if python is None:
+        pytest.skip(f"there is no Python {version} on this machine")
+    above = [found for folder in tmp_path.parents for name in PROJECT_FILES if (found := folder / name).exists()]
+    assert not above, "Dagster would take that for the project"
+    made = clean(wheel, tmp_path / "env", python) if way == "wheel" else tool(tmp_path / "git", python)
+    (package,) = made.folder.glob("lib/python*/site-packages/eval_pipeline")
+    assert made.run(f"python -W error -m compileall -q {package}", tmp_path).returncode == 0
+    assert made.run("eval-pipeline init my-evals", tmp_path).returncode == 0
+    project = tmp_path / "my-evals"
+    uv("venv", "--quiet", "--python", python, str(project / ".venv"))  # as `setup-uv` does
+    installed = Installed(project / ".venv")
+    evaluates_by_its_workflow(installed, project)
+    shows_the_answers(installed, project)
+    with started_ui(
+        [str(installed.folder / "bin" / "eval-pipeline")],
+        project,
+        installed.settings(EVAL_NIGHTLY="1", EVAL_NIGHTLY_CRON="* * * * *"),
+        Home(project / ".eval", project / "data"),
+        tmp_path / "dev.log",
+    ) as ui:
+        backfills_and_ticks(ui)
 
 
-def evaluates_by_its_workflow(installed: Installed, project: Path, *, small: bool) -> None:
-    """Runs every command of the project's workflow as it is written; `small`: on a part of the suite."""
-    settings, commands = workflow_commands(project)
-    assert [command.split()[1] for command in commands] == ["validate", "run", "run", "compare"]
-    for command in commands:
-        # A part of the suite is too small for the gate of the workflow, and for its baseline.
-        part = small and command.split()[1] == "run"
-        written = command.replace("correct=0.7", "correct=0.1") + SMALL if part else command
-        done = installed.run(written, project, **settings)
-        assert done.returncode == 0, f"{written}\n{done.stdout}{done.stderr}"
-    again = installed.run(commands[2].replace("correct=0.7", "correct=0.999") + SMALL * small, project, **settings)
+def evaluates_by_its_workflow(installed: Installed, project: Path) -> None:
+    """Runs every step of the project's workflow as it is written; then its gate with a bar that is too high."""
+    settings, steps = workflow_steps(project)
+    assert [step.split()[:2] for step in steps] == [
+        ["uv", "pip"],
+        *(["eval-pipeline", name] for name in ("validate", "run", "run", "compare")),
+    ]
+    for step in steps:
+        done = installed.run(step, project, **settings)
+        assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}"
+    assert "simulated-strong" in (project / "comparison.md").read_text()
+    again = installed.run(steps[3].replace("correct=0.7", "correct=0.999"), project, **settings)
     assert again.returncode == 1
-    assert "correct is 0." in again.stderr
     assert "the gate is 0.999" in again.stderr
+
+
+def shows_the_answers(installed: Installed, project: Path) -> None:
+    command = [str(installed.folder / "bin" / "eval-pipeline"), "view", "--port", "0"]
+    with subprocess.Popen(command, cwd=project, env=installed.settings(), stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        address = re.search(r"http://\S+", child.stdout.readline())
+        assert address
+        with httpx2.Client(follow_redirects=True) as client:
+            assert "tickets_sample" in client.get(address[0]).text
+        child.terminate()
+
+
+def backfills_and_ticks(ui: UI) -> None:
+    """The assets are listed, a backfill of both model versions succeeds, and the daemon asks for the night's runs."""
+    assets = [node["assetKey"]["path"] for node in ui.query(ASSETS)["assetNodes"] if node["isPartitioned"]]
+    assert {"generations", "turn_metrics", "statistics", "report"} <= {name for _, name in assets}
+    chosen = [{"path": path} for path in assets]
+    asked = ui.query(BACKFILL, assets=chosen, names=["simulated-strong", "simulated-weak"])["launchPartitionBackfill"]
+    assert asked["__typename"] == "LaunchBackfillSuccess", asked
+
+    def ended() -> bool:
+        (backfill,) = ui.backfills()
+        assert backfill["status"] not in {"FAILED", "CANCELED", "COMPLETED_FAILED"}, ui.log.read_text()
+        return backfill["status"] == "COMPLETED_SUCCESS"
+
+    eventually(ended, ui.log.read_text)
+    ticks = eventually(lambda: ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]["ticks"], ui.log.read_text)
+    assert {tick["status"] for tick in ticks} <= {"STARTED", "SUCCESS"}
+    eventually(lambda: ui.runs(**{"dagster/schedule_name": "nightly"}), ui.log.read_text)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_wheel_in_a_clean_environment(wheel: Path, version: str, tmp_path: Path) -> None:
-    """With all requirements installed anew: every sample suite, `demo` and the workflow."""
+def test_every_sample_in_a_clean_environment(wheel: Path, version: str, tmp_path: Path) -> None:
+    """With all requirements installed anew: every sample suite and `demo`."""
     python = interpreter(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on this machine")
     made = clean(wheel, tmp_path / "env", python)
     samples = [path.name for path in sorted((ROOT / "data" / "suites").iterdir())]
-    chosen = " ".join(f"--suite {name}" for name in ["finqa_sample", *samples])
+    chosen = " ".join(f"--sample {name}" for name in samples)
     assert made.run(f"eval-pipeline init my-evals {chosen}", tmp_path).returncode == 0
     project = tmp_path / "my-evals"
     done = made.run("eval-pipeline demo", project, timeout=1800)
     assert done.returncode == 0, done.stderr
     assert all(f"{name} · 95% intervals" in done.stdout for name in samples)
-    evaluates_by_its_workflow(made, project, small=False)
     checked = made.run("eval-pipeline doctor", project)
     assert checked.returncode == 0, checked.stdout
-
-
-def test_the_syntax_is_that_of_every_version(wheel: Path, tmp_path: Path) -> None:
-    """Interpreters that are here read every module; those that are missing are listed by the skip."""
-    found = {version: interpreter(version) for version in VERSIONS[1:]}
-    with zipfile.ZipFile(wheel) as opened:
-        opened.extractall(tmp_path)
-    for python in filter(None, found.values()):
-        done = subprocess.run([python, "-c", READ_ALL, tmp_path], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert int(done.stdout) > 500
-    if missing := [version for version, python in found.items() if python is None]:
-        pytest.skip(f"untried, since they are not on this machine: Python {', '.join(missing)}")
 
 
 def test_git_ignores_what_runs_write(installed: Installed, tmp_path: Path) -> None:

@@ -25,12 +25,16 @@ class Installed:
         self, command: str, place: Path, *, timeout: float = 300, **more: str
     ) -> "subprocess.CompletedProcess[str]":
         """A command of a shell in a folder, without any setting of this project but those given."""
-        rest = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
-        path = f"{self.folder / 'bin'}:{os.environ['PATH']}"
-        settings = rest | {"PATH": path, "COLUMNS": "300"} | more
+        settings = self.settings(**more)
         return subprocess.run(
             ["sh", "-c", command], cwd=place, env=settings, capture_output=True, text=True, timeout=timeout, check=False
         )
+
+    def settings(self, **more: str) -> dict[str, str]:
+        """What the environment sets once it is activated, and nothing of this project but those given."""
+        rest = {name: value for name, value in os.environ.items() if not name.startswith(_OURS)}
+        path = f"{self.folder / 'bin'}:{Path(_uv()).parent}:{os.environ['PATH']}"
+        return rest | {"PATH": path, "VIRTUAL_ENV": str(self.folder), "COLUMNS": "300"} | more
 
 
 def uv(*arguments: str) -> None:
@@ -70,6 +74,22 @@ def clean(wheel: Path, folder: Path, python: str) -> Installed:
     return Installed(folder)
 
 
+def tool(folder: Path, python: str) -> Installed:
+    """What `uv tool install` makes of the repository as it is in the working tree."""
+    repository = folder / "repository"
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(lambda name: (ROOT / name).is_file(), filter(None, names.split("\0"))):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, repository / name)
+    who = ("-c", "user.name=test", "-c", "user.email=test@example.org")
+    for arguments in (("init", "-q"), ("add", "-A"), (*who, "commit", "-qm", "As it is")):
+        subprocess.run(["git", *arguments], cwd=repository, check=True)
+    settings = os.environ | {"UV_TOOL_DIR": str(folder / "tools"), "UV_TOOL_BIN_DIR": str(folder / "bin")}
+    command = [_uv(), "tool", "install", "--quiet", "--python", python, f"eval-pipeline @ git+{repository.as_uri()}"]
+    subprocess.run(command, env=settings, check=True)
+    return Installed(folder / "tools" / "eval-pipeline")
+
+
 def interpreter(version: str) -> str | None:
     """An interpreter of that version on this machine, if there is one; nothing is downloaded."""
     arguments = ("python", "find", "--no-python-downloads", version)
@@ -78,9 +98,8 @@ def interpreter(version: str) -> str | None:
     return found or next((str(path) for path in sorted(of_pyenv)), None)
 
 
-def workflow_commands(project: Path) -> tuple[dict[str, str], list[str]]:
-    """The settings of a project's workflow, and its commands that call the tool, as they are written."""
+def workflow_steps(project: Path) -> tuple[dict[str, str], list[str]]:
+    """The settings of a project's workflow, and what its steps run, but for the comment on a pull request."""
     told = yaml.safe_load((project / WORKFLOW).read_text())
-    steps = told["jobs"]["evals"]["steps"]
-    commands = [step["run"] for step in steps if step.get("run", "").startswith("eval-pipeline ")]
-    return told["env"], commands
+    steps = [step["run"] for step in told["jobs"]["evals"]["steps"] if "run" in step]
+    return told["env"], [step for step in steps if not step.startswith("gh ")]
