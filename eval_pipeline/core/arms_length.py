@@ -5,7 +5,6 @@ import json
 import logging
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ from eval_pipeline.core.errors import (
     UsageError,
 )
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.processes import wait_for_end
 
 MEMORY_MB = "EVAL_READING_MEMORY_MB"
 """Environment variable with the memory limit, in megabytes, for reading one suite or foreign data set.
@@ -200,8 +200,7 @@ def main() -> None:
 
 def _end_with_parent() -> None:
     parent = os.getppid()
-    with suppress(ProcessLookupError):
-        select.select([os.pidfd_open(parent)], [], [])
+    wait_for_end(parent, lambda: os.getppid() == parent)
     os._exit(1)
 
 
@@ -230,6 +229,8 @@ def _limit() -> None:
         resource.RLIMIT_FSIZE: MOST_WRITTEN,
         resource.RLIMIT_CORE: 0,
     }
+    if sys.platform != "linux":
+        del bounds[resource.RLIMIT_AS]  # macOS refuses it
     for kind, most in bounds.items():
         _, hard = resource.getrlimit(kind)
         resource.setrlimit(kind, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))

@@ -2,7 +2,11 @@
 
 import hashlib
 import os
+import select
 import socket
+import sys
+import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import psutil
 UNKNOWN = "-"
 """The machine of processes to which the system does not tell it."""
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+_LOOK_S = 1.0
 _STATE, _STARTED = 0, 19
 """Indices of state and start time among the fields after the name in `/proc/<pid>/stat`, see proc(5)."""
 
@@ -68,6 +73,23 @@ def is_alive(pid: int, since: str) -> bool:
         return _exists(pid)
     except ValueError:
         return False
+
+
+def wait_for_end(pid: int, is_there: Callable[[], bool]) -> None:
+    """Returns when a process has ended; it need not be a child.
+
+    Args:
+        pid: its id.
+        is_there: whether it still runs, and no other process has its id.
+    """
+    if sys.platform == "linux":
+        with suppress(ProcessLookupError):
+            handle = os.pidfd_open(pid)
+            if is_there():
+                select.select([handle], [], [])  # returns when the process has ended
+    else:
+        while is_there():
+            time.sleep(_LOOK_S)
 
 
 def _exists(pid: int) -> bool:

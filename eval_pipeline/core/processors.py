@@ -2,6 +2,7 @@
 
 import math
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -20,7 +21,11 @@ def processors(groups: Path = _GROUPS, own: Path = _OWN) -> int:
         groups: where the cgroups are mounted.
         own: the file that names the cgroups of this process.
     """
-    return max(1, min([len(os.sched_getaffinity(0)), *(math.ceil(quota) for quota in _quotas(groups, own))]))
+    if sys.platform == "linux":
+        mine = len(os.sched_getaffinity(0))
+    else:  # other systems limit neither
+        mine = os.cpu_count() or 1
+    return max(1, min([mine, *(math.ceil(quota) for quota in _quotas(groups, own))]))
 
 
 def _quotas(groups: Path, own: Path) -> Iterator[float]:

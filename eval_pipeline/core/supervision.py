@@ -9,7 +9,6 @@ short-lived threads.
 """
 
 import os
-import select
 import signal
 import threading
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from contextlib import suppress
 
 import psutil
 
-from eval_pipeline.core.processes import is_alive, mark
+from eval_pipeline.core.processes import is_alive, mark, wait_for_end
 
 SUPERVISOR = "EVAL_SUPERVISOR"
 """Environment variable: process id, start time and home of the supervisor."""
@@ -68,10 +67,7 @@ def is_there(identity: str) -> bool:
 
 
 def _watch(identity: str) -> None:
-    with suppress(ProcessLookupError):
-        handle = os.pidfd_open(int(identity.split(" ")[0]))
-        if is_there(identity):
-            select.select([handle], [], [])  # returns when the process has ended
+    wait_for_end(int(identity.split(" ")[0]), lambda: is_there(identity))
     for process, theirs in _supervised():
         if theirs == identity and process.pid != os.getpid():
             with suppress(psutil.NoSuchProcess):

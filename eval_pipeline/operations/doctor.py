@@ -146,7 +146,7 @@ def _python_sandbox(_: Workspace) -> Iterator[Finding]:
     found = diagnose()
     text = "; ".join([found.title or "nothing on this machine can confine model-written code", *found.reasons])
     # Only tracks whose models write Python need a sandbox; a lower tier is sufficient, too.
-    advice = "" if found.best else f"; for a safer sandbox: {found.remedy}"
+    advice = f"; for a safer sandbox: {found.remedy}" if found.title and not found.best else ""
     yield Finding("python sandbox", found.title is not None, text + advice, found.remedy)
 
 

@@ -1,11 +1,21 @@
 """Finds out which tier of the sandbox can be used on this machine, and what a better one would need."""
 
 import asyncio
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from eval_pipeline.sandbox.python_sandbox import PythonSandbox
-from eval_pipeline.sandbox.tiers import BWRAP, ENVIRONMENT, SANDLOCK, UNSAFE, NoSandboxError, allowed_tiers
+from eval_pipeline.sandbox.tiers import (
+    BWRAP,
+    ELSEWHERE,
+    ENVIRONMENT,
+    LINUX_ONLY,
+    SANDLOCK,
+    UNSAFE,
+    NoSandboxError,
+    allowed_tiers,
+)
 
 _SWITCHES = (
     # path of the setting, the value that forbids namespaces, what to do
@@ -39,6 +49,8 @@ def diagnose() -> Diagnosis:
     Raises:
         NoSandboxError: `EVAL_SANDBOX` names an unknown tier.
     """
+    if sys.platform != "linux":
+        return Diagnosis(None, False, (LINUX_ONLY,), ELSEWHERE)
     reasons = []
     for tier in allowed_tiers():
         try:

@@ -1,6 +1,7 @@
 """The ways ("tiers") to confine model-written code on this machine, best first."""
 
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,6 +13,8 @@ from eval_pipeline.sandbox.limits import Limits
 
 BWRAP, SANDLOCK, UNSAFE = "bwrap", "sandlock", "unsafe"
 ENVIRONMENT = "EVAL_SANDBOX"
+LINUX_ONLY = "code that models write runs on Linux only"
+ELSEWHERE = "evaluate suites with such code in a container or a virtual machine"
 
 
 class NoSandboxError(EvalError):
@@ -77,8 +80,10 @@ def allowed_tiers() -> tuple[Tier, ...]:
     """Returns the tiers that may be used: all safe ones, or those that `EVAL_SANDBOX` names.
 
     Raises:
-        NoSandboxError: the name is unknown.
+        NoSandboxError: the name is unknown, or this system has no tier at all.
     """
+    if sys.platform != "linux":
+        raise NoSandboxError(f"{LINUX_ONLY}: {ELSEWHERE}")
     wanted = os.environ.get(ENVIRONMENT, "")
     if not wanted:
         return TIERS

@@ -66,10 +66,14 @@ def _tell(answers: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def _limit(memory_bytes: int) -> None:
-    """Limits the address space to its current size plus `memory_bytes`; prevents core dumps and writing to files."""
-    with open("/proc/self/statm", "rb") as file:
-        taken = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (taken + memory_bytes, taken + memory_bytes))
+    """Limits the address space to its current size plus `memory_bytes`; prevents core dumps and writing to files.
+
+    On macOS, which refuses such a limit, only the engine limits what it takes.
+    """
+    if sys.platform == "linux":
+        with open("/proc/self/statm", "rb") as file:
+            taken = int(file.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + memory_bytes, taken + memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 

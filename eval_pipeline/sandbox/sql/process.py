@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +18,7 @@ from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
 
 _START_S = 60.0
+_LOOK_S = 1.0
 _KEPT_ENVIRONMENT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 
 
@@ -175,6 +177,8 @@ def _reaped(process: "subprocess.Popen[bytes]") -> None:
 
     It leaves the child there while it waits (WNOWAIT), since `Popen.wait` would hold the lock that `poll` needs.
     """
-    with suppress(ChildProcessError):  # somebody else has taken it
-        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
-    process.poll()
+    if sys.platform == "linux":
+        with suppress(ChildProcessError):  # somebody else has taken it
+            os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    while process.poll() is None:
+        time.sleep(_LOOK_S)
