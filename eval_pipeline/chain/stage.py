@@ -2,15 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.fingerprints import Root
-from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.workspace import StageResult
+
+if TYPE_CHECKING:
+    from eval_pipeline.stages.checks.verdicts import Verdict
+    from eval_pipeline.workspace.outputs import Outputs
 
 Facts = Mapping[str, Json]
 
@@ -46,7 +49,7 @@ class Check:
 
     name: str
     description: str
-    verdict: Callable[[Inputs], Verdict]
+    verdict: "Callable[[Inputs], Verdict]"
     blocking: bool = False
     warning: bool = False
 
@@ -105,7 +108,7 @@ class Stage:
     description: str
     reads: tuple[Table, ...]
     writes: tuple[Table, ...] = ()
-    run: Callable[[Inputs, Outputs], Facts | None] | None = None
+    run: "Callable[[Inputs, Outputs], Facts | None] | None" = None
     deliver: Callable[[Inputs, Delivery], StageResult] | None = None
     code: Callable[[Inputs], Sequence[Root]] = _no_code
     settings: Callable[[Inputs], Mapping[str, str]] = _nothing

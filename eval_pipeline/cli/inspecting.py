@@ -51,7 +51,8 @@ def validate(
 def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     """Reports the problems of one suite and returns its exit code."""
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
-    from eval_pipeline.stages.checks.verdicts import check_ends, contradictions, gold_sentence
+    from eval_pipeline.stages.checks.ends import check_ends
+    from eval_pipeline.stages.checks.verdicts import contradictions, gold_sentence
     from eval_pipeline.stages.gold import drifted_since
     from eval_pipeline.suites import read_suite
     from eval_pipeline.workspace.progress import busy, counted

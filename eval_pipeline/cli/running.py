@@ -71,17 +71,16 @@ def run(
 
     Results that are up to date are not recomputed.
     """
-    from eval_pipeline.analysis.baseline import is_drawn
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
-    from eval_pipeline.operations.ci.junit import check_place, write_junit
     from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
-    from eval_pipeline.operations.drawing import check_until
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
     if junit:
+        from eval_pipeline.operations.ci.junit import check_place, write_junit
+
         check_place(junit)
     workspace = open_workspace()
     gates = parse_gates(fail_below)
@@ -101,12 +100,16 @@ def run(
         if rule is None:
             guard_scope(workspace, partition, scope)
         else:
+            from eval_pipeline.operations.drawing import check_until
+
             check_until(workspace, partition, rule)
     asked = scope if rule is None else (rule, seed)
     problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary)
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
+        from eval_pipeline.analysis.baseline import is_drawn
+
         gated += [
             _against(workspace, p, baseline) for p in done if p.model_version != baseline or is_drawn(workspace, p)
         ]
@@ -202,15 +205,18 @@ def evaluate(
 
     `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw.
     """
-    from eval_pipeline.api import drawing, evaluating
     from eval_pipeline.cli.terminal import ProgressBars, note
 
     with ProgressBars() as progress:
         ways = {"report": report, "canary": canary}
         if isinstance(asked, tuple):
-            found = drawing.evaluate_until(workspace, partitions, asked, epoch, progress, **ways)
+            from eval_pipeline.api.drawing import evaluate_until
+
+            found = evaluate_until(workspace, partitions, asked, epoch, progress, **ways)
         else:
-            found = evaluating.evaluate(workspace, partitions, asked, epoch, progress, **ways)
+            from eval_pipeline.api.evaluating import evaluate as evaluate_all
+
+            found = evaluate_all(workspace, partitions, asked, epoch, progress, **ways)
     for text in found.notes:
         note(text)
     return found.problems, found.done

@@ -5,6 +5,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from eval_pipeline.core.later import Later
+
 Root = str | Callable[..., Any] | type | partial[Any]
 """A place `package.module:Qual.name` (without `:` the whole module), or the object itself."""
 
@@ -20,6 +22,9 @@ def places(root: Root) -> Iterator[str]:
     """
     if isinstance(root, str):
         yield root
+        return
+    if isinstance(root, Later):
+        yield root.place
         return
     if isinstance(root, partial):
         yield from places(root.func)

@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from eval_pipeline.chain.evaluation import chain_of, evaluating
 from eval_pipeline.chain.freshness import LIBRARIES, changes, prepared
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.stages.judging import JUDGE_PROMPT
+from eval_pipeline.stages.settings import JUDGE_PROMPT
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS
 from eval_pipeline.workspace.inputs import Inputs
 

@@ -12,11 +12,11 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
+from eval_pipeline.stages.asked import note_generating, prepare_generating
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
-from eval_pipeline.stages.generate import note_generating, prepare_generating
 from eval_pipeline.stages.publishing import publish_suites
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, ending_failed

@@ -17,10 +17,10 @@ from eval_pipeline.operations.told_costs import told_so_far
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd, has_price
 from eval_pipeline.providers.registry import traits_of
+from eval_pipeline.stages.asked import prompt_version
 from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
-from eval_pipeline.stages.generate import prompt_version
 from eval_pipeline.stages.judge_spending import judge_version
 from eval_pipeline.suites import read_cases
 from eval_pipeline.tracks.capabilities import Judged, Recovers

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 import pyarrow.compute as pc
 
+from eval_pipeline.analysis.comparisons.compared import series_of
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
-from eval_pipeline.analysis.comparisons.trends import series_of
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage

@@ -1,14 +1,12 @@
 """Lists for each stage the definitions that decide its result: the roots of its fingerprint.
 
 Code that these call is found automatically. Listed here is only code that is called through a value (a track, a
-provider, a metric) or that the stage merely passes along.
+provider, a metric) or that the stage merely passes along. Code of stages is named by its place: to ask whether a stage
+is current, none of it need be imported.
 """
 
 from eval_pipeline.fingerprints import Root
-from eval_pipeline.stages import ingest, judging, score
-from eval_pipeline.stages.attempts import ask, rows, sink
-from eval_pipeline.stages.evidence import gather_evidence
-from eval_pipeline.stages.scoring import metric_runner, turn_rows
+from eval_pipeline.stages.scoring.metric_runner import metrics_behind_primary
 from eval_pipeline.suites import overrides
 from eval_pipeline.tracks import abilities
 from eval_pipeline.tracks.base import Metric, Track
@@ -39,30 +37,49 @@ _WHAT_IS_ASKED = (
     "eval_pipeline.stages.recover:_recover",
 )
 """Code that decides which turns are asked, in which conversation, and how often again."""
+_HOW_IS_ASKED = (
+    "eval_pipeline.stages.attempts.ask:Asker",
+    "eval_pipeline.stages.attempts.ask:first_question",
+    "eval_pipeline.stages.attempts.ask:recovery_question",
+    "eval_pipeline.stages.attempts.ask:own_answer",
+    "eval_pipeline.stages.attempts.ask:TurnTask",
+    "eval_pipeline.stages.attempts.sink:AttemptSink",
+    "eval_pipeline.stages.attempts.rows:attempt_columns",
+)
+"""Code that builds prompts and turns responses into rows."""
 
 
 def files_code(inputs: Inputs) -> Roots:
     """Returns the roots of `raw_dataset`."""
-    return (ingest.ingest_files,)
+    return ("eval_pipeline.stages.ingest:ingest_files",)
 
 
 def cases_code(inputs: Inputs) -> Roots:
     """Returns the roots of `cases`; its tables include the results of executing the gold."""
     names = ("read_case", "check_gold", "gold_results", *_GOLD, *_SHARED)
-    return ingest.ingest_cases, *methods(inputs.track, *names, "executor")
+    return "eval_pipeline.stages.ingest:ingest_cases", *methods(inputs.track, *names, "executor")
 
 
 def attempts_code(inputs: Inputs) -> Roots:
     """Returns the roots of `generations` and `recovery_attempts`: building prompts and processing answers."""
-    asked = (ask.Asker, ask.first_question, ask.recovery_question, ask.own_answer, ask.TurnTask, *_WHAT_IS_ASKED)
     own: Roots = (abilities.executor_of, *methods(inputs.track, "recovery_message", "context_json"))
-    return *own, *asked, sink.AttemptSink, rows.attempt_columns, *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD)
+    return (
+        *own,
+        *_WHAT_IS_ASKED,
+        *_HOW_IS_ASKED,
+        *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD),
+    )
 
 
 def evidence_code(inputs: Inputs) -> Roots:
     """Returns the roots of `evidence`."""
     own = methods(inputs.track, "gather", "gather_all", "artefact_from_json")
-    return gather_evidence, rows.attempted_turns, *own, *_choosing(inputs)
+    return (
+        "eval_pipeline.stages.evidence:gather_evidence",
+        "eval_pipeline.stages.attempts.rows:attempted_turns",
+        *own,
+        *_choosing(inputs),
+    )
 
 
 def judging_code(inputs: Inputs) -> Roots:
@@ -71,12 +88,23 @@ def judging_code(inputs: Inputs) -> Roots:
     The judge's question is left out on purpose: a change to it must not cause the judge to be asked again.
     """
     own = methods(inputs.track, "to_judge", "artefact_from_json")
-    return judging._pairs, judging._row, judging._settled, *own, *_choosing(inputs)
+    return (
+        "eval_pipeline.stages.judging:_pairs",
+        "eval_pipeline.stages.judging:_row",
+        "eval_pipeline.stages.judging:_settled",
+        *own,
+        *_choosing(inputs),
+    )
 
 
 def scoring_code(inputs: Inputs) -> Roots:
     """Returns the roots of `turn_metrics`."""
-    made = (score.score, score._scored_blocks, turn_rows.ScoredTurns, metric_runner.MetricRunner)
+    made = (
+        "eval_pipeline.stages.score:score",
+        "eval_pipeline.stages.score:_scored_blocks",
+        "eval_pipeline.stages.scoring.turn_rows:ScoredTurns",
+        "eval_pipeline.stages.scoring.metric_runner:MetricRunner",
+    )
     own = methods(inputs.track, *_SCORED, *_GOLD, "answer_text", "primary_metric")
     if inputs.gold.cases or inputs.gold.alternatives:
         own += methods(inputs.track, "check_gold")
@@ -88,7 +116,7 @@ def _choosing(inputs: Inputs) -> Roots:
     of_gold: Roots = (overrides.scored_gold, overrides.ScoredGold, *methods(inputs.track, "gold_place"))
     if not inputs.gold.alternatives:
         return of_gold
-    primary = metric_runner.metrics_behind_primary(inputs.track)
+    primary = metrics_behind_primary(inputs.track)
     return *of_gold, *methods(inputs.track, "values", "gather", "gather_all", "nearness"), *metrics_code(tuple(primary))
 
 

@@ -1,45 +1,27 @@
 """The stage `generations`: makes, executes and records the first attempt at every turn."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 
-import pyarrow.compute as pc
-
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.interrupts import run_interruptibly
-from eval_pipeline.core.model import CallErrorKind, Case, Json
+from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.providers.base import Provider
-from eval_pipeline.providers.prices import price_version
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.providers.standins.recorded import refuse_edited
+from eval_pipeline.stages.asked import GENERATED, cases_of, prompt_version, size_in_scope, turns_planned
 from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
 from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
-from eval_pipeline.stages.attempts.model_calls import (
-    answers_code,
-    ask_together,
-    asking_facts,
-    open_asker,
-    provider_for,
-    singly,
-)
+from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
 from eval_pipeline.stages.attempts.registration import refuse_changed, register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import CASES, GENERATION_PROMPTS, GENERATIONS, TURNS, VALIDATION
-from eval_pipeline.tracks.base import Track
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.planned import cases_in_scope, effective_epoch, guard_scope, planned_cases
 from eval_pipeline.workspace.ranges import is_small
-from eval_pipeline.workspace.runs import open_run
 
-TABLES = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
 _LOOKED_UP = 1_000
 """Number of units looked up in the journal at once."""
 
@@ -58,7 +40,7 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     refuse_changed(inputs.workspace, inputs.version)
     label, units = inputs.label("generations"), _units(inputs)
     inputs.progress.start(label, units.turns)
-    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated, keeps=is_small(units.turns))
+    sink = AttemptSink(inputs, outputs, GENERATED, provider.simulated, keeps=is_small(units.turns))
     run_interruptibly(_ask_all(inputs, provider, units, Ordered(sink), partial(inputs.progress.advance, label)))
     if inputs.counts.refused and not inputs.run.asks:
         raise EvalError(
@@ -74,105 +56,15 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     return asking_facts(inputs)
 
 
-def prepare_generating(inputs: Inputs) -> Inputs:
-    """Fixes the freshness epoch of the run.
-
-    Raises:
-        UsageError: a name is unknown, or a partial scope would replace a full evaluation of the same date.
-    """
-    inputs.require_names()
-    guard_scope(inputs.workspace, inputs.place, inputs.scope)
-    epoch = effective_epoch(inputs.workspace, inputs.place, inputs.run.epoch)
-    return inputs.anew(run=replace(inputs.run, epoch=epoch))
-
-
-def note_generating(inputs: Inputs) -> None:
-    """Adds the run to `runs`, whether it asks or not."""
-    cases, _ = _size(inputs)
-    open_run(inputs.workspace, inputs.place, inputs.run, inputs.scope.label(), turns_planned(inputs), cases)
-
-
-def cases_of(inputs: Inputs) -> list[Case]:
-    """Returns the cases in scope."""
-    place = (inputs.workspace, inputs.place)
-    # What had failed when a partial evaluation was made cannot be derived from what has failed by now.
-    again = inputs.scope.failed and not inputs.run.asks
-    found = (lambda: planned_cases(*place)) if again else (lambda: cases_in_scope(*place, inputs.scope))
-    return inputs.hold("cases in scope", found)
-
-
 def _units(inputs: Inputs) -> Units:
     """Returns the units in scope; of a large suite that is asked as a whole, cases are read when they are needed."""
     read = inputs.each_case if inputs.scope.is_full else partial(cases_of, inputs)
-    return Units(read, inputs.version, *_size(inputs))
-
-
-def turns_planned(inputs: Inputs) -> int:
-    """Returns the number of turns in scope, times samples."""
-    _, turns = _size(inputs)
-    return turns * inputs.version.samples_per_turn
-
-
-def _size(inputs: Inputs) -> tuple[int, int]:
-    """Returns the numbers of cases and turns in scope; those of a whole suite need no case to be read."""
-    cases, turns = inputs.header(CASES), inputs.header(TURNS)
-    if inputs.scope.is_full and cases is not None and turns is not None:
-        return cases.rows, turns.rows
-    found = cases_of(inputs)
-    return len(found), sum(len(case.turns) for case in found)
+    return Units(read, inputs.version, *size_in_scope(inputs))
 
 
 def generating_facts(inputs: Inputs) -> dict[str, Json]:
     """Returns the number of turns to be asked, and facts about the calls."""
     return {"turns": turns_planned(inputs), **asking_facts(inputs)}
-
-
-def generating_settings(inputs: Inputs) -> dict[str, str]:
-    """Returns what decides prompts and prices in addition to the cases.
-
-    Raises:
-        InputError: the predictions were changed after their import.
-    """
-    version, partition = inputs.version, inputs.place
-    predictions = version.predictions.get(partition.suite)
-    if predictions:
-        refuse_edited(inputs.workspace.home.predictions / predictions.file, predictions.content_hash)
-    price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
-    return {
-        "identity": version.identity_hash(),
-        "prompt": prompt_told(version, inputs.track, partition.suite),
-        "predictions": predictions.hash() if predictions else "",
-        "answers": answers_code(inputs),
-        "price": json_hash(price),
-        "scope": inputs.scope.label(),
-        "epoch": inputs.run.epoch,
-        **({} if inputs.scope.is_full else {"selection": json_hash(sorted(case.id for case in cases_of(inputs)))}),
-    }
-
-
-def prompt_version(version: ModelVersion, track: Track) -> str:
-    """Returns the prompt version that a model version uses on a track; by default the newest."""
-    return version.prompt.get(track.name, track.prompt_versions[-1])
-
-
-def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
-    """Returns the prompt version of the answers; for recorded ones that of their provenance, or `unknown`."""
-    predictions = version.predictions.get(suite)
-    if predictions is None:
-        return prompt_version(version, track)
-    return predictions.provenance.prompt_version or UNKNOWN
-
-
-def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
-    """Whether asking again may help: a call gave nothing, and not because a recorded prediction is missing.
-
-    Refused answers and those cut off at `max_tokens` would be the same again.
-    """
-    if not inputs.run.asks:
-        return False
-    rows = inputs.read(table, ["call_error", "stop_reason"])
-    errors = pc.filter(rows["call_error"], pc.is_null(rows["stop_reason"])).unique().to_pylist()
-    return bool(set(errors) - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
 
 
 async def _ask_all(

@@ -6,10 +6,9 @@ from functools import cache, partial
 from math import inf
 from pathlib import Path
 
-from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.ids import file_hash, json_hash, json_text
-from eval_pipeline.core.model import Case, Suite
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.core.model import Case
+from eval_pipeline.stages.settings import loaded as _loaded
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     CASE_PROBLEMS,
@@ -20,7 +19,7 @@ from eval_pipeline.store.tables import (
     SUITES,
     TURNS,
 )
-from eval_pipeline.suites import Override, ScoredGold, SuiteReading, load_suite, suite_files
+from eval_pipeline.suites import Override, ScoredGold, SuiteReading, suite_files
 from eval_pipeline.suites.editions import Hashes, SharedRows, editions_of
 from eval_pipeline.suites.left_out import read_left_out
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN
@@ -32,7 +31,6 @@ from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
-from eval_pipeline.workspace.workspace import Workspace
 
 _CASES_AT_ONCE = 250
 """Number of cases written at once, because their documents are copied while being written."""
@@ -114,11 +112,6 @@ def _blocks(reading: SuiteReading, most: float) -> Iterator[list[tuple[Case, str
         yield block
 
 
-def files_of(inputs: Inputs) -> dict[str, str]:
-    """Returns the hash of all the suite's files, which decides both stages."""
-    return {"files": _loaded(inputs).content_hash}
-
-
 def file_facts(inputs: Inputs) -> dict[str, object]:
     """Returns the number of files and their hash."""
     files = suite_files(inputs.workspace.suite(inputs.suite))
@@ -129,16 +122,6 @@ def case_facts(inputs: Inputs) -> dict[str, object]:
     """Returns the numbers of cases and turns."""
     counted = {table.name: header.rows for table in (CASES, TURNS) if (header := inputs.header(table))}
     return dict(counted)
-
-
-def case_problems(workspace: Workspace, suite: str) -> list[str]:
-    """Returns for each case that was left out a sentence with file and line."""
-    rows = workspace.record.read(CASE_PROBLEMS, RecordKey.of_suite(suite)).to_pylist()
-    return [str(Problem(row["file"], row["line"], row["field"], row["message"])) for row in rows]
-
-
-def _loaded(inputs: Inputs) -> Suite:
-    return inputs.hold("suite", lambda: load_suite(inputs.workspace.suite(inputs.suite)))
 
 
 def _write_shared(outputs: Outputs, tables: Sequence[Table], rows: SharedRows) -> str:

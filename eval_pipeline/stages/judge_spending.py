@@ -1,22 +1,22 @@
 """The judge of a suite, what it may spend in a run, and the answers that its budget did not allow it to judge."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from eval_pipeline.asking.answers import utc_today
-from eval_pipeline.asking.budgets import Amount, Budget
-from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.judge import DEFAULT_JUDGE, OVER_BUDGET
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import JUDGEMENTS, RUNS
 from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from eval_pipeline.asking.budgets import Budget
 
 _SPENT = ("judge_tokens_spent", "judge_usd_spent", "judge_calls_refused")
 
@@ -33,6 +33,8 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
     for part in option.split("."):
         name = name.get(part) if isinstance(name, Mapping) else None
     if name is None:
+        from eval_pipeline.judge import DEFAULT_JUDGE
+
         return DEFAULT_JUDGE
     try:
         return workspace.model_version(str(name))
@@ -40,11 +42,15 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
         raise UsageError(f"suite '{suite}', options.{option}: {error}") from error
 
 
-def judge_budget(inputs: Inputs, judge: ModelVersion) -> Budget:
+def judge_budget(inputs: Inputs, judge: ModelVersion) -> "Budget":
     """Returns the judge's budget in a run, reduced by what the run has spent on this judge in all suites.
 
     As for models, a run is that of one model version, and earlier runs of the same command count.
     """
+    from eval_pipeline.asking.answers import utc_today
+    from eval_pipeline.asking.budgets import Amount, Budget
+    from eval_pipeline.asking.permits import Permits
+
     sharing = {inputs.run.run_id, *inputs.run.earlier}
     tokens, usd, refused = 0, None, 0
     if judge.max_cost_usd is not None or judge.max_tokens_total is not None:
@@ -61,7 +67,7 @@ def judge_budget(inputs: Inputs, judge: ModelVersion) -> Budget:
     return Budget(judge, Amount(tokens, usd), reached=refused > 0, permits=permits, today=utc_today)
 
 
-def record_judge_spending(inputs: Inputs, budget: Budget, refused: int) -> None:
+def record_judge_spending(inputs: Inputs, budget: "Budget", refused: int) -> None:
     """Adds what the judge has spent to the run's row in `runs`; rescoring has no such row, and nothing is recorded."""
     workspace, place, run_id = inputs.workspace, inputs.place, inputs.run.run_id
     row = next((row for row in run_rows(workspace, place, ["run_id", *_SPENT]) if row["run_id"] == run_id), None)
@@ -82,4 +88,6 @@ def not_judged(inputs: Inputs) -> int:
     """Returns the number of answers that were not judged because the judge's budget was reached."""
     if not isinstance(inputs.track, Judged) or inputs.header(JUDGEMENTS) is None:
         return 0
+    from eval_pipeline.judge import OVER_BUDGET
+
     return int(pc.sum(pc.equal(inputs.read(JUDGEMENTS, ["reason"])["reason"], OVER_BUDGET)).as_py() or 0)

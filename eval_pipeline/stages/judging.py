@@ -29,6 +29,7 @@ from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.gold import gold_failure, gold_problems
 from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
+from eval_pipeline.stages.settings import JUDGE_PROMPT
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
@@ -37,8 +38,6 @@ from eval_pipeline.workspace.outputs import Outputs
 
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
-JUDGE_PROMPT = "judge_prompt"
-"""The setting whose change would require asking the judge again."""
 _SETTLED = "settled"
 _WORKERS = 64
 

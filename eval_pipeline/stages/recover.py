@@ -1,7 +1,7 @@
 """The stage `recovery_attempts`: asks again, with the error shown, where an answer could not be executed."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import pyarrow.compute as pc
@@ -10,20 +10,18 @@ from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
+from eval_pipeline.stages.asked import RECOVERED, prompt_version
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
-from eval_pipeline.stages.attempts.model_calls import answers_code, ask_together, asking_facts, open_asker, provider_for
+from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.spending import REFUSED
 from eval_pipeline.stages.attempts.units import Unit
-from eval_pipeline.stages.generate import prompt_version, unanswered
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RECOVERY_PROMPTS
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import Recovers
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.planned import note_later_run, recorded_epoch
 
-TABLES = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
 FAILED = "failed"
 """The outcome of attempts that could not be executed."""
 
@@ -46,7 +44,7 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     recovers = not provider.recorded and isinstance(inputs.track, Recovers)
     count, label = _count_broken(inputs) if recovers else 0, inputs.label("recovery")
     inputs.progress.start(label, count)
-    sink = AttemptSink(inputs, outputs, TABLES, provider.simulated, keeps=inputs.is_small)
+    sink = AttemptSink(inputs, outputs, RECOVERED, provider.simulated, keeps=inputs.is_small)
     if count:
         run_interruptibly(_recover_all(inputs, provider, count, Ordered(sink), partial(inputs.progress.advance, label)))
     if inputs.counts.refused:  # makes the next run repeat this stage
@@ -58,31 +56,10 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     return asking_facts(inputs)
 
 
-def prepare_recovering(inputs: Inputs) -> Inputs:
-    """Fixes the freshness epoch: the run's, or else that of the generations."""
-    epoch = inputs.run.epoch or recorded_epoch(inputs.workspace, inputs.place)
-    return inputs.anew(run=replace(inputs.run, epoch=epoch))
-
-
-def note_recovering(inputs: Inputs) -> None:
-    """Adds a run that continues from another run's generations to `runs`."""
-    note_later_run(inputs.workspace, inputs.place, inputs.run.run_id)
-
-
-def recovering_settings(inputs: Inputs) -> dict[str, str]:
-    """Returns what decides the result in addition to the generations, whose settings cover the rest."""
-    return {"epoch": inputs.run.epoch, "answers": answers_code(inputs)}
-
-
 def recovering_facts(inputs: Inputs) -> dict[str, Json]:
     """Returns the number of attempts, and facts about the calls."""
     header = inputs.header(RECOVERY_ATTEMPTS)
     return {"attempts": header.rows if header else 0, **asking_facts(inputs)}
-
-
-def unrecovered(inputs: Inputs) -> bool:
-    """Whether asking again may help."""
-    return unanswered(inputs, RECOVERY_ATTEMPTS)
 
 
 def _count_broken(inputs: Inputs) -> int:

@@ -26,7 +26,6 @@ from eval_pipeline.stages.scoring.turn_rows import (
     spent_on,
     wide_columns,
 )
-from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import (
     ERRORS,
     GENERATIONS,
@@ -34,11 +33,10 @@ from eval_pipeline.store.tables import (
     METRICS,
     MODEL_VERSIONS,
     RECOVERY_ATTEMPTS,
-    SUITE_EDITIONS,
     TURN_RESULTS,
 )
 from eval_pipeline.tracks.abilities import conversations_of, turn_tables_of
-from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.capabilities import Tabulates
 from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
@@ -79,17 +77,6 @@ def score(inputs: Inputs, outputs: Outputs) -> None:
         failed_turns.extend(error_rows(block, inputs.place.model_version))
         failed_metrics.extend(metric_error_rows(block, now()))
         _add_further_rows(further, block, evidence)
-
-
-def gold_settings(inputs: Inputs) -> dict[str, str]:
-    """Returns the edition of the gold used for scoring, so that evaluations with different golds are not compared."""
-    row = inputs.read(SUITE_EDITIONS, ["gold_hash", "overrides_hash"]).to_pylist()[0]
-    return {"gold": row["gold_hash"], "overrides": row["overrides_hash"] or ""}
-
-
-def scored_tables(track: Track) -> tuple[Table, ...]:
-    """Returns the tables of scored turns from which figures over many turns are computed."""
-    return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)
 
 
 def scorer_version(inputs: Inputs, metric: Metric) -> str:

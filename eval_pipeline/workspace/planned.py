@@ -9,7 +9,6 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
-from eval_pipeline.workspace.draws import drawn_cases
 from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
@@ -48,6 +47,8 @@ def cases_in_scope(workspace: Workspace, partition: Partition, scope: Scope) -> 
     """Returns the cases of a suite that a run with this scope covers."""
     cases = workspace.cases(partition.suite)
     if scope.is_drawn:
+        from eval_pipeline.workspace.draws import drawn_cases
+
         drawn = drawn_cases(workspace.record, partition, scope)
         return [case for case in cases if case.id in drawn]
     failed = failed_cases(workspace.record, partition) if scope.failed else None

@@ -5,13 +5,14 @@ from typing import Any, get_args
 from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.store.ddl import view_names
 from eval_pipeline.store.schemas import ColumnType, Table
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS, all_tables
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
+from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.tracks.suite_metrics import with_every_metric
 from eval_pipeline.tracks.turns_table import turns_table
 
-__all__ = ["INSTALLED_AGGREGATES", "further_tables", "track_tables", "turns_table"]
+__all__ = ["INSTALLED_AGGREGATES", "further_tables", "scored_tables", "track_tables", "turns_table"]
 
 
 def _aggregate(plugin: Plugin, value: Any) -> Any:
@@ -51,3 +52,8 @@ def track_tables() -> list[Table]:
 def further_tables() -> list[Table]:
     """Returns the store's tables in addition to its own: those of tracks, and of aggregates added by plug-ins."""
     return [*track_tables(), *(found.table for found in INSTALLED_AGGREGATES.usable().values())]
+
+
+def scored_tables(track: Track) -> tuple[Table, ...]:
+    """Returns the tables of scored turns from which figures over many turns are computed."""
+    return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)

@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 
 from eval_pipeline.analysis.baseline import baseline_verdict
+from eval_pipeline.analysis.comparisons.compared import newest_trends
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
-from eval_pipeline.analysis.comparisons.making import newest_trends
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned

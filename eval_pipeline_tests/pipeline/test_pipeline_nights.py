@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import numpy as np
 import pytest
 
-from eval_pipeline.analysis.comparisons.trends import LOSS
+from eval_pipeline.analysis.comparisons.compared import LOSS
 from eval_pipeline.providers.base import Call
 from eval_pipeline_tests.support import Lab, Puppet, case, number
 

@@ -14,7 +14,7 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages import generate, publishing, score
+from eval_pipeline.stages import asked, publishing, score
 from eval_pipeline.stages.checks.verdicts import check_every_turn_once
 from eval_pipeline.workspace.planned import effective_epoch
 from eval_pipeline.workspace.runs import (
@@ -226,20 +226,20 @@ def test_a_part_does_not_replace_a_full_evaluation_that_ends_meanwhile(
     small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The full evaluation ends between the part's first look and its turn."""
-    real, looks = generate.guard_scope, list[int]()
+    real, looks = asked.guard_scope, list[int]()
 
     def guard(*arguments: Any) -> None:
         real(*arguments)
         looks.append(1)
         if len(looks) == 1:
             with monkeypatch.context() as patched:
-                patched.setattr(generate, "guard_scope", real)
+                patched.setattr(asked, "guard_scope", real)
                 small.evaluate(run_id="full")
 
     ran_of_suite(small.workspace(), "small", "raw_dataset")
     ran_of_suite(small.workspace(), "small", *INGESTING)
     with monkeypatch.context() as patched:
-        patched.setattr(generate, "guard_scope", guard)
+        patched.setattr(asked, "guard_scope", guard)
         part = Scope(tags=("hard",))
         with pytest.raises(UsageError, match="evaluated in full"):
             ran(small.workspace(), PARTITION, "generations", run=RunContext("part"), scope=part)

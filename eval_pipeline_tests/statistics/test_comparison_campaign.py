@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, LOSS, NO_CHANGE
 from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
-from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS, NO_CHANGE, night_tests, night_verdict
+from eval_pipeline.analysis.comparisons.trends import night_tests, night_verdict
 from eval_pipeline.statistics import PairedDifference, paired_difference
 
 CORRELATED = 0.3

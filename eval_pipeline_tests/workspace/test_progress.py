@@ -12,7 +12,7 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cli import terminal
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations import doctor
-from eval_pipeline.stages.checks.verdicts import check_ends
+from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.workspace.progress import BLOCK, busy, counted

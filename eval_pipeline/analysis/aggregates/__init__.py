@@ -2,38 +2,104 @@
 
 from collections.abc import Mapping
 
-from eval_pipeline.analysis.aggregates.agreement import JUDGE_AGREEMENT
-from eval_pipeline.analysis.aggregates.base import Aggregate
-from eval_pipeline.analysis.aggregates.calibration import CALIBRATION
-from eval_pipeline.analysis.aggregates.complexity import ACCURACY, CEILING
-from eval_pipeline.analysis.aggregates.contracts import CONTRACTS
-from eval_pipeline.analysis.aggregates.cost import COST
-from eval_pipeline.analysis.aggregates.coverage import COVERAGE
-from eval_pipeline.analysis.aggregates.editions import EDITIONS
-from eval_pipeline.analysis.aggregates.errors import ERROR_ANALYSIS
-from eval_pipeline.analysis.aggregates.labels import CONFUSION, SCORES
-from eval_pipeline.analysis.aggregates.statistics import STATISTICS
+from eval_pipeline.analysis.aggregates.aggregate import Aggregate
+from eval_pipeline.core.later import Later
+from eval_pipeline.store import tables
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES, turns_table
+
+_COUNTED = (
+    tables.CASES,
+    tables.LEFT_OUT_CASES,
+    tables.GOLD_OVERRIDES,
+    tables.GENERATIONS,
+    tables.METRICS,
+    tables.RECOVERY_ATTEMPTS,
+)
+_EDITIONS = (
+    tables.CASES,
+    tables.TURNS,
+    tables.GOLD_OVERRIDES,
+    tables.SUITE_EDITIONS,
+    tables.STATISTICS,
+    tables.GENERATIONS,
+    tables.RECOVERY_ATTEMPTS,
+)
+_LABELS = ("expected_label", "answer_label")
+
+
+def _here(place: str) -> Later:
+    return Later(f"eval_pipeline.analysis.aggregates.{place}")
+
 
 AGGREGATES: Mapping[str, Aggregate] = {
     aggregate.table.name: aggregate
     for aggregate in (
-        STATISTICS,
-        COVERAGE,
-        ACCURACY,
-        COST,
-        CEILING,
-        ERROR_ANALYSIS,
-        CALIBRATION,
-        JUDGE_AGREEMENT,
-        EDITIONS,
-        CONFUSION,
-        SCORES,
-        CONTRACTS,
+        Aggregate(
+            tables.STATISTICS,
+            _here("statistics:statistics_rows"),
+            _here("statistics:headline"),
+            knows_draws=True,
+            beside=(tables.SAMPLED_ESTIMATES, _here("statistics:_look_rows")),
+        ),
+        Aggregate(
+            tables.COVERAGE,
+            _here("coverage:coverage_rows"),
+            _here("coverage:headline"),
+            reads=_COUNTED,
+            knows_draws=True,
+        ),
+        Aggregate(
+            tables.ACCURACY_BY_COMPLEXITY, _here("complexity:accuracy_rows"), _here("complexity:accuracy_headline")
+        ),
+        Aggregate(tables.COST_PER_CORRECT_ANSWER, _here("cost:cost_rows"), _here("cost:headline"), knows_draws=True),
+        Aggregate(tables.COMPLEXITY_CEILING, _here("complexity:ceiling_rows"), _here("complexity:ceiling_headline")),
+        Aggregate(
+            tables.ERROR_ANALYSIS, _here("errors:error_rows"), _here("errors:headline"), reads=(tables.GENERATIONS,)
+        ),
+        Aggregate(
+            tables.CALIBRATION,
+            _here("calibration:calibration_rows"),
+            _here("calibration:headline"),
+            needs=("confidence",),
+        ),
+        Aggregate(
+            tables.JUDGE_AGREEMENT,
+            _here("agreement:agreement_rows"),
+            _here("agreement:headline"),
+            reads=(tables.JUDGEMENTS,),
+            needs=("sql_equivalence", "equivalence_rung", "query_correctness"),
+        ),
+        Aggregate(
+            tables.GOLD_EDITIONS,
+            _here("editions:edition_rows"),
+            _here("editions:headline"),
+            reads=_EDITIONS,
+            scores=True,
+            knows_draws=True,
+        ),
+        Aggregate(
+            tables.LABEL_CONFUSION,
+            _here("labels:confusion_rows"),
+            _here("labels:confusion_headline"),
+            needs=_LABELS,
+            listed=True,
+        ),
+        Aggregate(
+            tables.LABEL_SCORES, _here("labels:score_rows"), _here("labels:scores_headline"), needs=_LABELS, listed=True
+        ),
+        Aggregate(
+            tables.ACCURACY_BY_CONTRACT,
+            _here("contracts:contract_rows"),
+            _here("contracts:headline"),
+            needs=("relaxations", "insisted"),
+        ),
     )
 }
-"""The shipped aggregates by table name. To add one, add a file in this folder and an entry in this tuple."""
+"""The shipped aggregates by table name; to add one, add a file in this folder and an entry here.
+
+Its functions are imported when they are used: most commands compute no aggregate.
+"""
 
 
 def all_aggregates() -> Mapping[str, Aggregate]:

@@ -6,10 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Codes, Floats, Row, Turns
 from eval_pipeline.judge import NO_JUDGE, OVER_BUDGET
 from eval_pipeline.statistics import cohens_kappa, estimate_rate
-from eval_pipeline.store.tables import JUDGE_AGREEMENT as TABLE
 from eval_pipeline.store.tables import JUDGEMENTS
 
 _JUDGED = ((1.0, "same"), (0.5, "partly"), (0.0, "different"))
@@ -88,7 +87,8 @@ def _calls(judgements: Sequence[Mapping[str, Any] | None], decided: NDArray[np.b
     }
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the agreement with the judge among the rows' numbers."""
     names = (
         "n",
         "agreement",
@@ -103,12 +103,3 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
         "reason",
     )
     return {name: rows[0][name] for name in names}
-
-
-JUDGE_AGREEMENT = Aggregate(
-    TABLE,
-    agreement_rows,
-    _headline,
-    reads=(JUDGEMENTS,),
-    needs=("sql_equivalence", "equivalence_rung", "query_correctness"),
-)

@@ -1,7 +1,6 @@
 """Shared by all aggregates: the turns of an evaluation as arrays, and writing the table."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from eval_pipeline.core.ids import json_hash
+from eval_pipeline.analysis.aggregates.aggregate import Aggregate as Aggregate  # plug-ins import it from here
+from eval_pipeline.analysis.aggregates.aggregate import Row as Row
 from eval_pipeline.stages.attempts.spending import turns_not_asked
-from eval_pipeline.stages.score import scored_tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.abilities import turn_tables_of
@@ -22,55 +21,15 @@ from eval_pipeline.workspace.places import places_of_rows
 from eval_pipeline.workspace.planned import planned_scope, planned_turns
 from eval_pipeline.workspace.progress import busy
 from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.track_tables import scored_tables, turns_table
 
 if TYPE_CHECKING:
     from eval_pipeline.analysis.draws.looks import Draw
 
 DRAWN = "the turns were drawn with unequal probabilities, and this figure is not weighted by them"
 _REASONS = ("reason", "usd_reason")
-Row = dict[str, Any]
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate:
-    """An aggregate table and how its rows are computed.
-
-    Attributes:
-        rows: computes the rows from the evaluation's turns; without turns, rows have null numbers and a reason.
-        headline: returns the most important numbers of those rows.
-        reads: tables of the record that it reads in addition to those of scored turns.
-        version: if given, used instead of the code's fingerprint: results are declared unchanged although the code
-            changes.
-        scores: whether it runs metrics itself, so that their code matters.
-        needs: columns of `<track>_turns`; tracks without them do not have this aggregate.
-        listed: whether page and workbook list its rows as they are, as for aggregates of plug-ins.
-        knows_draws: whether it takes into account that turns were drawn with unequal probabilities (docs/adaptive.md);
-            other aggregates get no turns of such an evaluation, and give that as the reason.
-        beside: a further table that is made with it, and its rows.
-    """
-
-    table: Table
-    rows: Callable[["Turns"], list[Row]]
-    headline: Callable[[Sequence[Row]], Mapping[str, Any]]
-    version: str = ""
-    reads: tuple[Table, ...] = ()
-    needs: tuple[str, ...] = ()
-    scores: bool = False
-    listed: bool = False
-    knows_draws: bool = False
-    beside: "tuple[Table, Callable[[Turns], list[Row]]] | None" = None
-
-    @property
-    def tables(self) -> tuple[Table, ...]:
-        """Every table that the aggregate makes, its own first."""
-        return (self.table,) if self.beside is None else (self.table, self.beside[0])
-
-    def fits(self, tables: Sequence[Table]) -> bool:
-        """Whether turns with these tables can have this aggregate."""
-        return set(self.needs) <= {column.name for table in tables for column in table.columns}
 
 
 class Turns:
@@ -241,11 +200,6 @@ def turns_of(inputs: Inputs) -> Turns:
     place = {"partition": str(inputs.place)}  # evaluations without turns have equal hashes
     sources = inputs.hashes(scored_tables(inputs.track))
     return inputs.workspace.remembered("turns", place | sources, lambda: Turns(inputs))
-
-
-def options_of(inputs: Inputs) -> dict[str, str]:
-    """Returns what decides an aggregate in addition to the turns: a hash of the suite's options."""
-    return {"options": json_hash(inputs.options)}
 
 
 def floats(column: pa.ChunkedArray) -> Floats:

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Row, Turns
 from eval_pipeline.statistics import Calibration, calibrate, estimate_rate
 from eval_pipeline.statistics.calibration import NOMINAL, NOMINAL_VERSION
-from eval_pipeline.store.tables import CALIBRATION as TABLE
 
 ALL = "all"
 
@@ -56,9 +55,7 @@ def _scores(found: Calibration) -> Row:
     }
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the calibration among the rows' numbers."""
     names = ("n", "calibration_score", "reliability", "resolution", "verdict", "warning", "reason")
     return {name: rows[0][name] for name in names}
-
-
-CALIBRATION = Aggregate(TABLE, calibration_rows, _headline, needs=("confidence",))

@@ -20,11 +20,9 @@ from eval_pipeline.core.left_out import (
 )
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.stages.gold import drifted_cases, unscored_turns
-from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES, METRICS
+from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES
 from eval_pipeline.workspace.planned import planned_scope
 from eval_pipeline.workspace.scope import Scope
-
-READS = (CASES, LEFT_OUT_CASES, GOLD_OVERRIDES, GENERATIONS, METRICS)
 
 
 def case_counts(turns: Turns) -> CaseCounts:

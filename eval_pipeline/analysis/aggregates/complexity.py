@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Codes, Floats, Row, Turns
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling
-from eval_pipeline.store.tables import ACCURACY_BY_COMPLEXITY, COMPLEXITY_CEILING
 
 THRESHOLD = 0.5
 """Default accuracy from which a level counts as mastered; a suite can set `options.ceiling_threshold`."""
@@ -68,10 +67,12 @@ def _threshold(turns: Turns) -> float:
     return float(value)
 
 
-def _ceiling_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def ceiling_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the ceiling of the first axis."""
     first = rows[0]
     return {"axis": first["axis"], "ceiling": first["ceiling"], "verdict": first["verdict"]}
 
 
-ACCURACY = Aggregate(ACCURACY_BY_COMPLEXITY, accuracy_rows, lambda rows: {"levels": len(rows)})
-CEILING = Aggregate(COMPLEXITY_CEILING, ceiling_rows, _ceiling_headline)
+def accuracy_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the number of levels."""
+    return {"levels": len(rows)}

@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Codes, Row, Turns, texts_coded
+from eval_pipeline.analysis.aggregates.base import Codes, Row, Turns, texts_coded
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import estimate_rate
-from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
 from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset, ways_of
 from eval_pipeline.table_comparison.relaxations import Relaxation
 
@@ -67,8 +66,6 @@ def _row(preset: Preset, kinds: Sequence[tuple[str | None, str | None, bool]], k
     }
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the accuracy under each contract among the rows' numbers."""
     return {row["contract"]: row["accuracy"] for row in rows}
-
-
-CONTRACTS = Aggregate(ACCURACY_BY_CONTRACT, contract_rows, _headline, needs=_NEEDS)

@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns, sums, unweighted
+from eval_pipeline.analysis.aggregates.base import Floats, Row, Turns, sums, unweighted
 from eval_pipeline.statistics import RatioEstimate, cost_per_success
-from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER
 
 NO_TOKENS = "tokens unknown"
 NO_PRICE = "no price for this model"
@@ -71,9 +70,7 @@ def _whole(value: float | None) -> int | None:
     return None if value is None else round(value)
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the costs among the rows' numbers."""
     names = ("tokens_total", "usd_total", "tokens_per_success", "usd_per_success", "reason")
     return {name: rows[0][name] for name in names}
-
-
-COST = Aggregate(COST_PER_CORRECT_ANSWER, cost_rows, _headline, knows_draws=True)

@@ -8,15 +8,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
-from eval_pipeline.analysis.aggregates.case_counts import READS, case_counts
+from eval_pipeline.analysis.aggregates.base import Row, Turns
+from eval_pipeline.analysis.aggregates.case_counts import case_counts
 from eval_pipeline.core.coverage import Coverage, Reached, turns_reached
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.stages.checks.plausible import looked_at
 from eval_pipeline.store.coverage import tries_of
-from eval_pipeline.store.tables import COVERAGE as TABLE
-from eval_pipeline.store.tables import RECOVERY_ATTEMPTS, TURN_RESULTS
+from eval_pipeline.store.tables import TURN_RESULTS
 
 
 def coverage_rows(turns: Turns) -> list[Row]:
@@ -41,12 +40,10 @@ COUNTED = ("cases", "cases_in_suite", "unscored", "unscored_because", "drifted",
 """Columns of `case_counts` among the headline's numbers."""
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the coverage among the rows' numbers."""
     cases = CaseCounts.from_row(rows[0]).columns()
     return {
         **Coverage.from_row(rows[0]).columns(),
         **{name: cases[name] for name in COUNTED},
     }
-
-
-COVERAGE = Aggregate(TABLE, coverage_rows, _headline, reads=(*READS, RECOVERY_ATTEMPTS), knows_draws=True)

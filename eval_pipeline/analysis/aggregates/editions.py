@@ -5,21 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Floats, Row, Turns
 from eval_pipeline.stages.attempts.rows import published_turns
 from eval_pipeline.stages.gold import published_problems
 from eval_pipeline.stages.judging import load_judgements
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.statistics import Estimate, estimate_mean, estimate_rate
 from eval_pipeline.store.tables import (
-    CASES,
-    GENERATIONS,
-    GOLD_EDITIONS,
-    GOLD_OVERRIDES,
-    RECOVERY_ATTEMPTS,
     STATISTICS,
     SUITE_EDITIONS,
-    TURNS,
 )
 from eval_pipeline.tracks.abilities import gather_all
 
@@ -110,17 +104,7 @@ def _numbers(values: Sequence[Any]) -> Floats:
     return np.array([np.nan if value is None else float(value) for value in values], dtype=np.float64)
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
     """Returns the accuracy under each edition, and the number of turns in which they differ."""
     told: dict[str, Any] = {f"{row['edition']}_accuracy": row["mean"] for row in rows if row["metric"] == CORRECT}
     return told | {name: rows[0][name] for name in ("name", "overridden_turns", "excluded_turns")} if rows else told
-
-
-EDITIONS = Aggregate(
-    GOLD_EDITIONS,
-    edition_rows,
-    _headline,
-    reads=(CASES, TURNS, GOLD_OVERRIDES, SUITE_EDITIONS, STATISTICS, GENERATIONS, RECOVERY_ATTEMPTS),
-    scores=True,
-    knows_draws=True,
-)

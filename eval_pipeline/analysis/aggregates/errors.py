@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
-from eval_pipeline.store.tables import ERROR_ANALYSIS as TABLE
+from eval_pipeline.analysis.aggregates.base import Row, Turns
 from eval_pipeline.store.tables import ERRORS, GENERATIONS, TURN_RESULTS
 from eval_pipeline.workspace.places import places_of_rows
 
@@ -104,8 +103,6 @@ class Grouping:
         ]
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the number of turns of each error class among the rows' numbers."""
     return {row["value"]: row["turns"] for row in rows if row["grouping"] == "error_class"}
-
-
-ERROR_ANALYSIS = Aggregate(TABLE, error_rows, _headline, reads=(GENERATIONS,))

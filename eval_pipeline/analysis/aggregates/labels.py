@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Row, Turns
+from eval_pipeline.analysis.aggregates.base import Row, Turns
 from eval_pipeline.statistics import label_scores
-from eval_pipeline.store.tables import LABEL_CONFUSION, LABEL_SCORES
 
 _NEEDS = ("expected_label", "answer_label")
 MACRO = "macro"
@@ -55,7 +54,8 @@ def _labelled(turns: Turns) -> list[tuple[str, str, str | None]]:
     return [row for row in zip(*columns, strict=True) if row[1] is not None]
 
 
-def _most_taken_wrong(rows: Sequence[Row]) -> Mapping[str, Any]:
+def confusion_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the numbers of labels and of turns that got another one than the gold."""
     wrong = [row for row in rows if row["expected_label"] != row["answer_label"]]
     return {
         "labels": len({row["expected_label"] for row in rows}),
@@ -63,11 +63,8 @@ def _most_taken_wrong(rows: Sequence[Row]) -> Mapping[str, Any]:
     }
 
 
-def _macro(rows: Sequence[Row]) -> Mapping[str, Any]:
+def scores_headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the macro F1 and its interval."""
     macro = next((row for row in rows if row["scope"] == "all"), None)
     names = ("f1", "low", "high")
     return {f"macro_{name}": None if macro is None else macro[name] for name in names}
-
-
-CONFUSION = Aggregate(LABEL_CONFUSION, confusion_rows, _most_taken_wrong, needs=_NEEDS, listed=True)
-SCORES = Aggregate(LABEL_SCORES, score_rows, _macro, needs=_NEEDS, listed=True)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from eval_pipeline.analysis.aggregates.base import Aggregate, Floats, NoTurns, Row, Turns, texts_coded, unweighted
+from eval_pipeline.analysis.aggregates.base import Floats, NoTurns, Row, Turns, texts_coded, unweighted
 from eval_pipeline.analysis.aggregates.cost import successful_turns
 from eval_pipeline.analysis.draws.rows import drawn_row, look_rows
 from eval_pipeline.statistics import (
@@ -22,8 +22,6 @@ from eval_pipeline.statistics import (
     pass_at_k,
     pass_hat_k,
 )
-from eval_pipeline.store.tables import SAMPLED_ESTIMATES
-from eval_pipeline.store.tables import STATISTICS as TABLE
 from eval_pipeline.tracks.capabilities import Tabulates
 
 ALL = "all"
@@ -206,7 +204,8 @@ def _repeated_rows(turns: Turns) -> list[Row]:
     return rows
 
 
-def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
+    """Returns the accuracy among the rows' numbers."""
     overall = {row["metric"]: row for row in rows if row["split"] == ALL}
     correct = overall["correct"]
     shown = {"accuracy": correct["mean"], "accuracy_low": correct["low"], "accuracy_high": correct["high"]}
@@ -216,6 +215,3 @@ def _headline(rows: Sequence[Row]) -> Mapping[str, Any]:
 
 def _look_rows(turns: Turns) -> list[Row]:
     return [] if turns.draw is None else look_rows(turns.draw)
-
-
-STATISTICS = Aggregate(TABLE, statistics_rows, _headline, knows_draws=True, beside=(SAMPLED_ESTIMATES, _look_rows))

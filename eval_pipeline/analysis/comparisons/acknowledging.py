@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import date
 from typing import Any, NamedTuple
 
-from eval_pipeline.analysis.comparisons.making import newest_trends
+from eval_pipeline.analysis.comparisons.compared import newest_trends
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.durable import locked

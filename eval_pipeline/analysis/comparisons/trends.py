@@ -4,7 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, latest
+from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, DRIFT_UP, GAIN, LOSS, NO_CHANGE
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.coverage import Coverage
@@ -14,14 +15,7 @@ from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
 from eval_pipeline.workspace.workspace import Workspace
 
 Row = dict[str, Any]
-LOSS, GAIN, DRIFT_DOWN, DRIFT_UP, NO_CHANGE = "loss", "gain", "drift_down", "drift_up", "no_change"
 START, BREAK = "start", "break"
-
-
-def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
-    """Returns the evaluations that form a series, sorted by date: those with the same scope as the latest one."""
-    scope = latest(evaluations).scope
-    return [found for found in evaluations if found.scope == scope]
 
 
 class Tested(NamedTuple):

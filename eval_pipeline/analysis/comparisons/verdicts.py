@@ -5,9 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
-from eval_pipeline.analysis.comparisons.making import trends_of
-from eval_pipeline.analysis.comparisons.pairs import Row
-from eval_pipeline.analysis.comparisons.trends import DRIFT_DOWN, LOSS
+from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, LOSS, Row, trends_of
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.reports.draws import difference_text
 from eval_pipeline.reports.links import compare_path

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.compared import latest_of_each
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
-from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.statistics.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
@@ -37,11 +37,6 @@ def audit_gold(inputs: Inputs, outputs: Outputs) -> None:
     """Makes the table `gold_suspects` of a suite."""
     with busy(inputs.progress, inputs.label("doubts about the gold")):
         outputs.rows(GOLD_SUSPECTS).extend(suspect_rows(inputs))
-
-
-def audited_evaluations(inputs: Inputs) -> dict[str, str]:
-    """Returns a hash of the evaluations in which agreement is searched: the latest of every model version."""
-    return {"evaluations": json_hash([found.fingerprint() for found in _latest(inputs)])}
 
 
 def suspect_facts(inputs: Inputs) -> dict[str, Json]:
@@ -84,11 +79,6 @@ def _with_printing_grouped(rows: Sequence[Row]) -> list[Row]:
     return [*others, grouped[0] | {"reason": PRINTING, "evidence": evidence, "score": _PRINTING_SCORE}]
 
 
-def _latest(inputs: Inputs) -> list[Evaluated]:
-    found = inputs.hold("evaluations", lambda: evaluations_of(inputs.workspace, inputs.suite))
-    return [latest(found[name]) for name in sorted(found)]
-
-
 def _cases(inputs: Inputs) -> Iterator[Case]:
     gold = inputs.gold
     return map(gold.case, inputs.each_case())
@@ -114,7 +104,7 @@ class _Votes:
 
 def _votes(inputs: Inputs) -> _Votes | None:
     """Returns the answers of the model versions whose agreement means something; None if these are too few."""
-    chosen = voices(inputs, _latest(inputs))
+    chosen = voices(inputs, latest_of_each(inputs))
     if len(chosen) < LEAST:
         return None
     cases = list(_cases(inputs))
@@ -185,7 +175,7 @@ def _failing_oracle(inputs: Inputs) -> Iterator[Row]:
     """Yields the turns whose gold answer fails the primary or a strict metric, if the gold was evaluated (oracle)."""
     track = inputs.track
     strict = [track.primary_metric, *(track.strict_metrics if isinstance(track, Audits) else ())]
-    oracles = [found for found in _latest(inputs) if knows_gold(inputs, found)]
+    oracles = [found for found in latest_of_each(inputs) if knows_gold(inputs, found)]
     places = {turn.id: (case, turn) for case in _cases(inputs) for turn in case.turns} if oracles else {}
     failed: defaultdict[str, set[str]] = defaultdict(set)  # in any sample of any evaluation
     for evaluated in oracles:

@@ -7,16 +7,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.analysis.comparisons.pairs import is_refused
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.gates import Verdict
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
 from eval_pipeline.operations.headline import Headline
-from eval_pipeline.reports.comparison.contracts import contract_rows, order_sentence
-from eval_pipeline.reports.comparison.differing import sides_of_pair
-from eval_pipeline.reports.gold import data_text, edition_text
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GOLD_EDITIONS
 
@@ -85,6 +81,11 @@ def comparisons_markdown(record: Record, comparisons: Mapping[str, Sequence[Row]
 
 
 def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[str]:
+    # Imported here: what is said of runs needs nothing of comparisons.
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.reports.comparison.contracts import contract_rows, order_sentence
+    from eval_pipeline.reports.comparison.differing import sides_of_pair
+
     a, b = (code(row[f"model_{side}"]) for side in ("a", "b"))
     yield f"### {code(suite)}: {a} → {b}"
     yield ""
@@ -114,6 +115,8 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
 
 def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) -> Iterator[Sequence[str]]:
     """Yields the rows of the table about two evaluations: first what is compared, then the result."""
+    from eval_pipeline.reports.gold import data_text, edition_text
+
     editions = [_editions(record, suite, row, side) for side in ("a", "b")]
     yield "evaluated", *(_when(row[f"eval_date_{side}"], today) for side in ("a", "b"))
     yield "edition of the gold", *(_told(edition_text(found)) for found in editions)

@@ -43,17 +43,6 @@ def provider_for(workspace: Workspace, version: ModelVersion, *, asks: bool = Tr
     return create(version, Environment(predictions_dir=str(workspace.home.predictions), code=code), asks=asks)
 
 
-def answers_code(inputs: Inputs) -> str:
-    """Returns the fingerprint of a provider that makes up its answers.
-
-    Empty for others, whose code does not affect them.
-    """
-    kind = provider_class(inputs.version.provider)
-    if not issubclass(kind, Immediate):
-        return ""
-    return inputs.workspace.fingerprints.of(kind, *damage_code(inputs.track)).code
-
-
 @asynccontextmanager
 async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[Case, int]]) -> AsyncIterator[Asker]:
     """Opens the journal and the provider for the duration of the block, and yields an object that makes attempts.

@@ -1,11 +1,10 @@
 """The budget of a run across its steps, and the turns that it did not allow."""
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
-from eval_pipeline.asking.budgets import Amount, Budget
-from eval_pipeline.asking.permits import Permits
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.stages.judge_spending import not_judged
 from eval_pipeline.store.keys import RecordKey
@@ -13,16 +12,22 @@ from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
 
+if TYPE_CHECKING:
+    from eval_pipeline.asking.budgets import Budget
+
 REFUSED = "refused"
 """Key in a record file's header: number of calls refused by the budget that would have added rows to the file."""
 
 
-def budget_of(inputs: Inputs) -> Budget:
+def budget_of(inputs: Inputs) -> "Budget":
     """Returns the budget of a model version's run, reduced by what its earlier steps have spent on all suites.
 
     Earlier runs of the same command count as earlier steps. It is computed from `runs`, so that steps in different
     processes share it.
     """
+    from eval_pipeline.asking.budgets import Amount, Budget
+    from eval_pipeline.asking.permits import Permits
+
     version, partition = inputs.version, inputs.place
     sharing = {inputs.run.run_id, *inputs.run.earlier}
     tokens, usd, refused = 0, None, 0

@@ -8,8 +8,6 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.coverage import turns_reached
 from eval_pipeline.core.model import Json
-from eval_pipeline.stages.attempts.advice import advice
-from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import GENERATIONS
@@ -61,6 +59,10 @@ def check_readable(inputs: Inputs) -> Verdict:
         return Verdict(True, "these are a stand-in's answers, not a model's: how many can be read is not judged", facts)
     if not found.low:
         return Verdict(True, f"{found.readable} of {found.asked} answers can be read", facts)
+    # Imported here: usually all can be read, and there is nothing to advise.
+    from eval_pipeline.stages.attempts.advice import advice
+    from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
+
     seen = seen_in_rows(inputs.read(GENERATIONS, SEEN_COLUMNS).to_pylist())
     hints: list[str] = []
     if inputs.place.model_version in inputs.workspace.model_versions:  # a removed one needs no advice

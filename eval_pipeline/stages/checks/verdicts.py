@@ -1,36 +1,28 @@
 """Checks of suites and evaluations as pure functions; shown as Dagster asset checks and by the CLI."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
-from random import Random
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.model import Attempt, Case, Json, Response, Turn
-from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
+from eval_pipeline.core.errors import Problem
+from eval_pipeline.core.model import Case, Json
 from eval_pipeline.stages.attempts.spending import turns_not_asked
-from eval_pipeline.stages.ingest import case_problems
-from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
+from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
-from eval_pipeline.tracks.abilities import executor_of, gather_all
-from eval_pipeline.tracks.base import Executor, Track
+from eval_pipeline.store.tables import CASE_PROBLEMS, GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
+from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Audits, Contradiction
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.places import all_differ, places_of, places_of_rows, without
 from eval_pipeline.workspace.planned import planned_turn_ids
-from eval_pipeline.workspace.progress import SILENT, counted
 from eval_pipeline.workspace.track_tables import turns_table
-from eval_pipeline.workspace.workspace import Progress
+from eval_pipeline.workspace.workspace import Workspace
 
 METRIC_ERROR_LIMIT = 0
 SAFETY_VERDICT = "safety_verdict"
-ENDS_CHECKED = 1000
-"""Number of turns that the asset check of gold answers covers; `eval-pipeline validate` covers all."""
 Place = tuple[str, int]
 """Turn id and sample."""
 SHOWN = 20
@@ -101,70 +93,6 @@ def gold_sentence(turns: int, wrong: int, doubts: Sequence[Contradiction], overr
     if overridden:
         parts.append(f"that of {overridden} is overridden")
     return "; ".join(parts)
-
-
-def check_ends(
-    track: Track,
-    cases: Sequence[Case],
-    most: int | None = None,
-    progress: Progress = SILENT,
-    label: str = "",
-    excluded: Collection[str] = (),
-    drawn_from: int = 0,
-) -> Verdict:
-    """Checks that gold answers score 1.0 and empty answers 0.0, through parsing, execution and metrics.
-
-    Turns with invalid gold and those `excluded` are left out. If a suite has more than `most` turns, whole cases are
-    drawn at random, always the same ones; if the cases are drawn already, `drawn_from` is the suite's number of turns.
-    `progress` is told of cases, under the label.
-    """
-    turns = [len(case.turns) for case in cases]
-    drawn = [cases[place] for place in drawn_places(turns, most)]
-    whole = drawn_from or sum(turns)
-    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), whole, set(excluded)))
-
-
-def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
-    """Returns the places of cases, given the number of turns of each: all, or some with at most so many turns."""
-    places = list(range(len(turns)))
-    if most is None or sum(turns) <= most:
-        return places
-    Random(0).shuffle(places)
-    ends = accumulate(turns[place] for place in places)
-    return [place for place, end in zip(places, ends, strict=True) if end <= most]
-
-
-async def _check_ends(track: Track, cases: Iterable[Case], whole: int, left_out: set[str]) -> Verdict:
-    runner = MetricRunner(metrics_behind_primary(track))
-    wrong: list[str] = []
-    turns = seen = 0
-    async with executor_of(track) as executor:
-        for case in cases:
-            seen += len(case.turns)
-            excluded = left_out | {turn.id for turn, _ in track.check_gold(case)}
-            for turn in case.turns:
-                if turn.id in excluded:
-                    continue
-                turns += 1
-                if not await _is_correct(track, runner, executor, case, turn, track.oracle(turn)):
-                    wrong.append(f"{turn.id}: the gold answer scores 0")
-                if not track.gold_is_empty(turn) and await _is_correct(track, runner, executor, case, turn, ""):
-                    wrong.append(f"{turn.id}: no answer scores 1")
-    facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
-    if wrong:
-        return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
-    drawn = f"all {turns}" if seen == whole else f"{turns} turns drawn from {whole}"
-    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
-
-
-async def _is_correct(
-    track: Track, runner: MetricRunner, executor: Executor, case: Case, turn: Turn, text: str
-) -> bool:
-    artefact, error = parse_response(track, text)
-    outcome = await run_artefact(executor, case, artefact, error)
-    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
-    values = track.values(case, turn, [attempt], gather_all(track, [(case, turn, attempt)])[0])
-    return bool(runner.run([values]).plain[track.primary_metric][0])
 
 
 def check_cases_read(inputs: Inputs) -> Verdict:
@@ -278,3 +206,9 @@ def check_metric_errors(inputs: Inputs) -> Verdict:
         return Verdict(True, "every metric ran on every turn", facts)
     example = f"{examples[0]}: {rows[0]['message']}"
     return Verdict(False, f"metrics failed {len(rows)} times; see table metric_errors", facts, example=example)
+
+
+def case_problems(workspace: Workspace, suite: str) -> list[str]:
+    """Returns for each case that was left out a sentence with file and line."""
+    rows = workspace.record.read(CASE_PROBLEMS, RecordKey.of_suite(suite)).to_pylist()
+    return [str(Problem(row["file"], row["line"], row["field"], row["message"])) for row in rows]

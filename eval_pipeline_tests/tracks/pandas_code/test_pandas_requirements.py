@@ -17,7 +17,7 @@ import pytest
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.operations.mutation import equivalent_mutants
-from eval_pipeline.stages.checks.verdicts import check_ends
+from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response

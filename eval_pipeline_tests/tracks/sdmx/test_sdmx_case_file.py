@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case, Turn
-from eval_pipeline.stages.checks.verdicts import check_ends
+from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.suites import SuiteCases, read_header, read_suite
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import TableCard

@@ -1,0 +1,80 @@
+"""The evaluations of a suite that are compared with each other, and what is recorded of their trends."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import TRENDS
+from eval_pipeline.tracks.capabilities import ComparesMetrics
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.workspace import Workspace
+
+LOSS, GAIN, DRIFT_DOWN, DRIFT_UP, NO_CHANGE = "loss", "gain", "drift_down", "drift_up", "no_change"
+Evaluations = Mapping[str, Sequence[Evaluated]]
+Row = dict[str, Any]
+
+
+def compared_metrics(inputs: Inputs) -> tuple[str, ...]:
+    """Returns the metrics that the suite's track has tested beside the primary one."""
+    return inputs.track.compared_metrics if isinstance(inputs.track, ComparesMetrics) else ()
+
+
+def latest_evaluations(inputs: Inputs) -> dict[str, str]:
+    """Returns a hash of the compared evaluations: the latest of every model version that is not retired."""
+    return {"evaluations": json_hash([found.fingerprint() for found in compared_evaluations(inputs)])}
+
+
+def every_series(inputs: Inputs) -> dict[str, str]:
+    """Returns one hash per model version over its series, so that only changed series are computed again."""
+    return {
+        source_of(name): json_hash(
+            [*(found.fingerprint() for found in series_of(series)), inputs.workspace.is_retired(name)]
+        )
+        for name, series in evaluations_by_name(inputs).items()
+    }
+
+
+def newest_trends(workspace: Workspace, suite: str) -> list[Row]:
+    """Returns the newest row of each model version in `trends`, including retired ones."""
+    return list({row["model_version"]: row for row in trends_of(workspace, suite)}.values())
+
+
+def trends_of(workspace: Workspace, suite: str) -> list[Row]:
+    """Returns the rows of `trends`, sorted by date."""
+    rows: list[Row] = workspace.record.read(TRENDS, RecordKey.of_suite(suite)).to_pylist()
+    return sorted(rows, key=lambda row: row["eval_date"])
+
+
+def evaluations_by_name(inputs: Inputs) -> Evaluations:
+    """Returns the complete evaluations of the suite by model version, read once for all stages that compare."""
+    return inputs.hold("evaluations", lambda: evaluations_of(inputs.workspace, inputs.suite))
+
+
+def compared_evaluations(inputs: Inputs) -> list[Evaluated]:
+    """Returns the latest evaluation of each model version in use, sorted by name."""
+    found = evaluations_by_name(inputs)
+    return [latest(found[name]) for name in sorted(found) if not inputs.workspace.is_retired(name)]
+
+
+def source_of(model_version: str) -> str:
+    """Returns the name under which the footer of `trends` has the hash of a model version's series."""
+    return f"series of {model_version}"
+
+
+def series_of(evaluations: Sequence[Evaluated]) -> list[Evaluated]:
+    """Returns the evaluations that form a series, sorted by date: those with the same scope as the latest one."""
+    scope = latest(evaluations).scope
+    return [found for found in evaluations if found.scope == scope]
+
+
+def audited_evaluations(inputs: Inputs) -> dict[str, str]:
+    """Returns a hash of the evaluations in which agreement is searched: the latest of every model version."""
+    return {"evaluations": json_hash([found.fingerprint() for found in latest_of_each(inputs)])}
+
+
+def latest_of_each(inputs: Inputs) -> list[Evaluated]:
+    """Returns the latest evaluation of each model version, retired ones too, sorted by name."""
+    found = evaluations_by_name(inputs)
+    return [latest(found[name]) for name in sorted(found)]

@@ -1,0 +1,162 @@
+"""What the stages that ask settle beforehand: the scope, what answers depend on, and whether to ask again."""
+
+from dataclasses import replace
+
+import pyarrow.compute as pc
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import CallErrorKind, Case
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.provenance import UNKNOWN
+from eval_pipeline.providers.prices import price_version
+from eval_pipeline.providers.registry import provider_class
+from eval_pipeline.providers.standins.inprocess import Immediate
+from eval_pipeline.store.schemas import Table
+from eval_pipeline.store.tables import (
+    CASES,
+    GENERATION_PROMPTS,
+    GENERATIONS,
+    RECOVERY_ATTEMPTS,
+    RECOVERY_PROMPTS,
+    TURNS,
+    VALIDATION,
+)
+from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.code import damage_code
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.planned import (
+    cases_in_scope,
+    effective_epoch,
+    guard_scope,
+    note_later_run,
+    planned_cases,
+    recorded_epoch,
+)
+from eval_pipeline.workspace.runs import open_run
+
+GENERATED = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
+RECOVERED = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
+
+
+def prepare_generating(inputs: Inputs) -> Inputs:
+    """Fixes the freshness epoch of the run.
+
+    Raises:
+        UsageError: a name is unknown, or a partial scope would replace a full evaluation of the same date.
+    """
+    inputs.require_names()
+    guard_scope(inputs.workspace, inputs.place, inputs.scope)
+    epoch = effective_epoch(inputs.workspace, inputs.place, inputs.run.epoch)
+    return inputs.anew(run=replace(inputs.run, epoch=epoch))
+
+
+def note_generating(inputs: Inputs) -> None:
+    """Adds the run to `runs`, whether it asks or not."""
+    cases, _ = size_in_scope(inputs)
+    open_run(inputs.workspace, inputs.place, inputs.run, inputs.scope.label(), turns_planned(inputs), cases)
+
+
+def cases_of(inputs: Inputs) -> list[Case]:
+    """Returns the cases in scope."""
+    place = (inputs.workspace, inputs.place)
+    # What had failed when a partial evaluation was made cannot be derived from what has failed by now.
+    again = inputs.scope.failed and not inputs.run.asks
+    found = (lambda: planned_cases(*place)) if again else (lambda: cases_in_scope(*place, inputs.scope))
+    return inputs.hold("cases in scope", found)
+
+
+def turns_planned(inputs: Inputs) -> int:
+    """Returns the number of turns in scope, times samples."""
+    _, turns = size_in_scope(inputs)
+    return turns * inputs.version.samples_per_turn
+
+
+def size_in_scope(inputs: Inputs) -> tuple[int, int]:
+    """Returns the numbers of cases and turns in scope; those of a whole suite need no case to be read."""
+    cases, turns = inputs.header(CASES), inputs.header(TURNS)
+    if inputs.scope.is_full and cases is not None and turns is not None:
+        return cases.rows, turns.rows
+    found = cases_of(inputs)
+    return len(found), sum(len(case.turns) for case in found)
+
+
+def generating_settings(inputs: Inputs) -> dict[str, str]:
+    """Returns what decides prompts and prices in addition to the cases.
+
+    Raises:
+        InputError: the predictions were changed after their import.
+    """
+    version, partition = inputs.version, inputs.place
+    predictions = version.predictions.get(partition.suite)
+    if predictions:
+        from eval_pipeline.providers.standins.recorded import refuse_edited
+
+        refuse_edited(inputs.workspace.home.predictions / predictions.file, predictions.content_hash)
+    price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
+    return {
+        "identity": version.identity_hash(),
+        "prompt": prompt_told(version, inputs.track, partition.suite),
+        "predictions": predictions.hash() if predictions else "",
+        "answers": answers_code(inputs),
+        "price": json_hash(price),
+        "scope": inputs.scope.label(),
+        "epoch": inputs.run.epoch,
+        **({} if inputs.scope.is_full else {"selection": json_hash(sorted(case.id for case in cases_of(inputs)))}),
+    }
+
+
+def prompt_version(version: ModelVersion, track: Track) -> str:
+    """Returns the prompt version that a model version uses on a track; by default the newest."""
+    return version.prompt.get(track.name, track.prompt_versions[-1])
+
+
+def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
+    """Returns the prompt version of the answers; for recorded ones that of their provenance, or `unknown`."""
+    predictions = version.predictions.get(suite)
+    if predictions is None:
+        return prompt_version(version, track)
+    return predictions.provenance.prompt_version or UNKNOWN
+
+
+def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
+    """Whether asking again may help: a call gave nothing, and not because a recorded prediction is missing.
+
+    Refused answers and those cut off at `max_tokens` would be the same again.
+    """
+    if not inputs.run.asks:
+        return False
+    rows = inputs.read(table, ["call_error", "stop_reason"])
+    errors = pc.filter(rows["call_error"], pc.is_null(rows["stop_reason"])).unique().to_pylist()
+    return bool(set(errors) - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
+
+
+def prepare_recovering(inputs: Inputs) -> Inputs:
+    """Fixes the freshness epoch: the run's, or else that of the generations."""
+    epoch = inputs.run.epoch or recorded_epoch(inputs.workspace, inputs.place)
+    return inputs.anew(run=replace(inputs.run, epoch=epoch))
+
+
+def note_recovering(inputs: Inputs) -> None:
+    """Adds a run that continues from another run's generations to `runs`."""
+    note_later_run(inputs.workspace, inputs.place, inputs.run.run_id)
+
+
+def recovering_settings(inputs: Inputs) -> dict[str, str]:
+    """Returns what decides the result in addition to the generations, whose settings cover the rest."""
+    return {"epoch": inputs.run.epoch, "answers": answers_code(inputs)}
+
+
+def unrecovered(inputs: Inputs) -> bool:
+    """Whether asking again may help."""
+    return unanswered(inputs, RECOVERY_ATTEMPTS)
+
+
+def answers_code(inputs: Inputs) -> str:
+    """Returns the fingerprint of a provider that makes up its answers.
+
+    Empty for others, whose code does not affect them.
+    """
+    kind = provider_class(inputs.version.provider)
+    if not issubclass(kind, Immediate):
+        return ""
+    return inputs.workspace.fingerprints.of(kind, *damage_code(inputs.track)).code

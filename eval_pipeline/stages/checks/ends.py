@@ -1,0 +1,82 @@
+"""The check that gold answers score 1.0 and no answer 0.0."""
+
+import asyncio
+from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
+from random import Random
+
+from eval_pipeline.core.model import Attempt, Case, Response, Turn
+from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
+from eval_pipeline.stages.checks.verdicts import SHOWN, Verdict
+from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
+from eval_pipeline.tracks.abilities import executor_of, gather_all
+from eval_pipeline.tracks.base import Executor, Track
+from eval_pipeline.workspace.progress import SILENT, counted
+from eval_pipeline.workspace.workspace import Progress
+
+ENDS_CHECKED = 1000
+"""Number of turns that the asset check of gold answers covers; `eval-pipeline validate` covers all."""
+
+
+def check_ends(
+    track: Track,
+    cases: Sequence[Case],
+    most: int | None = None,
+    progress: Progress = SILENT,
+    label: str = "",
+    excluded: Collection[str] = (),
+    drawn_from: int = 0,
+) -> Verdict:
+    """Checks that gold answers score 1.0 and empty answers 0.0, through parsing, execution and metrics.
+
+    Turns with invalid gold and those `excluded` are left out. If a suite has more than `most` turns, whole cases are
+    drawn at random, always the same ones; if the cases are drawn already, `drawn_from` is the suite's number of turns.
+    `progress` is told of cases, under the label.
+    """
+    turns = [len(case.turns) for case in cases]
+    drawn = [cases[place] for place in drawn_places(turns, most)]
+    whole = drawn_from or sum(turns)
+    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), whole, set(excluded)))
+
+
+def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
+    """Returns the places of cases, given the number of turns of each: all, or some with at most so many turns."""
+    places = list(range(len(turns)))
+    if most is None or sum(turns) <= most:
+        return places
+    Random(0).shuffle(places)
+    ends = accumulate(turns[place] for place in places)
+    return [place for place, end in zip(places, ends, strict=True) if end <= most]
+
+
+async def _check_ends(track: Track, cases: Iterable[Case], whole: int, left_out: set[str]) -> Verdict:
+    runner = MetricRunner(metrics_behind_primary(track))
+    wrong: list[str] = []
+    turns = seen = 0
+    async with executor_of(track) as executor:
+        for case in cases:
+            seen += len(case.turns)
+            excluded = left_out | {turn.id for turn, _ in track.check_gold(case)}
+            for turn in case.turns:
+                if turn.id in excluded:
+                    continue
+                turns += 1
+                if not await _is_correct(track, runner, executor, case, turn, track.oracle(turn)):
+                    wrong.append(f"{turn.id}: the gold answer scores 0")
+                if not track.gold_is_empty(turn) and await _is_correct(track, runner, executor, case, turn, ""):
+                    wrong.append(f"{turn.id}: no answer scores 1")
+    facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
+    if wrong:
+        return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
+    drawn = f"all {turns}" if seen == whole else f"{turns} turns drawn from {whole}"
+    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
+
+
+async def _is_correct(
+    track: Track, runner: MetricRunner, executor: Executor, case: Case, turn: Turn, text: str
+) -> bool:
+    artefact, error = parse_response(track, text)
+    outcome = await run_artefact(executor, case, artefact, error)
+    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
+    values = track.values(case, turn, [attempt], gather_all(track, [(case, turn, attempt)])[0])
+    return bool(runner.run([values]).plain[track.primary_metric][0])
