@@ -1,20 +1,26 @@
 """Evaluates partitions: runs stages that are out of date, then updates store and reports from the record."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.changes import changes_told
+from eval_pipeline.operations.completing import complete_left, running
 from eval_pipeline.operations.keeping import (
     close_evaluations,
     evaluation_is_current,
     keep_comparisons,
     keep_evaluations,
+    make_comparisons,
     remarks,
 )
 from eval_pipeline.operations.publication import Publication
+from eval_pipeline.operations.running import Finished, Request, Runs
+from eval_pipeline.store.tables import STATISTICS
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
@@ -37,6 +43,10 @@ class Evaluated:
     notes: list[str]
 
 
+Launcher = Callable[[Workspace, Request, Progress], Sequence[Finished]]
+"""Evaluates what is out of date and delivers it; `demo` has one that starts Dagster's runs."""
+
+
 def evaluate(
     workspace: Workspace,
     partitions: Sequence[Partition],
@@ -46,8 +56,9 @@ def evaluate(
     *,
     report: bool,
     canary: bool = True,
+    launcher: Launcher | None = None,
 ) -> Evaluated:
-    """Runs the stages that are out of date.
+    """Runs the stages that are out of date, in this process.
 
     Args:
         workspace: the workspace of the home.
@@ -57,42 +68,57 @@ def evaluate(
         progress: receives the progress.
         report: write the report files too.
         canary: whether to stop if hardly any of the first answers can be read.
+        launcher: what evaluates instead.
     """
-    broken: set[tuple[str, str]] = set()
+    left = complete_left(workspace, progress)
     context = RunContext(epoch=epoch)
     seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in partitions}
     looked_at = counted(progress, "looking what is out of date", seen.items(), len(seen))
     current = [partition for partition, inputs in looked_at if evaluation_is_current(inputs)]
     workspace.fingerprints.save()
-    # All evaluations of a command are published together, because each publishing copies the store.
-    publication = Publication(workspace)
-    kept = close_evaluations([seen[found] for found in current], publication)
-    problems = []
-    stale = [partition for partition in partitions if partition not in current]
-    if stale:
-        # This takes a second and is not needed if there is nothing to run.
-        from eval_pipeline.defs.running.launch import Request, run
-
-        for finished in run(workspace.home, Request(stale, scope, epoch, report, canary, publication), progress):
-            name = ", ".join(filter(None, (finished.suite, finished.model_version)))
-            problems += [f"{name}: {error}" for error in finished.errors]
-            if finished.incomplete:
-                broken.add((finished.suite, finished.model_version))
-    publication.publish()
-    for found, told in keep_evaluations(kept, publication, with_report=report).items():
-        if isinstance(told, StoreError):  # a damaged file of one evaluation must not stop the others
-            problems.append(f"{found.suite}, {found.model_version}: {told}")
-            broken.add((found.suite, found.model_version))
-        else:
-            problems += told
+    command = Command(workspace.home, "run")
+    publication = Publication(workspace, command)
+    request = Request([p for p in partitions if p not in current], scope, epoch, report, canary)
+    with running(publication), interruptible():
+        kept = close_evaluations([seen[found] for found in current], publication)
+        finished: Sequence[Finished] = ()
+        runs = Runs(workspace, request, publication, progress)
+        if request.partitions:
+            finished = launcher(workspace, request, progress) if launcher else runs.evaluate()
+        broken = {found.suite for found in finished if not found.model_version}
+        recorded = {key.suite for key in workspace.record.partitions(STATISTICS)}
+        suites = [suite for suite in dict.fromkeys(p.suite for p in partitions) if suite in recorded - broken]
+        run = RunContext(next(reversed(command.noted.runs), ""))
+        compared = {suite: Inputs(workspace, suite, run=run, progress=progress) for suite in suites}
+        failed = make_comparisons(list(compared.values()), command)
+        publication.publish()
+        runs.deliver()
+        told = keep_evaluations(kept, publication, with_report=report)
+        whole = _whole(partitions, finished, told)
+        asked = [(inputs, _dates(whole, suite)) for suite, inputs in compared.items()]
+        wrong, drifts = keep_comparisons(asked, failed, command, with_report=report)
+    problems = list(left)
+    for found in finished:
+        name = ", ".join(filter(None, (found.suite, found.model_version)))
+        problems += [f"{name}: {error}" for error in found.errors]
+    for place, sentences in told.items():  # a damaged file of one evaluation must not stop the others
+        name = f"{place.suite}, {place.model_version}"
+        problems += [f"{name}: {sentences}"] if isinstance(sentences, StoreError) else sentences
     notes = [text for partition in current for text in changes_told(seen[partition])]
-    whole = [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
     notes += [f"warning: {text}" for partition in whole for text in remarks(seen[partition].anew())]
-    asked: dict[str, dict[str, date]] = {}
-    for partition in whole:
-        asked.setdefault(partition.suite, {})[partition.model_version] = partition.eval_date
-    suites = [(Inputs(workspace, suite, progress=progress), dates) for suite, dates in asked.items()]
-    wrong, drifts = keep_comparisons(suites, with_report=report)
-    problems += wrong
-    notes += [f"warning: {text}" for text in drifts]
-    return Evaluated(problems, whole, notes)
+    return Evaluated(problems + wrong, whole, notes + [f"warning: {text}" for text in drifts])
+
+
+def _whole(
+    partitions: Sequence[Partition],
+    finished: Sequence[Finished],
+    told: Mapping[Partition, list[str] | StoreError],
+) -> list[Partition]:
+    """Returns the evaluations that are whole."""
+    broken = {(found.suite, found.model_version) for found in finished if found.incomplete}
+    broken |= {(place.suite, place.model_version) for place, said in told.items() if isinstance(said, StoreError)}
+    return [p for p in partitions if not {(p.suite, ""), (p.suite, p.model_version)} & broken]
+
+
+def _dates(whole: Sequence[Partition], suite: str) -> dict[str, date]:
+    return {place.model_version: place.eval_date for place in whole if place.suite == suite}

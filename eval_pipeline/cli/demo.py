@@ -77,6 +77,7 @@ def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
     from eval_pipeline.cli.beside import Outcome
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.core.model import Partition
+    from eval_pipeline.defs.running.launch import launch
     from eval_pipeline.operations.keeping import evaluation_is_current
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.planned import guard_scope
@@ -89,6 +90,7 @@ def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
         Scope(),
         "",
         report=True,
+        launcher=launch,
     )
     asked: dict[Scope, list[Partition]] = {}
     for suite in part.suites if part.local else ():
@@ -107,7 +109,7 @@ def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
                 continue
         asked.setdefault(scope, []).append(partition)
     for scope, partitions in asked.items():
-        wrong, made = evaluate(workspace, partitions, scope, "", report=True)
+        wrong, made = evaluate(workspace, partitions, scope, "", report=True, launcher=launch)
         problems, done = problems + wrong, done + made
     return Outcome(problems, [(partition.suite, partition.model_version) for partition in done])
 

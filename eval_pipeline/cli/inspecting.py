@@ -173,7 +173,7 @@ def query(
     from eval_pipeline.store.memo import is_as_published
     from eval_pipeline.store.query import run_query
     from eval_pipeline.workspace.bucket_store import fresh_store
-    from eval_pipeline.workspace.unpublished import lag
+    from eval_pipeline.workspace.commands import lag
 
     if format not in FORMATS:
         raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")

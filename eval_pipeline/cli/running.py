@@ -30,6 +30,7 @@ from eval_pipeline.core.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from eval_pipeline.api.evaluating import Launcher
     from eval_pipeline.core.home import Home
     from eval_pipeline.core.model import Partition
     from eval_pipeline.core.until import Until
@@ -199,24 +200,27 @@ def evaluate(
     report: bool,
     *,
     canary: bool = True,
+    launcher: "Launcher | None" = None,
 ) -> "tuple[list[str], list[Partition]]":
     """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
     record.
 
-    `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw.
+    `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw; see
+    `api.evaluating.evaluate` for the launcher.
     """
     from eval_pipeline.cli.terminal import ProgressBars, note
 
     with ProgressBars() as progress:
-        ways = {"report": report, "canary": canary}
         if isinstance(asked, tuple):
             from eval_pipeline.api.drawing import evaluate_until
 
-            found = evaluate_until(workspace, partitions, asked, epoch, progress, **ways)
+            found = evaluate_until(workspace, partitions, asked, epoch, progress, report=report, canary=canary)
         else:
             from eval_pipeline.api.evaluating import evaluate as evaluate_all
 
-            found = evaluate_all(workspace, partitions, asked, epoch, progress, **ways)
+            found = evaluate_all(
+                workspace, partitions, asked, epoch, progress, report=report, canary=canary, launcher=launcher
+            )
     for text in found.notes:
         note(text)
     return found.problems, found.done

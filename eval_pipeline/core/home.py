@@ -42,8 +42,8 @@ class Home:
         return self.root / "eval.duckdb"
 
     @property
-    def unpublished(self) -> Path:
-        return self.root / "unpublished"
+    def commands(self) -> Path:
+        return self.root / "commands"
 
     @property
     def reports(self) -> Path:

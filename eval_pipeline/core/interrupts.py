@@ -31,6 +31,16 @@ def handlers_kept() -> Iterator[None]:
                 signal.signal(number, handler)
 
 
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Within the block, SIGTERM raises KeyboardInterrupt as SIGINT does, so that what is done is published."""
+    with handlers_kept():
+        if threading.current_thread() is threading.main_thread():
+            for number in INTERRUPTS:
+                signal.signal(number, signal.default_int_handler)
+        yield
+
+
 def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
     """Runs a coroutine like `asyncio.run`, but SIGINT and SIGTERM cancel it; their own handlers are called after that.
 

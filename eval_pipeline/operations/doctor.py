@@ -21,10 +21,10 @@ from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.suites import read_suite
 from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
+from eval_pipeline.workspace.commands import lag
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.track_tables import further_tables
-from eval_pipeline.workspace.unpublished import lag
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PACKAGES = ("dagster", "duckdb", "pyarrow", "openpyxl", "genai-prices")

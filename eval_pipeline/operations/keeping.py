@@ -12,12 +12,14 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
+from eval_pipeline.operations.steps import noted_step
 from eval_pipeline.stages.asked import note_generating, prepare_generating
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.plausible import check_plausible
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_errors
 from eval_pipeline.stages.publishing import publish_suites
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, ending_failed
 
@@ -84,34 +86,48 @@ def remarks(inputs: Inputs) -> list[str]:
     return [f"{place}: {verdict.text}{f' (e.g. {verdict.example})' * bool(verdict.example)}" for verdict in odd]
 
 
-def keep_comparisons(suites: Sequence[tuple[Inputs, Asked]], *, with_report: bool) -> tuple[list[str], list[str]]:
-    """Makes the comparisons of suites that are not current, and publishes those of all suites together.
+def make_comparisons(suites: Sequence[Inputs], command: Command) -> dict[str, EvalError]:
+    """Makes the comparisons of suites that are not current; returns errors by suite."""
+    failed: dict[str, EvalError] = {}
+    for inputs in suites:
+        try:
+            compare(inputs, command)
+        except EvalError as error:
+            failed[inputs.suite] = error
+    return failed
+
+
+def keep_comparisons(
+    suites: Sequence[tuple[Inputs, Asked]], failed: dict[str, EvalError], command: Command, *, with_report: bool
+) -> tuple[list[str], list[str]]:
+    """Publishes the comparisons of suites together, and writes their reports.
 
     Args:
         suites: each suite, with model version → date for those that were run.
+        failed: what `make_comparisons` returned.
+        command: the note of the command, in which they are compared from now on.
         with_report: make the report, too.
 
     Returns:
         Errors (a sentence for each failure and for each loss of one of these model versions), and warnings (a sentence
         for each one that drifts or was answered by another model).
     """
-    failed: dict[str, EvalError] = {}
-    for inputs, _ in suites:
-        try:
-            compare(inputs)
-        except EvalError as error:
-            failed[inputs.suite] = error
-    failed |= _published_comparisons([inputs for inputs, _ in suites if inputs.suite not in failed])
+    failed = failed | _published_comparisons([inputs for inputs, _ in suites if inputs.suite not in failed])
     errors, warnings = [], []
-    reports = [stage for stage in comparing(chain_of(None)) if stage.name in REPORTS]
     for inputs, asked in suites:
         try:
             if inputs.suite in failed:
                 raise failed[inputs.suite]
-            deliver(reports, inputs, with_report=with_report)
+            delivering = [stage for stage in comparing(chain_of(None)) if stage.deliver]
+            for stage in delivering if command.noted.runs else [one for one in delivering if one.name in REPORTS]:
+                if with_report or stage.name not in REPORTS:
+                    noted_step(stage, inputs, command)
         except EvalError as error:
             errors.append(f"{inputs.suite}: {error}")
             continue
+        finally:
+            if inputs.suite in command.noted.uncompared:
+                command.note({"compared": inputs.suite})
         loss = check_no_loss(inputs, asked)
         errors += [f"{inputs.suite}: {loss.text}"] * (not loss.passed)
         found = (check_no_drift(inputs, asked), check_served(inputs, asked))
@@ -132,12 +148,18 @@ def _published_comparisons(suites: Sequence[Inputs]) -> dict[str, EvalError]:
     return {}
 
 
-def compare(inputs: Inputs) -> bool:
-    """Makes the comparisons of a suite if they are not current; returns whether they were."""
+def compare(inputs: Inputs, command: Command | None = None) -> bool:
+    """Makes the comparisons of a suite if they are not current; returns whether they were.
+
+    With a command that runs something, all stages are noted, so that Dagster is told what was compared.
+    """
     chain = [stage for stage in comparing(chain_of(None)) if stage.writes]
     current = is_up_to_date(chain, inputs)
-    for stage in () if current else chain:
-        run_stage(stage, inputs)
+    for stage in chain:
+        if command is not None and command.noted.runs:
+            noted_step(stage, inputs, command)
+        elif not current:
+            run_stage(stage, inputs)
     return current
 
 

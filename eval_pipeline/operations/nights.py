@@ -9,7 +9,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.model_versions import Nightly
 from eval_pipeline.core.until import Until
 from eval_pipeline.operations.drawing import ask_until, check_until
-from eval_pipeline.operations.rescoring import outdated, rescore
+from eval_pipeline.operations.rescoring import rescore_changed
 from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.scope import FULL, Scope
@@ -57,9 +57,9 @@ def ask_part(inputs: Inputs, part: str) -> Night:
         return Night(Scope(), "the whole suite is asked: it has been asked in full on this date before")
     try:
         baseline = baseline_of(inputs, place.model_version)
-        for full in outdated(workspace, [baseline], exact=False):
-            if problem := rescore(workspace, full, inputs.progress, exact=False).problem:
-                raise UsageError(f"the evaluation of {full.eval_date} cannot be scored anew: {problem}")
+        for full in rescore_changed(workspace, [baseline], inputs.progress):
+            if full.problem:
+                raise UsageError(f"the evaluation of {full.partition.eval_date} cannot be scored anew: {full.problem}")
     except UsageError as error:
         return Night(Scope(), f"the whole suite is asked: {error}")
     asked = ask_until(workspace, place, rule, 0, inputs.run, inputs.progress)

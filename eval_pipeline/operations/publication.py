@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.chain.stage import Stage
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.publishing import Closed, close_run, left_out, mark_failed, publish_together
-from eval_pipeline.store.listing import verify_files
+from eval_pipeline.operations.steps import Step
+from eval_pipeline.stages.publishing import Closed, close_run, left_out, mark_failed, publish_together, published_as
 from eval_pipeline.store.publisher import Published
-from eval_pipeline.store.record import RecordKey
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import ending_failed
-from eval_pipeline.workspace.track_tables import further_tables
-from eval_pipeline.workspace.unpublished import Unpublished, adopted
 from eval_pipeline.workspace.workspace import Workspace
 
 
@@ -20,39 +19,35 @@ class Publication:
     """The evaluations of one command, which are published in one go.
 
     Attributes:
-        waiting: whether stages must leave the publishing to the end of the command.
-        compared: suites whose comparisons wait to be published.
+        command: its note, in which they stand as unpublished, and their suites as uncompared, until they are not.
         outcome: what came of the evaluations that have been published, or failed to be.
     """
 
-    def __init__(self, workspace: Workspace, *, waiting: bool = False) -> None:
-        self.waiting = waiting
+    def __init__(self, workspace: Workspace, command: Command) -> None:
+        self.command = command
         self.outcome: dict[Partition, Published | StoreError] = {}
-        self.compared: set[str] = set()
         self._workspace = workspace
         self._closed: dict[Partition, Closed] = {}
-        self._note = Unpublished(workspace.home)
-
-    @property
-    def closed(self) -> Sequence[Partition]:
-        """The evaluations that are not published yet."""
-        return list(self._closed)
 
     def close(self, inputs: Inputs) -> None:
         """Closes an evaluation's run, so that `publish` includes it; an error becomes its outcome."""
+        place = inputs.place
         try:
-            with ending_failed(inputs.workspace, inputs.place, inputs.run.run_id):
-                self._note.add(inputs.place)
-                self._closed[inputs.place] = close_run(inputs)
+            with ending_failed(inputs.workspace, place, inputs.run.run_id):
+                self.command.note({"unpublished": [place.suite, place.model_version, place.eval_date.isoformat()]})
+                self._closed[place] = close_run(inputs)
         except StoreError as error:
-            self.outcome[inputs.place] = error
+            self.outcome[place] = error
 
-    def holds(self, partition: Partition) -> bool:
-        """Whether an evaluation waits to be published, or has been."""
-        return partition in self._closed or partition in self.outcome
+    def published(self, stage: Stage, inputs: Inputs) -> Step:
+        """Publishes an evaluation, with all others that are closed; see `step`."""
+        if inputs.place not in {*self._closed, *self.outcome}:
+            self.close(inputs)  # the run has no other stage of it
+        self.publish()
+        return self.step(stage, inputs)
 
     def publish(self) -> None:
-        """Publishes the closed evaluations, and those that processes left which died before they could.
+        """Publishes the closed evaluations.
 
         If one evaluation is damaged, each is published by itself, so that it does not stop the others. Where another
         process holds the store's lock all have failed, instead of each waiting as long again.
@@ -60,28 +55,32 @@ class Publication:
         runs = list(self._closed.values())
         if not runs:
             return
-        shut = gate(self._workspace)
         try:
-            with adopted(self._workspace.home) as left:
-                whole = [partition for partition in left if self._is_whole(partition)]
-                published = publish_together(runs, shut, whole)
-            self._note_outcome(runs, published)
+            self._note_outcome(runs, publish_together(runs, gate(self._workspace)))
         except LockedError as error:
             mark_failed(runs)
             self.outcome |= {closed.inputs.place: error for closed in runs}
         except StoreError:
             self._publish_each(runs)
         self._closed.clear()
-        self._note.clear()
+        self.command.note({"published": True})
 
-    def _is_whole(self, partition: Partition) -> bool:
-        """Whether an evaluation that a dead process left can be published; if not, `publish` and `doctor` say why."""
-        key = RecordKey.of(partition)
-        try:
-            verify_files(self._workspace.record, further_tables(), key)
-            return gate(self._workspace)(key) is None
-        except StoreError:
-            return False
+    def compared(self, suite: str) -> None:
+        """Notes that the comparisons of a suite are published, if they were due."""
+        if suite in self.command.noted.uncompared:
+            self.command.note({"compared": suite})
+
+    def step(self, stage: Stage, inputs: Inputs) -> Step:
+        """Returns what publishing an evaluation has made, as the step of the stage that publishes it.
+
+        Raises:
+            StoreError: it could not be published.
+        """
+        outcome = self.outcome[inputs.place]
+        if isinstance(outcome, StoreError):
+            raise outcome
+        held = [table for table in stage.reads if table.key == "partition"]
+        return Step(published_as(inputs, held, outcome), [(check, check.verdict(inputs)) for check in stage.checks])
 
     def _publish_each(self, runs: Sequence[Closed]) -> None:
         shut = gate(self._workspace)

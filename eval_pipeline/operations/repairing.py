@@ -20,8 +20,10 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import DamagedFileError, EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.database.address import DatabaseAddress, database_address
+from eval_pipeline.operations.completing import running
 from eval_pipeline.operations.doctor import Finding, store_problem
 from eval_pipeline.operations.keeping import compare, publish_comparisons
+from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.rescoring import make_again
 from eval_pipeline.operations.verifying import unreadable_files
 from eval_pipeline.stages.attempts.model_calls import provider_for
@@ -31,6 +33,7 @@ from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
@@ -153,7 +156,10 @@ def _evaluation(workspace: Workspace, partition: Partition) -> None:
     rows = [row for row in run_rows(workspace, partition, ["scope", "epoch", "started_at"]) if row["scope"]]
     last = max(rows, key=lambda row: row["started_at"], default={"scope": FULL, "epoch": ""})
     run = RunContext(str(uuid4()), last["epoch"] or "", asks=False, asks_judge=False)
-    make_again(Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"])))
+    inputs = Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"]))
+    publication = Publication(workspace, Command(workspace.home, "doctor --repair"))
+    with running(publication):
+        make_again(inputs, publication)
 
 
 def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:

@@ -15,13 +15,17 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.keeping import deliver
+from eval_pipeline.operations.completing import running
+from eval_pipeline.operations.publication import Publication
+from eval_pipeline.operations.running import deliver_noted
+from eval_pipeline.operations.steps import failures, noted_step
 from eval_pipeline.reports.paths import report_folder
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import recorded_epoch
 from eval_pipeline.workspace.progress import SILENT
-from eval_pipeline.workspace.runs import RunContext, ending_failed
+from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
@@ -83,6 +87,7 @@ def outdated(
 def rescore(
     workspace: Workspace,
     partition: Partition,
+    publication: Publication,
     progress: Progress = SILENT,
     *,
     ask_judge: bool = False,
@@ -93,6 +98,7 @@ def rescore(
     Args:
         workspace: the workspace.
         partition: the evaluation.
+        publication: of the command; publishes the evaluation.
         progress: receives the progress.
         ask_judge: judge answers again if the question to the judge has changed.
         exact: also update if versions of libraries have changed.
@@ -102,27 +108,29 @@ def rescore(
     try:
         if problem := _why_not(inputs):
             return Rescored(partition, turns, before, problem=problem)
-        make_again(inputs)
+        make_again(inputs, publication)
     except EvalError as error:
         return Rescored(partition, turns, before, problem=str(error))
     turns, after = scored(inputs)
     return Rescored(partition, turns, before, after)
 
 
-def make_again(inputs: Inputs) -> None:
+def make_again(inputs: Inputs, publication: Publication) -> None:
     """Runs the stages of an evaluation that are not current, publishes it, and updates its report if there is one.
 
     Raises:
         EvalError: a stage cannot be run.
     """
-    with ending_failed(inputs.workspace, inputs.place, inputs.run.run_id):
-        for stage in _stages(inputs):
-            run_stage(stage, inputs)
-            for verdict in (check.verdict(inputs) for check in stage.checks if check.blocking):
-                if not verdict.passed:
-                    raise EvalError(verdict.text)
-        with_report = report_folder(inputs.workspace.home.reports, inputs.place).exists()
-        deliver(evaluating(chain_of(inputs.track)), inputs, with_report=with_report)
+    command = publication.command
+    command.note_run(inputs.run.run_id, [inputs.place], scope=inputs.scope.label(), epoch=inputs.run.epoch)
+    for stage in _stages(inputs):
+        step = noted_step(stage, inputs, command)
+        if step.blocked:
+            raise EvalError("; ".join(failures(step)))
+    publication.close(inputs)
+    publication.publish()
+    with_report = report_folder(inputs.workspace.home.reports, inputs.place).exists()
+    deliver_noted(inputs, publication, with_report=with_report)
 
 
 def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
@@ -137,8 +145,15 @@ def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILE
     """
     series = evaluations_of(workspace, suite).items()
     compared = [one for name, found in series if not workspace.is_retired(name) for one in _compared(found)]
-    waiting = outdated(workspace, compared, exact=False)
-    return [rescore(workspace, partition, progress, exact=False) for partition in waiting]
+    return rescore_changed(workspace, compared, progress)
+
+
+def rescore_changed(workspace: Workspace, partitions: Iterable[Partition], progress: Progress) -> list[Rescored]:
+    """Rescores those of the evaluations whose code has changed, as a command of its own that Dagster is told of."""
+    waiting = outdated(workspace, partitions, exact=False)
+    publication = Publication(workspace, Command(workspace.home, "rescore"))
+    with running(publication):
+        return [rescore(workspace, partition, publication, progress, exact=False) for partition in waiting]
 
 
 def scored(inputs: Inputs) -> tuple[int, float | None]:

@@ -45,19 +45,19 @@ def judge_version(workspace: Workspace, suite: str) -> ModelVersion:
 def judge_budget(inputs: Inputs, judge: ModelVersion) -> "Budget":
     """Returns the judge's budget in a run, reduced by what the run has spent on this judge in all suites.
 
-    As for models, a run is that of one model version, and earlier runs of the same command count.
+    As for models, a run is that of one model version.
     """
     from eval_pipeline.asking.answers import utc_today
     from eval_pipeline.asking.budgets import Amount, Budget
     from eval_pipeline.asking.permits import Permits
 
-    sharing = {inputs.run.run_id, *inputs.run.earlier}
+    run_id = inputs.run.run_id
     tokens, usd, refused = 0, None, 0
     if judge.max_cost_usd is not None or judge.max_tokens_total is not None:
         within = RecordKey(None, inputs.place.model_version, inputs.place.eval_date)
         for key in inputs.record.partitions(RUNS, within):
             place = Partition(str(key.suite), inputs.place.model_version, inputs.place.eval_date)
-            rows = [row for row in run_rows(inputs.workspace, place, ["run_id", *_SPENT]) if row["run_id"] in sharing]
+            rows = [row for row in run_rows(inputs.workspace, place, ["run_id", *_SPENT]) if row["run_id"] == run_id]
             if rows and judge_version(inputs.workspace, place.suite).name == judge.name:
                 tokens += sum(row["judge_tokens_spent"] or 0 for row in rows)
                 known = [row["judge_usd_spent"] for row in rows if row["judge_usd_spent"] is not None]

@@ -1,6 +1,6 @@
 """Publishing: puts the contents of the record into the DuckDB store that people query."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -21,7 +21,6 @@ from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline.workspace.runs import FAILED, now, record_run
 from eval_pipeline.workspace.track_tables import further_tables
-from eval_pipeline.workspace.unpublished import adopted
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
@@ -88,7 +87,7 @@ def published_as(inputs: Inputs, held: Sequence[Table], published: Published) ->
     return StageResult(header.rows, inputs.combined_hash(filter(inputs.header, held)), False, facts)
 
 
-def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Partition] = ()) -> Published:
+def publish_together(runs: Sequence[Closed], gate: Refusal) -> Published:
     """Publishes the results of several closed runs at once, because each publishing copies the store.
 
     An evaluation that another run has changed since its run was closed must pass the gate.
@@ -96,7 +95,6 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
     Args:
         runs: the closed runs.
         gate: returns why a partition must not be published.
-        also: further evaluations, which must pass the gate.
 
     Raises:
         StoreError: publishing failed. The runs are not marked as failed, as the error may concern only one of them.
@@ -104,7 +102,6 @@ def publish_together(runs: Sequence[Closed], gate: Refusal, also: Collection[Par
     first = runs[0].inputs
     record, known = first.record, {closed.keys[0]: closed.files for closed in runs}
     keys = dict.fromkeys(key for closed in runs for key in closed.keys)
-    keys |= dict.fromkeys(key for partition in also for key in keys_of(partition))
 
     def refuse(key: RecordKey) -> str | None:
         as_closed = key in known and files_of(record, further_tables(), key) == known[key]
@@ -165,7 +162,7 @@ def publish_all(workspace: Workspace, gate: Refusal, *, full: bool, progress: Pr
     """
     record, store = workspace.record, workspace.home.store
     note_retired(workspace)
-    with busy(progress, "publishing"), adopted(workspace.home), publishing_in_turn(workspace.home):
+    with busy(progress, "publishing"), publishing_in_turn(workspace.home):
         if full:
             published = publish_full(record, store, further_tables(), gate)
         else:

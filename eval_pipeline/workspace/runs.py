@@ -33,13 +33,12 @@ class RunContext:
     """What a stage needs to know about its run.
 
     Attributes:
-        run_id: Dagster's id of the run.
+        run_id: id of the run, which Dagster's has too.
         epoch: freshness epoch; it is part of the journal's keys, so that a new epoch asks the model again.
         asks: whether models may be asked; if not, responses that are neither recorded nor journalled are an error.
         asks_judge: whether the judge may be asked.
         canary: ask a few conversations first, and stop if hardly any answer is readable.
         exact: recompute figures made with other versions of libraries.
-        earlier: ids of earlier runs of the same command and model version; what they spent counts for the budget.
     """
 
     run_id: str = ""
@@ -48,7 +47,6 @@ class RunContext:
     asks_judge: bool = True
     canary: bool = True
     exact: bool = False
-    earlier: frozenset[str] = frozenset()
 
 
 def record_run(

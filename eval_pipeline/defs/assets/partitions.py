@@ -27,14 +27,6 @@ CANARY = "eval_pipeline/canary"
 """Run tag: with `false`, all turns are asked, however few of the first answers are readable."""
 RESCORES = "eval_pipeline/rescores_compared"
 """Run tag: before comparing, the run rescores evaluations whose code has changed, without asking models."""
-EARLIER = ".dagster/eval_pipeline/earlier"
-"""Run tag: the run's own id, and the ids of earlier runs of the same command on other suites.
-
-All these runs share one budget. The tag includes the run's own id because re-executions in the UI, which have a budget
-of their own, copy the tags of their parent.
-"""
-
-
 NO_CANARY = "EVAL_CANARY"
 """Environment variable: `0` has the effect of the tag with `false`, for every run."""
 
@@ -42,18 +34,11 @@ NO_CANARY = "EVAL_CANARY"
 def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
     """Returns what the stages need to know about the run."""
     canary = tags.get(CANARY) or os.environ.get(NO_CANARY) or "true"
-    own, *earlier = tags.get(EARLIER, "").split(" ")
     return RunContext(
         run_id,
         tags.get(EPOCH, ""),
         canary=canary.strip().lower() not in {"false", "0", "no", "off"},
-        earlier=frozenset(earlier) if own == run_id else frozenset(),
     )
-
-
-def earlier_tag(run_id: str, earlier: Iterable[str]) -> str:
-    """Value of the tag `EARLIER` of a run."""
-    return " ".join((run_id, *earlier))
 
 
 def run_scope(tags: Mapping[str, str]) -> Scope:

@@ -1,12 +1,14 @@
 """The resource of all assets: workspace and progress."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.operations.publication import Publication
+from eval_pipeline.operations.running import Finished
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 
@@ -15,25 +17,28 @@ class EvaluationResource:
     """The resource of every asset; the command line passes one that draws progress bars.
 
     Attributes:
-        examples: (suite, stage, model version) → excerpt of an answer on which the stage failed; shown on a terminal
-            only.
-        publication: publishes the evaluations of all Dagster runs of a command; None if each run publishes its own.
+        finished: (suite, model version) → what went wrong, for a terminal; the model version is empty for stages of a
+            whole suite.
     """
 
     workspace: Workspace = field(default_factory=lambda: Workspace(find_home()))
     progress: Progress = field(default_factory=Silent)
-    examples: dict[tuple[str, str, str], str] = field(default_factory=dict)
-    publication: Publication | None = None
+    finished: dict[tuple[str, str], Finished] = field(default_factory=dict)
     _of_runs: dict[str, Publication] = field(default_factory=dict)
     _made: dict[tuple[str, str], set[str]] = field(default_factory=dict)
 
+    def wrong(self, suite: str, model_version: str, errors: Sequence[str], *, incomplete: bool) -> None:
+        """Notes what went wrong with a stage; `incomplete` if what depends on it cannot be made."""
+        if errors:
+            found = self.finished.setdefault((suite, model_version), Finished(suite, model_version))
+            found.errors += errors
+            found.incomplete |= incomplete
+
     def publication_of(self, run_id: str) -> Publication:
         """Returns what the evaluations of a Dagster run are published by."""
-        if self.publication is not None:
-            return self.publication
         if run_id not in self._of_runs:
             self._of_runs.clear()  # earlier runs of this process have ended
-            self._of_runs[run_id] = Publication(self.workspace)
+            self._of_runs[run_id] = Publication(self.workspace, Command(self.workspace.home, "run", of_dagster=True))
         return self._of_runs[run_id]
 
     def completes(self, run_id: str, suite: str, stage: str, planned: Collection[str]) -> bool:

@@ -10,9 +10,8 @@ from dagster._core.storage.tags import PRIORITY_TAG
 from eval_pipeline.chain.evaluation import COMPARING, DELIVERING, INGESTING, chain_of
 from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
 from eval_pipeline.chain.lineage import arrows, passed_by
-from eval_pipeline.chain.runner import run_stage
-from eval_pipeline.chain.stage import Check, Stage
-from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.chain.stage import Stage
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
@@ -23,23 +22,20 @@ from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.operations.nights import ask_part
-from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.rescoring import rescore_compared
-from eval_pipeline.stages.attempts.spending import ended_as
+from eval_pipeline.operations.running import PUBLISHED
+from eval_pipeline.operations.steps import Step, checked, close_alone, failure, failures
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.stages.publishing import published_as
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import planned_scope
-from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
-PUBLISHED = "published"
-"""The last stage of an evaluation."""
+COMPARISON_PUBLISHED = "comparison_published"
 
 LAST = {PRIORITY_TAG: "-1"}
 """Tag of steps that wait until nothing else of the run is left, so that its evaluations are published together."""
@@ -102,7 +98,8 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
         freshness_policy=freshness() if stage.name == PUBLISHED else None,
     )
     def asset(context: dg.AssetExecutionContext, evaluation: dg.ResourceParam[EvaluationResource]) -> Iterator[Told]:
-        with readable_errors():
+        version = "" if stage.whole_suite else context.partition_key
+        with readable_errors(), _kept_for_terminal(evaluation, stage, source.name, version):
             tags = tags_now(context.instance, context.run)
             own = Inputs(evaluation.workspace, source.name, progress=evaluation.progress)
             told: list[Told]
@@ -111,12 +108,11 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                     for scored in rescore_compared(own.workspace, source.name, own.progress):
                         if scored.problem:
                             context.log.warning(f"{scored.partition} is not scored again: {scored.problem}")
-                publication = evaluation.publication_of(context.run.run_id)
-                if stage.deliver is not None and publication.waiting:
-                    publication.compared.add(source.name)
-                    told = []
-                else:
-                    told = [materialised(stage, place, own, run_stage(stage, own))]
+                told = [materialised(stage, place, own, checked(stage, own))]
+                if stage.name == COMPARISON_PUBLISHED:
+                    publication = evaluation.publication_of(context.run.run_id)
+                    publication.compared(source.name)
+                    publication.command.settle()
             elif why := own.workspace.why_not(context.partition_key, source.name):
                 context.log.info(f"'{context.partition_key}' is not evaluated on '{source.name}': it {why}")
                 # Unlike the asset itself, every check must be reported to Dagster.
@@ -126,15 +122,9 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 run = run_context(context.run.run_id, tags)
                 found = own.anew(partition=partition, run=run, scope=run_scope(tags))
-                try:
-                    found = _of_night(context, stage, found, tags.get(PART))
-                    if stage.name == PUBLISHED:
-                        told = _published(evaluation.publication_of(context.run.run_id), stage, place, found)
-                    else:
-                        told = [_evaluated(context, evaluation, stage, place, found)]
-                except EvalError as error:
-                    evaluation.examples[source.name, stage.name, partition.model_version] = error.example
-                    raise
+                step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
+                evaluation.wrong(source.name, version, failures(step), incomplete=step.blocked)
+                told = [materialised(stage, place, found, step)]
         yield from told
 
     return asset
@@ -151,22 +141,24 @@ def _code_version(stage: Stage, inputs: Inputs) -> str | None:
         return None
 
 
-def _evaluated(
-    context: dg.AssetExecutionContext, evaluation: EvaluationResource, stage: Stage, place: Place, inputs: Inputs
-) -> dg.MaterializeResult:
-    """Runs a stage of an evaluation, and updates the status of the run in `runs`."""
-    workspace, partition, run_id = inputs.workspace, inputs.place, inputs.run.run_id
-    with ending_failed(workspace, partition, run_id), _waiting_its_turn(context, stage, inputs):
-        result = run_stage(stage, inputs)
-        found = [(check, check.verdict(inputs)) for check in stage.checks]
-    if any(check.blocking and not verdict.passed for check, verdict in found):
-        end_run(workspace, partition, run_id, FAILED)
-        return materialised(stage, place, inputs, result, found)
+def _evaluated(context: dg.AssetExecutionContext, evaluation: EvaluationResource, stage: Stage, inputs: Inputs) -> Step:
+    """Runs a stage of an evaluation, and updates the status of the run in `runs`.
+
+    Steps that deliver have the lowest priority, so that all other evaluations of the run are closed, or have failed,
+    when the first is published.
+    """
+    publication = evaluation.publication_of(context.run.run_id)
+    if stage.name == PUBLISHED:
+        return publication.published(stage, inputs)
+    with _waiting_its_turn(context, stage, inputs):
+        step = checked(stage, inputs)
+    if step.blocked or stage.deliver:
+        return step
     if not _publishes(context, inputs.suite):
-        end_run(workspace, partition, run_id, ended_as(inputs))
-    elif not stage.deliver and evaluation.completes(run_id, inputs.suite, stage.name, _planned(context, inputs.suite)):
-        evaluation.publication_of(run_id).close(inputs.anew())
-    return materialised(stage, place, inputs, result, found)
+        close_alone(inputs)
+    elif evaluation.completes(inputs.run.run_id, inputs.suite, stage.name, _planned(context, inputs.suite)):
+        publication.close(inputs.anew())
+    return step
 
 
 def _planned(context: dg.AssetExecutionContext, suite: str) -> set[str]:
@@ -187,22 +179,6 @@ def _of_night(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs, p
     if night.problem:
         context.log.warning(night.problem)
     return inputs.anew(scope=night.scope)
-
-
-def _published(publication: Publication, stage: Stage, place: Place, inputs: Inputs) -> list[Told]:
-    """Publishes an evaluation, with all others that wait for it; returns nothing if it has to wait itself.
-
-    Steps that deliver have the lowest priority, so that all other evaluations of the run are closed, or have failed.
-    """
-    if not publication.holds(inputs.place):
-        publication.close(inputs)  # the run has no other stage of it
-    if not publication.waiting:
-        publication.publish()
-    outcome = publication.outcome.get(inputs.place)
-    if isinstance(outcome, StoreError):
-        raise outcome
-    held = [table for table in stage.reads if table.key == "partition"]
-    return [materialised(stage, place, inputs, published_as(inputs, held, outcome))] if outcome else []
 
 
 def _waiting_its_turn(context: dg.AssetExecutionContext, stage: Stage, inputs: Inputs) -> AbstractContextManager[None]:
@@ -227,19 +203,25 @@ def readable_errors() -> Iterator[None]:
         raise dg.Failure(str(error), metadata={"error": type(error).__name__}, allow_retries=False) from None
 
 
-def materialised(
-    stage: Stage, place: Place, inputs: Inputs, result: StageResult, found: list[tuple[Check, Verdict]] | None = None
-) -> dg.MaterializeResult:
-    """Returns the materialisation of a stage, running its checks unless their verdicts are given."""
-    described = shown(stage, inputs, result)
+@contextmanager
+def _kept_for_terminal(evaluation: EvaluationResource, stage: Stage, suite: str, model_version: str) -> Iterator[None]:
+    try:
+        yield
+    except EvalError as error:
+        evaluation.wrong(suite, model_version, [failure(error)], incomplete=stage.name not in COMPARING)
+        raise
+
+
+def materialised(stage: Stage, place: Place, inputs: Inputs, step: Step) -> dg.MaterializeResult:
+    """Returns the materialisation of a stage, with the results of its checks."""
+    described = shown(stage, inputs, step.result)
     eval_date = inputs.partition.eval_date.isoformat() if inputs.partition else ""
     if eval_date:
         described["eval_date"] = eval_date
-    verdicts = found if found is not None else [(check, check.verdict(inputs)) for check in stage.checks]
-    version = f"{_version(place, inputs, result)[:16]}-{eval_date}".strip("-") or "empty"
+    version = f"{_version(place, inputs, step.result)[:16]}-{eval_date}".strip("-") or "empty"
     return dg.MaterializeResult(
         metadata=described,
-        check_results=[check_result(check.name, verdict, warning=check.warning) for check, verdict in verdicts],
+        check_results=[check_result(check.name, verdict, warning=check.warning) for check, verdict in step.found],
         data_version=dg.DataVersion(version),
     )
 

@@ -22,20 +22,18 @@ REFUSED = "refused"
 def budget_of(inputs: Inputs) -> "Budget":
     """Returns the budget of a model version's run, reduced by what its earlier steps have spent on all suites.
 
-    Earlier runs of the same command count as earlier steps. It is computed from `runs`, so that steps in different
-    processes share it.
+    It is computed from `runs`, so that steps in different processes share it.
     """
     from eval_pipeline.asking.budgets import Amount, Budget
     from eval_pipeline.asking.permits import Permits
 
     version, partition = inputs.version, inputs.place
-    sharing = {inputs.run.run_id, *inputs.run.earlier}
     tokens, usd, refused = 0, None, 0
     if version.max_cost_usd is not None or version.max_tokens_total is not None:
         for key in inputs.record.partitions(RUNS, RecordKey(None, partition.model_version, partition.eval_date)):
             place = Partition(str(key.suite), partition.model_version, partition.eval_date)
             for row in run_rows(inputs.workspace, place, ["run_id", "tokens_spent", "usd_spent", "calls_refused"]):
-                if row["run_id"] in sharing:
+                if row["run_id"] == inputs.run.run_id:
                     tokens += row["tokens_spent"] or 0
                     usd = usd if row["usd_spent"] is None else (usd or 0.0) + row["usd_spent"]
                     refused += row["calls_refused"] or 0

@@ -1,0 +1,109 @@
+"""Completes what commands and runs left that were killed: publishes what is whole, compares what is there."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from uuid import uuid4
+
+from eval_pipeline.chain.wholeness import gate
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.keeping import keep_comparisons, make_comparisons
+from eval_pipeline.operations.publication import Publication
+from eval_pipeline.stages.publishing import keys_of, publish_keys
+from eval_pipeline.store.listing import verify_files
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.workspace.commands import Command, Left, left_behind, stamp
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.progress import SILENT
+from eval_pipeline.workspace.runs import FAILED, RunContext, end_run
+from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.workspace import Progress, Workspace
+
+GONE = "The process of this run is gone; the next run goes on where it was."
+
+
+@contextmanager
+def running(publication: Publication) -> Iterator[None]:
+    """Publishes what is closed and settles the note of a command, also if it is interrupted.
+
+    What is due then stays noted, for the next command.
+    """
+    command, status = publication.command, "canceled"
+    try:
+        yield
+        status = "success"
+    except Exception:
+        status = "failed"
+        raise
+    finally:
+        with suppress(EvalError):  # an error that ended the command is the one to report
+            publication.publish()
+        end_runs(command, status)
+        command.settle()
+
+
+def end_runs(command: Command, status: str) -> None:
+    """Notes that the command's runs have ended; one of which a step failed has failed."""
+    failed = command.noted.failed_runs
+    for run in command.noted.open_runs:
+        command.note({"run_ended": run, "status": "failed" if run in failed else status, "at": stamp()})
+
+
+def complete_left(workspace: Workspace, progress: Progress = SILENT) -> list[str]:
+    """Completes what dead processes left; returns a sentence for each problem.
+
+    No model is asked. Where a living process is going to compare a suite, its comparison is left to that one.
+    """
+    with left_behind(workspace.home) as (found, live):
+        if not found:
+            return []
+        for left in found:
+            _fail_runs(workspace, left)
+        _publish(workspace, found)
+        return _compare(workspace, found, {suite for one in live for suite in one.uncompared}, progress)
+
+
+def _fail_runs(workspace: Workspace, left: Left) -> None:
+    for run, places in left.noted.open_runs.items():
+        for place in places:
+            end_run(workspace, place, run, FAILED)
+        left.add({"run_ended": run, "status": "failed", "at": stamp(), "error": GONE})
+
+
+def _publish(workspace: Workspace, found: Sequence[Left]) -> None:
+    places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
+    whole = [place for place in places if _is_whole(workspace, place)]
+    if whole:
+        keys = dict.fromkeys(key for place in whole for key in keys_of(place))
+        publish_keys(workspace, list(keys), gate(workspace))
+    for left in found:
+        if left.noted.unpublished:
+            left.add({"published": True})
+
+
+def _is_whole(workspace: Workspace, partition: Partition) -> bool:
+    """Whether an evaluation that a dead process left can be published; if not, `publish` and `doctor` say why."""
+    key = RecordKey.of(partition)
+    try:
+        verify_files(workspace.record, further_tables(), key)
+        return gate(workspace)(key) is None
+    except EvalError:
+        return False
+
+
+def _compare(workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress) -> list[str]:
+    due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
+    readable = [s for s in due if s not in live and s in workspace.suites and workspace.suites[s].header]
+    problems: list[str] = []
+    if readable:
+        command, run = Command(workspace.home, "compare"), RunContext(str(uuid4()))
+        command.note_run(run.run_id, (), readable)
+        suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
+        failed = make_comparisons(suites, command)
+        problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)
+        end_runs(command, "success")
+        command.settle()
+    for left in found:
+        if not set(left.noted.uncompared) & live:
+            left.settle()
+    return problems
