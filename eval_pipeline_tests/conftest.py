@@ -25,7 +25,7 @@ from eval_pipeline.core import arms_length, kept
 from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
 from eval_pipeline.store import publish as publishing
-from eval_pipeline_tests import direct, services
+from eval_pipeline_tests import services
 from eval_pipeline_tests.forked import run_at_arms_length
 from eval_pipeline_tests.pictures import sketches
 from eval_pipeline_tests.support import Lab, Puppet
@@ -72,22 +72,6 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.freeze()
         gc.set_threshold(50_000, 20, 100)
         gc.enable()
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Has evaluations run without Dagster, unless the test or its module is marked `dagster`."""
-    launching = "eval_pipeline.defs.running.launch"
-    if item.get_closest_marker("dagster") is not None:
-        return (yield)
-    real = sys.modules.get(launching)
-    sys.modules[launching] = direct
-    try:
-        return (yield)
-    finally:
-        del sys.modules[launching]
-        if real is not None:
-            sys.modules[launching] = real
 
 
 @pytest.fixture(autouse=True)

@@ -25,11 +25,10 @@ from eval_pipeline_tests.support import ROOT
 if multiprocessing.parent_process() is None and "multiprocessing.forkserver" in " ".join(sys.orig_argv):
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # as the command does
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    import eval_pipeline.api.evaluating
     import eval_pipeline.chain.delivering
     import eval_pipeline.cli.running
-    import eval_pipeline.defs.running.launch
     import eval_pipeline.providers.anthropic  # noqa: F401
-    import eval_pipeline_tests.direct  # noqa: F401
 
 
 class Child:
@@ -82,11 +81,9 @@ def completed(
 
 
 def command() -> None:
-    """`eval-pipeline` in a child, without Dagster."""
+    """`eval-pipeline` in a child."""
     from eval_pipeline.cli import main
-    from eval_pipeline_tests import direct
 
-    sys.modules["eval_pipeline.defs.running.launch"] = direct
     main()
 
 

@@ -22,6 +22,7 @@ import yaml
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting, stage_of
 from eval_pipeline.chain.runner import run_chain, run_stage
+from eval_pipeline.cli.beside import START
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Json, Partition, Response, Usage
@@ -270,7 +271,7 @@ class Lab:
 
     def fresh(self, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":
         """`eval-pipeline` in an interpreter of its own, where its start, packages or end are tested."""
-        return python(self, "-m", "eval_pipeline_tests.quickly", *arguments, **options)
+        return python(self, "-c", START, *arguments, **options)
 
 
 def python(lab: Lab, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[str]":

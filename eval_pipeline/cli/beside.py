@@ -13,7 +13,8 @@ from typing import IO
 
 from eval_pipeline.core.supervision import SUPERVISOR, own_identity
 
-_START = "import sys; sys.argv[0] = 'eval-pipeline'; from eval_pipeline.cli import main; main()"
+START = "import sys; sys.argv[0] = 'eval-pipeline'; from eval_pipeline.cli import main; main()"
+"""What Python runs with `-c` as the command line."""
 _STOP_S = 30.0
 
 
@@ -73,7 +74,7 @@ def beside(part: Part, home: str) -> Iterator[Callable[[], Outcome]]:
         return
     # The script `eval-pipeline` does not look for modules in the current folder, so its child must not either.
     here = [] if sys.path[0] in {"", os.getcwd()} else ["-P"]
-    command = [sys.executable, *here, "-c", _START, "demo", "--part", json.dumps(asdict(part))]
+    command = [sys.executable, *here, "-c", START, "demo", "--part", json.dumps(asdict(part))]
     environment = {**os.environ, SUPERVISOR: own_identity(home)}
     with tempfile.TemporaryFile() as told, tempfile.TemporaryFile() as said:
         # Ctrl-C reaches all processes of a session. In one of its own this process gets one signal, and not two.

@@ -17,14 +17,14 @@ def prune(
     ] = False,
 ) -> None:
     """Removes old dates from record, reports and store, and journalled responses that are no longer used."""
-    from eval_pipeline.cli.sweeping import sweep
+    from eval_pipeline.cli.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.judge import forget_expired
     from eval_pipeline.operations.pruning import prune as prune_home
 
     workspace = open_workspace()
-    sweep(workspace.home)  # so that runs whose process has ended do not count as active
     with ProgressBars() as progress:
+        begin(workspace, progress)
         done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
     judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
     for partition in done.partitions:

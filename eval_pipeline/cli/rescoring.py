@@ -27,14 +27,10 @@ def rescore(
 
     The previous figures are kept in the table `superseded_statistics`.
     """
+    from eval_pipeline.cli.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
-    from eval_pipeline.core.interrupts import interruptible
     from eval_pipeline.operations import rescoring
     from eval_pipeline.operations.changes import changes_told
-    from eval_pipeline.operations.completing import complete_left, running
-    from eval_pipeline.operations.keeping import compare, publish_comparisons
-    from eval_pipeline.operations.publication import Publication
-    from eval_pipeline.workspace.commands import Command
     from eval_pipeline.workspace.inputs import Inputs
     from eval_pipeline.workspace.progress import counted
 
@@ -51,17 +47,8 @@ def rescore(
         if dry_run:
             told = [rescoring.as_it_is(workspace, partition) for partition in waiting]
         else:
-            complete_left(workspace, progress)
-            publication = Publication(workspace, Command(workspace.home, "rescore"))
-            with running(publication), interruptible():
-                told = [
-                    rescoring.rescore(workspace, partition, publication, progress, ask_judge=ask_judge)
-                    for partition in waiting
-                ]
-                for name in dict.fromkeys(partition.suite for partition in waiting):
-                    compare(Inputs(workspace, name, progress=progress), publication.command)
-                    publish_comparisons(Inputs(workspace, name, progress=progress))
-                    publication.compared(name)
+            begin(workspace, progress)
+            told = rescoring.rescore(workspace, waiting, progress, ask_judge=ask_judge)
     for one in told:
         (fail if one.problem else typer.echo)(_line(one, dry_run=dry_run))
         for text in changes_told(Inputs.of(workspace, one.partition)) if dry_run else ():

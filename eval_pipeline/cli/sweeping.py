@@ -8,6 +8,7 @@ from eval_pipeline.database.address import database_address
 
 if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
+    from eval_pipeline.workspace.workspace import Progress, Workspace
 
 
 def sweep(home: "Home") -> int:
@@ -20,6 +21,16 @@ def sweep(home: "Home") -> int:
 
     with open_instance(home) as instance:
         return len(sweep_home(home, instance))
+
+
+def begin(workspace: "Workspace", progress: "Progress") -> None:
+    """Completes what killed commands and runs left, before a command that changes the home; says what is wrong."""
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.operations.completing import complete_left
+
+    sweep(workspace.home)  # so that runs whose process has ended do not count as active
+    for problem in complete_left(workspace, progress):
+        note(f"warning: {problem}")
 
 
 def of_dagsters_storage(error: Exception) -> str | None:

@@ -36,8 +36,7 @@ def interruptible() -> Iterator[None]:
     """Within the block, SIGTERM raises KeyboardInterrupt as SIGINT does, so that what is done is published."""
     with handlers_kept():
         if threading.current_thread() is threading.main_thread():
-            for number in INTERRUPTS:
-                signal.signal(number, signal.default_int_handler)
+            signal.signal(signal.SIGTERM, signal.default_int_handler)
         yield
 
 

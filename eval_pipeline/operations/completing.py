@@ -54,13 +54,19 @@ def complete_left(workspace: Workspace, progress: Progress = SILENT) -> list[str
 
     No model is asked. Where a living process is going to compare a suite, its comparison is left to that one.
     """
-    with left_behind(workspace.home) as (found, live):
+    with left_behind(workspace.home) as (found, living):
         if not found:
             return []
         for left in found:
             _fail_runs(workspace, left)
-        _publish(workspace, found)
-        return _compare(workspace, found, {suite for one in live for suite in one.uncompared}, progress)
+        live = {suite for noted in living for suite in noted.uncompared}
+        problems = _publish_and_compare(workspace, found, live, progress)
+        for left in found:
+            if not live.intersection(left.noted.uncompared):
+                left.settle()
+            elif left.noted.unpublished:
+                left.add({"published": True})
+        return problems
 
 
 def _fail_runs(workspace: Workspace, left: Left) -> None:
@@ -70,15 +76,22 @@ def _fail_runs(workspace: Workspace, left: Left) -> None:
         left.add({"run_ended": run, "status": "failed", "at": stamp(), "error": GONE})
 
 
-def _publish(workspace: Workspace, found: Sequence[Left]) -> None:
+def _publish_and_compare(workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress) -> list[str]:
+    due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
+    readable = [s for s in due if s not in live and s in workspace.suites and workspace.suites[s].header]
+    command, run = Command(workspace.home, "compare"), RunContext(str(uuid4()))
+    suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
+    if suites:
+        command.note_run(run.run_id, (), readable)
+    failed = make_comparisons(suites, command)
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
-    whole = [place for place in places if _is_whole(workspace, place)]
-    if whole:
-        keys = dict.fromkeys(key for place in whole for key in keys_of(place))
+    keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(place))
+    if keys:
         publish_keys(workspace, list(keys), gate(workspace))
-    for left in found:
-        if left.noted.unpublished:
-            left.add({"published": True})
+    problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)
+    end_runs(command, "success")
+    command.settle()
+    return problems
 
 
 def _is_whole(workspace: Workspace, partition: Partition) -> bool:
@@ -89,21 +102,3 @@ def _is_whole(workspace: Workspace, partition: Partition) -> bool:
         return gate(workspace)(key) is None
     except EvalError:
         return False
-
-
-def _compare(workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress) -> list[str]:
-    due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
-    readable = [s for s in due if s not in live and s in workspace.suites and workspace.suites[s].header]
-    problems: list[str] = []
-    if readable:
-        command, run = Command(workspace.home, "compare"), RunContext(str(uuid4()))
-        command.note_run(run.run_id, (), readable)
-        suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
-        failed = make_comparisons(suites, command)
-        problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)
-        end_runs(command, "success")
-        command.settle()
-    for left in found:
-        if not set(left.noted.uncompared) & live:
-            left.settle()
-    return problems

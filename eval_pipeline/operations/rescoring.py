@@ -14,8 +14,10 @@ from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.completing import running
+from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.running import deliver_noted
 from eval_pipeline.operations.steps import failures, noted_step
@@ -86,33 +88,48 @@ def outdated(
 
 def rescore(
     workspace: Workspace,
-    partition: Partition,
-    publication: Publication,
+    partitions: Sequence[Partition],
     progress: Progress = SILENT,
     *,
     ask_judge: bool = False,
     exact: bool = True,
-) -> Rescored:
-    """Updates an evaluation to the current code; its previous figures are kept in `superseded_statistics`.
+    compares: bool = True,
+) -> list[Rescored]:
+    """Updates evaluations to the current code; their previous figures are kept in `superseded_statistics`.
 
     Args:
         workspace: the workspace.
-        partition: the evaluation.
-        publication: of the command; publishes the evaluation.
+        partitions: the evaluations.
         progress: receives the progress.
         ask_judge: judge answers again if the question to the judge has changed.
         exact: also update if versions of libraries have changed.
+        compares: compare the model versions of their suites afterwards; if not, the caller does.
     """
-    inputs = _inputs(workspace, partition, ask_judge=ask_judge, exact=exact, progress=progress)
+    publication = Publication(workspace, Command(workspace.home, "rescore"))
+    with running(publication), interruptible():
+        told = []
+        for partition in partitions:
+            inputs = _inputs(workspace, partition, ask_judge=ask_judge, exact=exact, progress=progress)
+            told.append(_rescored(inputs, publication))
+        for name in dict.fromkeys(partition.suite for partition in partitions) if compares else ():
+            run = RunContext(next(reversed(publication.command.noted.runs), ""))
+            inputs = Inputs(workspace, name, run=run, progress=progress)
+            compare(inputs, publication.command)
+            publish_comparisons(inputs)
+            publication.compared(name)
+    return told
+
+
+def _rescored(inputs: Inputs, publication: Publication) -> Rescored:
     turns, before = scored(inputs)
     try:
         if problem := _why_not(inputs):
-            return Rescored(partition, turns, before, problem=problem)
+            return Rescored(inputs.place, turns, before, problem=problem)
         make_again(inputs, publication)
     except EvalError as error:
-        return Rescored(partition, turns, before, problem=str(error))
+        return Rescored(inputs.place, turns, before, problem=str(error))
     turns, after = scored(inputs)
-    return Rescored(partition, turns, before, after)
+    return Rescored(inputs.place, turns, before, after)
 
 
 def make_again(inputs: Inputs, publication: Publication) -> None:
@@ -149,11 +166,8 @@ def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILE
 
 
 def rescore_changed(workspace: Workspace, partitions: Iterable[Partition], progress: Progress) -> list[Rescored]:
-    """Rescores those of the evaluations whose code has changed, as a command of its own that Dagster is told of."""
-    waiting = outdated(workspace, partitions, exact=False)
-    publication = Publication(workspace, Command(workspace.home, "rescore"))
-    with running(publication):
-        return [rescore(workspace, partition, publication, progress, exact=False) for partition in waiting]
+    """Rescores those of the evaluations whose code has changed; the caller compares."""
+    return rescore(workspace, outdated(workspace, partitions, exact=False), progress, exact=False, compares=False)
 
 
 def scored(inputs: Inputs) -> tuple[int, float | None]:

@@ -38,7 +38,6 @@ def state() -> tuple[Any, ...]:
     return umask, settings, os.getcwd(), signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
 
 
-@pytest.mark.dagster
 def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("EVAL_HOME", "EVAL_DATA"):
         monkeypatch.delenv(name)
@@ -64,7 +63,6 @@ def test_runs_are_compared_and_loaded(ready: Lab, tmp_path: Path, monkeypatch: p
     signal.signal(signal.SIGINT, found_so)
 
 
-@pytest.mark.dagster
 def test_a_run_in_a_notebook_has_an_event_loop_around_it(ready: Lab) -> None:
     async def cell() -> Any:
         return ep.run("small", "good", sample_size=2)

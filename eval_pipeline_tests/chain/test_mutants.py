@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.cli.beside import START
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import CARRIERS, Workspace
@@ -68,7 +69,7 @@ def figures(lab: Lab, package: Path, suites: tuple[str, ...]) -> list[tuple[obje
     home = package.parent / "home"
     shutil.rmtree(home, ignore_errors=True)
     environment = os.environ | lab.environment | {"EVAL_HOME": str(home), "PYTHONPATH": f"{package.parent}:{ROOT}"}
-    command = [sys.executable, "-m", "eval_pipeline_tests.quickly", "run", "--no-report"]
+    command = [sys.executable, "-c", START, "run", "--no-report"]
     command += [argument for suite in suites for argument in ("--suite", suite)]
     subprocess.run([*command, "--model-version", "simulated-weak"], env=environment, cwd=package.parent, check=False)
     mutated = Lab(type(lab.home)(home, lab.home.data))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.cli.beside import START
 from eval_pipeline_tests.support import ROOT, WIDE, Lab, case
 
 MATCHING = "eval_pipeline/tracks/finqa/matching.py"
@@ -39,7 +40,7 @@ class Installed:
     def run(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """`eval-pipeline` of this copy."""
         environment = os.environ | self._lab.environment | {"COLUMNS": str(WIDE), "PYTHONPATH": f"{self.folder}:{ROOT}"}
-        command = [sys.executable, "-m", "eval_pipeline_tests.quickly", *arguments]
+        command = [sys.executable, "-c", START, *arguments]
         return subprocess.run(command, env=environment, cwd=self.folder, capture_output=True, text=True, check=False)
 
 

@@ -24,12 +24,11 @@ PART = Part(["other", "third"], "2026-03-01", local=False)
 NAMES = ("strong", "weak")
 QUICKLY = """
 import sys
-from eval_pipeline_tests import direct, pictures
-sys.modules["eval_pipeline.defs.running.launch"] = direct
+from eval_pipeline_tests import pictures
 sketches = pictures.sketches()
 sketches.__enter__()
 """
-"""As evaluations run in the process of the test: without Dagster, and with sketches of charts."""
+"""As in the process of the test: with sketches of charts."""
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """A stage in shards writes what it writes in one piece: same bytes, whichever order, interruptions and repeats."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import pairwise
@@ -19,7 +18,6 @@ from eval_pipeline.cluster.port import Task
 from eval_pipeline.core.errors import DamagedFileError, EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Attempt, Json, Partition
-from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.operations import doctor, pruning, removing
 from eval_pipeline.operations.purging import Removal
 from eval_pipeline.stages import evidence
@@ -147,23 +145,6 @@ def test_a_shard_reads_the_answers_of_its_cases(
     monkeypatch.setattr(rows, "attempt_from_row", noted)
     compared(small)
     assert parsed == [["beta"], ["alpha", "alpha"]]  # the cluster here takes the last shard first
-
-
-@pytest.mark.dagster
-def test_dagsters_events_do_not_depend_on_the_number_of_shards(
-    small: Lab, monkeypatch: pytest.MonkeyPatch, cluster: InThisProcess
-) -> None:
-    shards_made, events = list[int](), list[Counter[str]]()
-    for most, day in (("1", "2026-03-01"), ("1000", "2026-03-02")):
-        monkeypatch.setenv(TURNS_A_SHARD, most)
-        said = small.cli("run", "--no-report", "--eval-date", day)
-        assert said.code == 0, said.text
-        shards_made.append(len(cluster.tasks))
-    with open_instance(small.home) as instance:
-        for run in instance.get_runs():
-            events.append(Counter(str(entry.dagster_event_type) for entry in instance.all_logs(run.run_id)))
-    assert shards_made == [2, 1]
-    assert len(events) == 2 and events[0] == events[1]
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5"])

@@ -26,7 +26,6 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.lstat().st_mode)
 
 
-@pytest.mark.dagster
 def test_nothing_that_a_run_writes_can_be_read_by_others_whatever_the_umask(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": {}}})
@@ -34,25 +33,20 @@ def test_nothing_that_a_run_writes_can_be_read_by_others_whatever_the_umask(lab:
     assert mode(lab.home.root.parent / "other") == 0o777, "the umask of this process lets everybody in"
     assert lab.cli("run", "--eval-date", "2026-01-05").code == 0
     made = [lab.home.root, *lab.home.root.rglob("*")]
-    assert {path.name for path in made} >= {"journal.sqlite", "eval.duckdb", "turns.csv", ".gitignore", "dagster.yaml"}
+    assert {path.name for path in made} >= {"journal.sqlite", "eval.duckdb", "turns.csv", ".gitignore"}
     open_to_others = [path for path in made if not path.is_symlink() and mode(path) & OTHERS]
     assert open_to_others == []
     assert mode(lab.home.root) == 0o700
     assert (lab.home.root / ".gitignore").read_text().endswith("\n*\n")
 
 
-@pytest.mark.dagster
 def test_a_team_shares_a_home_through_a_group(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     lab.suite()
     lab.versions({"name": "sim", "provider": "simulated", "options": {"rates": {}}})
     monkeypatch.setenv(SHARED_GROUP, GROUP)
     assert lab.cli("run", "--eval-date", "2026-01-05", "--no-report").code == 0
     made = [lab.home.root, lab.home.journal, lab.home.store, *lab.home.record.rglob("*")]
-    made += [
-        *lab.home.dagster.rglob("index.db"),
-        *lab.home.dagster.rglob("runs.db"),
-        *(lab.home.root / "locks").rglob("*"),
-    ]
+    made += [*lab.home.commands.rglob("*"), *(lab.home.root / "locks").rglob("*")]
     assert {path.stat().st_gid for path in made} == {grp.getgrnam(GROUP).gr_gid}
     assert [path for path in made if path.is_file() and mode(path) != 0o660] == []
     assert {mode(path) for path in made if path.is_dir()} == {0o2770}

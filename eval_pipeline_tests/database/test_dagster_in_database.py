@@ -34,7 +34,7 @@ from eval_pipeline_tests.remote import holding
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import DAY, Lab
 
-pytestmark = [pytest.mark.services("postgres"), pytest.mark.dagster]
+pytestmark = pytest.mark.services("postgres")
 STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
 
 

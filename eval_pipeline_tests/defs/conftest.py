@@ -1,7 +1,6 @@
 """The instance that the UI of a home shows."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -9,13 +8,6 @@ import pytest
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline_tests.support import Lab
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Has Dagster run what these tests run."""
-    for item in items:
-        if item.path.is_relative_to(Path(__file__).parent):
-            item.add_marker("dagster")
 
 
 @pytest.fixture

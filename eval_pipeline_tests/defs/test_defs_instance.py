@@ -21,9 +21,10 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.core.supervision import SUPERVISOR
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
-from eval_pipeline.defs.running import launch, supervisor
+from eval_pipeline.defs.running import launch, storage, supervisor
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep
 from eval_pipeline.defs.running.storage import ReusingEventLog, ReusingSqliteStorage
+from eval_pipeline.operations.running import Request
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.web.token import NO_TOKEN
 from eval_pipeline.workspace.runs import record_run, run_rows
@@ -69,7 +70,7 @@ def test_every_run_says_which_process_does_it(small: Lab, instance: dg.DagsterIn
     assert copied.tags[PROCESS] == process_tag(parent.run_id)
     again = run_of(instance, materialise(small, instance, launched=copied.tags).run_id)
     assert again.tags[PROCESS] == process_tag(again.run_id)
-    list(launch.run(small.home, launch.Request([Partition("small", "puppet", DAY)], with_report=False), Silent()))
+    launch.launch(small.workspace(), Request([Partition("small", "puppet", DAY)], with_report=False), Silent())
     newest = instance.get_runs(limit=1)[0]
     assert newest.tags[PROCESS] == process_tag(newest.run_id)
 
@@ -174,8 +175,8 @@ def test_new_databases_are_those_that_dagster_makes(tmp_path: Path) -> None:
 def test_databases_of_runs_are_those_that_dagster_makes(tmp_path: Path) -> None:
     theirs = DagsterSqliteStorage(str(tmp_path / "theirs"))
     ours = ReusingSqliteStorage(str(tmp_path / "ours"))
-    for storage in (theirs, ours):
-        assert storage.event_log_storage.get_logs_for_run("some_run") == []
+    for one in (theirs, ours):
+        assert one.event_log_storage.get_logs_for_run("some_run") == []
     ours.dispose()
     shard = "history/runs/some_run.db"
     assert dict(contents(tmp_path / "ours"))[shard] == dict(contents(tmp_path / "theirs"))[shard]
@@ -230,7 +231,7 @@ def test_what_runs_print_is_not_captured_unless_the_user_says_so(small: Lab, tmp
 
 def test_nothing_of_the_databases_stays_open_after_a_run(small: Lab) -> None:
     pairs = [Partition("small", "puppet", DAY)]
-    assert not [found.errors for found in launch.run(small.home, launch.Request(pairs), Silent()) if found.errors]
+    assert launch.launch(small.workspace(), Request(pairs), Silent()) == []
     assert (small.home.dagster / "history" / "runs.db").is_file()
     assert list(small.home.dagster.rglob("*-wal")) == []
 
@@ -250,3 +251,17 @@ def test_two_processes_may_add_the_same_partitions_at_the_same_time(tmp_path: Pa
     sqlalchemy.event.listen(log._engines["index"], "before_cursor_execute", other_process)
     log.add_dynamic_partitions("versions", ["own", "other"])
     assert sorted(log.get_dynamic_partitions("versions")) == ["other", "own"]
+
+
+def test_few_databases_are_open_however_many_runs_there_are(tmp_path: Path) -> None:
+    log = storage.ReusingEventLog(str(tmp_path))
+    for number in range(storage.OPEN_RUNS + 3):
+        for name in (f"run{number}", "run0"):  # an older one is opened again
+            with log.run_connection(name) as connection:
+                assert connection.execute(sqlalchemy.text("SELECT count(*) FROM event_logs")).scalar() == 0
+        places = (os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd"))
+        opened = {Path(place).name for place in places if place.startswith(str(tmp_path))}
+        databases = {name for name in opened if name.endswith(".db")}
+        assert len(databases - {"index.db"}) <= storage.OPEN_RUNS
+        assert f"run{number}.db" in databases
+    log.dispose()

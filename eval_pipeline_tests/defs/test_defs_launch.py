@@ -1,7 +1,7 @@
 """Launching: from the command line, by schedule and sensor; which date and scope a run has."""
 
 import json
-import signal
+from collections.abc import Sequence
 from datetime import UTC, date, datetime
 from typing import Any
 from uuid import uuid4
@@ -13,21 +13,24 @@ import yaml
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.chain.stage import Stage
-from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.defs.assets import suite_assets
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SCOPE, date_tag
 from eval_pipeline.defs.automation import comparing, notifications, schedules, sensors
 from eval_pipeline.defs.automation.comparing import COMPARE, left_uncompared
 from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION, is_of_command_line
+from eval_pipeline.operations import steps
+from eval_pipeline.operations.running import Finished, Request
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, losing_a_turn, materialise, run_of
 from eval_pipeline_tests.forked import completed
-from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab, Puppet
+from eval_pipeline_tests.support import DAY, ROOT, TWO_CASES, Lab
+
+
+def launched(lab: Lab, pairs: Sequence[Partition]) -> Sequence[Finished]:
+    return launch.launch(lab.workspace(), Request(pairs, with_report=False), Silent())
 
 
 def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: Lab) -> None:
@@ -35,28 +38,13 @@ def test_the_launcher_runs_each_version_and_says_how_each_suite_came_out(small: 
     small.suite("other", [TWO_CASES[0]])
     small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
     pairs = [Partition(s, v, DAY) for v in ("puppet", "second") for s in ("broken", "other", "small")]
-    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
-    fine = {(f.suite, f.model_version) for f in found if not f.errors and not f.incomplete}
-    assert {(s, v) for s in ("other", "small") for v in ("puppet", "second")} <= fine
+    found = launched(small, pairs)
     # Told once, not for each model version, which it has nothing to do with.
-    (broken,) = [f for f in found if f.errors or f.incomplete]
+    (broken,) = found
     assert (broken.suite, broken.model_version, broken.incomplete) == ("broken", "", True)
     assert "unknown track 'chess'" in broken.errors[0]
     assert not small.home.reports.exists()
     assert small.one("SELECT count(*) FROM turn_results") == 2 * (2 + 3)
-
-
-@pytest.mark.always
-def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(small: Lab) -> None:
-    """Its old cases are still on record: none may be evaluated as if they were the present ones."""
-    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
-    small.evaluate(version="second", publish=True)
-    (small.home.data / "suites" / "small" / "cases" / "beta.yaml").write_text("id: beta\n")
-    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
-    (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
-    assert (found.suite, found.model_version, found.incomplete) == ("small", "", True)
-    assert "small/cases/beta.yaml:1: turns: is missing" in found.errors[0]
-    assert not Puppet.asked
 
 
 def test_a_run_without_a_date_has_one_date_though_the_record_has_a_later_one(
@@ -79,7 +67,7 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
     small.evaluate(day=date(2026, 3, 4))
     small.evaluate("other", day=date(2026, 3, 2))
     small.evaluate("asking", day=date(2026, 3, 3))
-    real = suite_assets.run_stage
+    real = steps.run_stage
 
     def overtaken(stage: Stage, inputs: Inputs) -> StageResult:
         if (inputs.suite, stage.name) == ("small", "evidence"):
@@ -89,7 +77,7 @@ def test_a_run_that_asks_nothing_keeps_the_date_that_it_began_with(
     only = [f"{suite}/{name}" for suite in ("small", "other") for name in ("evidence", "turn_metrics", "statistics")]
     only += ["asking/generations", "asking/recovery_attempts"]
     with monkeypatch.context() as patched:
-        patched.setattr(suite_assets, "run_stage", overtaken)
+        patched.setattr(steps, "run_stage", overtaken)
         result = materialise(small, instance, "small", "other", "asking", only=only, launched={})
     assert result.success
     assert dates(result) == {"small": {"2026-03-04"}, "other": {"2026-03-02"}, "asking": {date.today().isoformat()}}
@@ -126,7 +114,7 @@ def test_what_nobody_runs_is_no_partition_until_somebody_does(small: Lab, instan
     small.versions({"name": "puppet", "provider": "puppet"}, *entries)
     instance.delete_dynamic_partition(DIMENSION, "puppet")
     assert sensors.unregistered(instance, small.workspace()) == ["puppet"]
-    list(launch.run(small.home, launch.Request([Partition("small", "ran", DAY)], with_report=False), Silent()))
+    launched(small, [Partition("small", "ran", DAY)])
     small.evaluate(version="recorded")
     assert set(instance.get_dynamic_partitions(DIMENSION)) == {"puppet", "ran"}
     assert sensors.unregistered(instance, small.workspace()) == ["recorded"], "as where Dagster's files were lost"
@@ -144,7 +132,7 @@ def test_a_run_of_the_command_line_is_one_of_the_jobs_that_the_ui_shows(
     small.suite("third", [TWO_CASES[0]])
     for suites in (["small"], ["small", "other"]):
         pairs = [Partition(suite, "puppet", DAY) for suite in suites]
-        list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
+        launched(small, pairs)
     both, single = instance.get_runs(dg.RunsFilter(tags={".dagster/repository": "__repository__@eval_pipeline"}))
     assert (single.job_name, both.job_name) == ("suite_small", "all_suites")
     assert both.remote_job_origin is not None
@@ -176,59 +164,6 @@ def red(instance: dg.DagsterInstance, suite: str = "small") -> set[str]:
         if failed and (made is None or made.run_id != entry.last_run_id):
             found.add(entry.asset_key.path[-1])
     return found
-
-
-def test_one_that_fails_leaves_nothing_red_that_all_share_and_the_others_are_compared(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
-    losing_a_turn(monkeypatch, lambda inputs: inputs.place.model_version == "second")
-    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
-    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
-    assert [(f.model_version, f.incomplete) for f in found] == [("puppet", False), ("second", True)]
-    assert small.sql("SELECT model_version FROM trends") == [("puppet",)]
-    assert red(instance) == set()
-
-
-def test_where_only_some_steps_of_the_comparison_were_left_out_they_are_made_too(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Some steps of the comparison need only some tables, and began though others were left out."""
-    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "oracle"})
-    real = suite_assets.run_stage
-
-    def failing_once(stage: Stage, inputs: Inputs) -> StageResult:
-        if stage.name == "coverage" and inputs.place.model_version == "second":
-            raise EvalError("coverage fails")
-        return real(stage, inputs)
-
-    monkeypatch.setattr(suite_assets, "run_stage", failing_once)
-    pairs = [Partition("small", name, DAY) for name in ("puppet", "second")]
-    found = list(launch.run(small.home, launch.Request(pairs, with_report=False), Silent()))
-    assert [(f.model_version, f.errors, f.incomplete) for f in found] == [
-        ("puppet", (), False),
-        ("second", ("coverage fails",), True),
-    ]
-    assert ("puppet",) in small.sql("SELECT model_version FROM trends")
-    assert red(instance) == set()
-
-
-def test_a_comparison_that_fails_itself_is_not_tried_twice(
-    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tried = []
-    real = suite_assets.run_stage
-
-    def failing(stage: Stage, inputs: Inputs) -> StageResult:
-        if stage.name == "trends":
-            tried.append(stage.name)
-            raise EvalError("trends fails")
-        return real(stage, inputs)
-
-    monkeypatch.setattr(suite_assets, "run_stage", failing)
-    request = launch.Request([Partition("small", "puppet", DAY)], with_report=False)
-    (found,) = launch.run(small.home, request, Silent())
-    assert (found.errors, tried) == (("trends fails",), ["trends"])
 
 
 def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
@@ -348,15 +283,3 @@ def test_every_run_of_a_backfill_has_the_day_on_which_it_was_launched(small: Lab
     assert dates(result) == {"small": {"2026-03-07"}}
     retried = materialise(small, instance, launched={"dagster/backfill": "lost"})
     assert dates(retried) == {"small": {date.today().isoformat()}}
-
-
-def test_a_run_that_cannot_be_interrupted_from_the_keyboard_can_still_be_ended(small: Lab) -> None:
-    """A script's `eval-pipeline run &` ignores SIGINT; Dagster would have it ignore SIGTERM from then on."""
-    pairs = [Partition("small", "puppet", DAY)]
-    with handlers_kept():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        (found,) = launch.run(small.home, launch.Request(pairs, with_report=False), Silent())
-        left = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    assert not found.errors
-    assert left == (signal.SIG_IGN, signal.SIG_DFL)

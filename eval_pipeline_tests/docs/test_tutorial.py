@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from eval_pipeline.cli.beside import START
 from eval_pipeline.providers.model_versions import load_model_versions
 
 ROOT = Path(__file__).parents[2]
@@ -28,9 +29,7 @@ def free_port() -> int:
 def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "data", tmp_path / "data", ignore=shutil.ignore_patterns("*_sample"))
     (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "eval-pipeline").write_text(
-        f'#!/bin/sh\nexec {sys.executable} -m eval_pipeline_tests.quickly "$@"\n'
-    )
+    (tmp_path / "bin" / "eval-pipeline").write_text(f'#!/bin/sh\nexec {sys.executable} -c "{START}" "$@"\n')
     (tmp_path / "bin" / "eval-pipeline").chmod(0o755)
     (tmp_path / "bin" / "python").symlink_to(sys.executable)
     script = "set -euo pipefail\ntrap 'kill -9 $(jobs -p)' EXIT\n" + "".join(BLOCKS[1:])

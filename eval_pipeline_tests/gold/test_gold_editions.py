@@ -49,7 +49,7 @@ def test_a_changed_gold_is_scored_again_without_a_call_and_both_editions_stay(
 ) -> None:
     before = editions(evaluated)[3]
     evaluated.suite("small", [CORRECTED, TWO_CASES[1]], gold_version="reviewed")
-    found = rescore(evaluated.workspace(), HERE)
+    found = rescore(evaluated.workspace(), [HERE])[0]
     assert not found.problem and not puppet.asked
     assert (found.before, found.after) == (pytest.approx(2 / 3), 1.0)
     query = "metric = 'correct' AND split = 'all'"
@@ -63,7 +63,7 @@ def test_a_changed_question_is_not_scored_by_old_answers(evaluated: Lab, puppet:
     asked = case("alpha", ("50", 50.0), ("add(50, 7)", 57.0), tags=["easy"])
     asked["turns"][1]["question"] = "another?"
     evaluated.suite("small", [asked, TWO_CASES[1]])
-    found = rescore(evaluated.workspace(), HERE)
+    found = rescore(evaluated.workspace(), [HERE])[0]
     assert "turns would have to be asked again" in found.problem and found.after is None
     assert not puppet.asked
     assert evaluated.one("SELECT count(*) FROM attempts WHERE call_error IS NOT NULL") == 0
@@ -71,7 +71,7 @@ def test_a_changed_question_is_not_scored_by_old_answers(evaluated: Lab, puppet:
 
 def test_overrides_are_rescored_without_a_call(evaluated: Lab, puppet: type[Puppet]) -> None:
     override(evaluated, {"turn": "alpha#1", "action": "corrected", "gold": {"program": "58", "answer": 58}})
-    found = rescore(evaluated.workspace(), HERE)
+    found = rescore(evaluated.workspace(), [HERE])[0]
     assert (found.before, found.after, found.problem) == (pytest.approx(2 / 3), 1.0, "") and not puppet.asked
     rows = evaluated.sql("SELECT edition, mean FROM gold_editions WHERE metric = 'correct' ORDER BY edition")
     assert rows == [("published", pytest.approx(2 / 3)), ("scored", 1.0)]
@@ -97,7 +97,7 @@ def two_editions(lab: Lab, entry: dict[str, Any]) -> str:
 def test_two_editions_are_not_compared(evaluated: Lab, puppet: type[Puppet], entry: dict[str, Any]) -> None:
     said = two_editions(evaluated, entry)
     assert "edition of the gold (they differ in " in said and "eval-pipeline rescore" in said
-    rescore(evaluated.workspace(), HERE)
+    rescore(evaluated.workspace(), [HERE])[0]
     assert "not compared" not in evaluated.cli("compare", "puppet", "second", "--suite", "small").out
 
 

@@ -13,7 +13,7 @@ import pytest
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, comparing
 from eval_pipeline.core.bucket_address import BucketAddress
-from eval_pipeline.core.errors import LockedError, StoreError
+from eval_pipeline.core.errors import LockedError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.database import leases
@@ -22,9 +22,9 @@ from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace import bucket_store, runs
+from eval_pipeline.workspace.commands import Command, ended, lag, left_behind
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.track_tables import further_tables
-from eval_pipeline.workspace.unpublished import Unpublished, adopted, lag, left_behind
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
@@ -164,22 +164,29 @@ def test_homes_in_two_buckets_do_not_wait_for_each_other(
 def test_another_host_knows_what_a_dead_process_left_unpublished(hosts: Hosts, server: BucketServer) -> None:
     at_a, at_b = hosts.use("a").home, hosts.use("b").home
     places = [Partition("small", name, DAY) for name in ("one", "two")]
-    note, published = Unpublished(at_a), Unpublished(at_a)
-    published.add(places[0])
-    published.clear()
+    note, other = Command(at_a, "run"), Command(at_a, "run", of_dagster=True)
+    other.note({"unpublished": ["small", "one", DAY.isoformat()]})
+    other.note({"published": True})
+    other.note({"compared": "small"})
+    other.settle()
+    note.note_run("r", places)
     for place in places:
-        note.add(place)
-    assert left_behind(at_b) == [], "its process is at work"
+        note.note({"unpublished": ["small", place.model_version, DAY.isoformat()]})
+    with left_behind(at_b) as (found, (living,)):
+        assert (found, living.unpublished) == ([], places), "its process is at work"
     known = leases.open_leases()
     known.release(known.process())  # as if it had died, and its lease expired
-    assert left_behind(at_b) == left_behind(at_a) == places
-    assert "a run ended before it published small · one · 2026-03-01 and 1 more" in lag(at_b)
-    with pytest.raises(StoreError), adopted(at_b):
-        raise StoreError("not published")
-    assert left_behind(at_a) == places
-    with adopted(at_b) as found:
-        assert found == places
-    assert left_behind(at_a) == [] and server.objects(hosts.address.bucket) == {}
+    assert "a run ended before it published small · one · 2026-03-01 and 1 more" in lag(at_b) == lag(at_a)
+    with left_behind(at_b) as ((left,), _):
+        assert left.noted.unpublished == places
+        left.add({"run_ended": "r", "status": "failed"})
+        left.settle()
+    with left_behind(at_a) as found:
+        assert found == ([], [])
+    ((_, told, forget),) = ended(at_a)
+    assert [entry["status"] for entry in told.entries if "run_ended" in entry] == ["failed"]
+    forget()
+    assert server.objects(hosts.address.bucket) == {}
 
 
 def in_a_folder(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

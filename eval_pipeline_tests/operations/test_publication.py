@@ -8,15 +8,16 @@ import pytest
 
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
-from eval_pipeline.workspace import unpublished
+from eval_pipeline.workspace import commands
+from eval_pipeline.workspace.commands import Command, left_behind
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
-from eval_pipeline.workspace.unpublished import Unpublished, adopted, left_behind
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab
 
 PLACES = {name: Partition(name, "oracle", DAY) for name in ("a", "b", "c")}
@@ -36,7 +37,7 @@ def three(lab: Lab, module_folder: Path) -> Lab:
 
 
 def closed(lab: Lab, *suites: str) -> Publication:
-    publication = Publication(lab.workspace())
+    publication = Publication(lab.workspace(), Command(lab.home, "run"))
     for name in suites:
         publication.close(lab.inputs(name, "oracle", run=RunContext("run")))
     return publication
@@ -44,7 +45,12 @@ def closed(lab: Lab, *suites: str) -> Publication:
 
 def dies(publication: Publication) -> None:
     """The kernel lets go of the locks of a dead process."""
-    publication._note._file.close()
+    publication.command._note._file.close()  # type: ignore[union-attr]
+
+
+def left(lab: Lab) -> list[Partition]:
+    with left_behind(lab.home) as (found, _):
+        return [place for one in found for place in one.noted.unpublished]
 
 
 def published(lab: Lab) -> str:
@@ -58,21 +64,23 @@ def file_of(lab: Lab, table: object, suite: str) -> Path:
 def test_evaluations_that_are_closed_are_published_together(three: Lab, copies: list[Path]) -> None:
     publication = closed(three, *PLACES)
     assert published(three) == "c"
-    assert left_behind(three.home) == [], "their process is alive"
+    assert left(three) == [], "their process is alive"
     publication.publish()
     publication.publish()
     assert (published(three), copies) == ("abc", [three.home.store])
     assert all(isinstance(publication.outcome[place], Published) for place in PLACES.values())
     assert {status for (status,) in three.sql("SELECT status FROM runs")} == {"complete"}
-    assert list(three.home.unpublished.iterdir()) == []
+    (note,) = three.home.commands.iterdir()
+    assert '{"published": true}' in note.read_text()
 
 
-def test_what_a_crash_left_is_published_by_the_next_run_of_anything(three: Lab, copies: list[Path]) -> None:
+def test_what_a_crash_left_is_published_and_compared_by_the_next_command(three: Lab, copies: list[Path]) -> None:
     dies(closed(three, "a", "b"))
-    assert left_behind(three.home) == [PLACES["a"], PLACES["b"]]
-    closed(three, "c").publish()
+    assert left(three) == [PLACES["a"], PLACES["b"]]
+    assert complete_left(three.workspace()) == []
     assert (published(three), len(copies)) == ("abc", 1)
-    assert left_behind(three.home) == []
+    assert three.sql("SELECT suite FROM trends ORDER BY ALL") == [("a",), ("b",)], "and compared"
+    assert left(three) == []
 
 
 def test_query_and_doctor_tell_that_the_store_lags_behind(three: Lab) -> None:
@@ -92,15 +100,14 @@ def test_query_and_doctor_tell_that_the_store_lags_behind(three: Lab) -> None:
 @pytest.mark.always
 def test_a_note_that_is_torn_or_of_something_damaged_holds_nothing_up(three: Lab, copies: list[Path]) -> None:
     dies(closed(three, "a", "b"))
-    (note,) = three.home.unpublished.iterdir()
+    (note,) = three.home.commands.iterdir()
     note.write_text(note.read_text() + '["c", "ora')
     damaged = file_of(three, STATISTICS, "a")
     damaged.write_bytes(damaged.read_bytes()[:-9])
-    publication = closed(three, "c")
-    publication.publish()
-    assert isinstance(publication.outcome[PLACES["c"]], Published)
+    (problem,) = complete_left(three.workspace())
+    assert problem.startswith("a: ") and str(damaged) in problem
     assert (published(three), len(copies)) == ("bc", 1)
-    assert left_behind(three.home) == [], "`doctor` tells of the damage"
+    assert left(three) == [], "`doctor` tells of the damage"
 
 
 def test_one_that_is_damaged_stops_no_other_and_has_failed(three: Lab) -> None:
@@ -150,28 +157,28 @@ def test_what_another_run_changes_before_the_end_must_be_whole_to_be_published(t
 
 
 def test_a_note_that_is_just_made_is_not_taken_for_one_that_was_left(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[list[Partition]] = []
+    seen: list[int] = []
 
     @contextmanager
     def looked_at_before(path: Path, seconds: float) -> Iterator[int]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()  # as between the making of the file and its lock
         with monkeypatch.context() as patched:
-            patched.setattr(unpublished, "locked", locked)
-            with adopted(lab.home) as found:
-                seen.append(found)
+            patched.setattr(commands, "locked", locked)
+            with left_behind(lab.home) as (found, _):
+                seen.append(len(found))
         assert path.exists()
         with locked(path, seconds) as handle:
             yield handle
 
-    monkeypatch.setattr(unpublished, "locked", looked_at_before)
-    note = Unpublished(lab.home)
-    note.add(PLACES["a"])
-    monkeypatch.setattr(unpublished, "locked", locked)
-    assert seen == [[]]
-    note.add(PLACES["b"])
-    assert left_behind(lab.home) == [], "its process is alive"
-    (file,) = lab.home.unpublished.iterdir()
-    assert len(file.read_text().splitlines()) == 2
-    note.clear()
-    assert list(lab.home.unpublished.iterdir()) == []
+    monkeypatch.setattr(commands, "locked", looked_at_before)
+    command = Command(lab.home, "run")
+    command.note({"unpublished": ["a", "oracle", "2026-03-01"]})
+    monkeypatch.setattr(commands, "locked", locked)
+    assert seen == [0]
+    with left_behind(lab.home) as (found, (living,)):
+        assert (found, living.uncompared) == ([], ["a"]), "its process is alive"
+    command.note({"published": True})
+    command.note({"compared": "a"})
+    command.settle()
+    assert list(lab.home.commands.iterdir()) == [], "there was no run that Dagster could be told of"

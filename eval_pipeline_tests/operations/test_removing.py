@@ -12,9 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from unittest.mock import patch
 
+import dagster as dg
 import duckdb
 import pyarrow.parquet as pq
 import pytest
+from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.asking.batches.sqlite import insert_batch, make_table
 from eval_pipeline.asking.journal.codec import Asker, encode_response
@@ -351,12 +353,14 @@ def _killed_at(place: str, *, done: bool) -> Iterator[None]:
         yield
 
 
-@pytest.mark.dagster
 def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(lab: Lab, puppet: type[Puppet]) -> None:
     home = lab
     lab.suite(cases=[case("gamma", ("50", 50.0))])
     evaluated(lab, "small", DAY, more=("--no-report",))
     home.versions({"name": "staying", "provider": "puppet", "model": "staying"})
+    with open_instance(home.home) as instance:
+        instance.add_dynamic_partitions(DIMENSION, ["leaving", "staying"])
+        instance.add_run(dg.DagsterRun("all_suites", tags={PARTITION_NAME_TAG: "leaving"}))
     runs = next((home.home.dagster / "history").glob("runs.db"))
     with closing(sqlite3.connect(runs)) as connection:
         assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (1,)

@@ -193,7 +193,6 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert 0.45 <= spent <= 0.5
 
 
-@pytest.mark.dagster
 def test_the_gate_goes_by_all_looks_if_every_case_was_asked(drawn: Lab, puppet: type[Puppet]) -> None:
     """Six of 120 turns broken: worse for a comparison that never looked before (p = 2 / 2^6), not after six looks."""
     cases = [f"c{place:03}" for place in range(CASES) if place % 3]

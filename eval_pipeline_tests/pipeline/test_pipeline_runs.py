@@ -404,7 +404,6 @@ def test_what_a_killed_run_paid_nobody_knows_and_what_was_handed_in_as_a_batch_i
     assert effective_epoch(small.workspace(), PARTITION, "") == "fresh"
 
 
-@pytest.mark.dagster
 def test_a_run_of_single_assets_is_complete_when_they_are(small: Lab) -> None:
     small.suite("other", [case("one", ("50", 50.0))])
     with open_instance(small.home) as instance:

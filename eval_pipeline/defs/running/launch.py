@@ -37,7 +37,11 @@ def launch(workspace: Workspace, request: Request, progress: Progress) -> Sequen
         for name in retired(instance, workspace):
             instance.delete_dynamic_partition(DIMENSION, name)
         for name in versions:
-            suites = [place.suite for place in request.partitions if place.model_version == name]
+            broken = {suite for (suite, of), found in evaluation.finished.items() if not of and found.incomplete}
+            own = [place.suite for place in request.partitions if place.model_version == name]
+            suites = [suite for suite in own if suite not in broken]
+            if not suites:
+                continue
             # The first run reads files and cases; the last compares all model versions.
             left_out = {*(() if request.with_report else REPORTS)}
             left_out |= {*(INGESTING if name != versions[0] else ())} | {*(COMPARING if name != versions[-1] else ())}
