@@ -141,25 +141,25 @@ def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
 def _suite(workspace: Workspace, suite: str, waiting: list[tuple[Table, RecordKey]]) -> Iterator[Finding]:
     """Makes the missing tables of a suite again; yields a finding for each that could not be made."""
     inputs = Inputs(workspace, suite)
+    publication = Publication(workspace, Command(workspace.home, "doctor --repair"))
     try:
-        run_chain(ingesting(chain_of(inputs.track)), inputs)
-        for key in dict.fromkeys(key for _, key in waiting if key.suite == suite and key.model_version):
-            assert key.model_version and key.eval_date
-            _evaluation(workspace, Partition(suite, key.model_version, key.eval_date))
-        compare(inputs)
-        publish_comparisons(inputs)
+        with running(publication):
+            run_chain(ingesting(chain_of(inputs.track)), inputs)
+            for key in dict.fromkeys(key for _, key in waiting if key.suite == suite and key.model_version):
+                assert key.model_version and key.eval_date
+                _evaluation(publication, workspace, Partition(suite, key.model_version, key.eval_date))
+            compare(inputs)
+            publish_comparisons(inputs)
+            publication.compared(suite)
     except EvalError as error:
         yield Finding("record", False, f"{suite}: {error}", "`eval-pipeline run` makes what is missing")
 
 
-def _evaluation(workspace: Workspace, partition: Partition) -> None:
+def _evaluation(publication: Publication, workspace: Workspace, partition: Partition) -> None:
     rows = [row for row in run_rows(workspace, partition, ["scope", "epoch", "started_at"]) if row["scope"]]
     last = max(rows, key=lambda row: row["started_at"], default={"scope": FULL, "epoch": ""})
     run = RunContext(str(uuid4()), last["epoch"] or "", asks=False, asks_judge=False)
-    inputs = Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"]))
-    publication = Publication(workspace, Command(workspace.home, "doctor --repair"))
-    with running(publication):
-        make_again(inputs, publication)
+    make_again(Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"])), publication)
 
 
 def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:
