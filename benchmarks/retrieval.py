@@ -10,7 +10,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from eval_pipeline.statistics.intervals import wilson_interval
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 
 SUITE = Path(__file__).parent / "suites" / "sdmx_everyday"

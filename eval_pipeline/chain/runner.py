@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.chain.evaluation import stage_of
 from eval_pipeline.chain.freshness import is_current, made_from, prepared
-from eval_pipeline.chain.shards import drop_parts, run_in_shards
 from eval_pipeline.chain.stage import Chain, Delivery, Facts, Stage
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cluster.port import Cluster, open_cluster
@@ -67,6 +66,8 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
         if inputs.lease is not None:
             inputs.lease.check()  # before the files are in the record: another run may have taken over
     if cluster is not None:
+        from eval_pipeline.chain.shards import drop_parts
+
         drop_parts(stage, inputs)
     if not small:
         inputs.workspace.give_back()  # what it freed would stay beside what the next stage takes
@@ -74,6 +75,8 @@ def _make(stage: Stage, inputs: Inputs, made: dict[str, str]) -> Facts:
 
 
 def _in_shards(stage: Stage, inputs: Inputs, outputs: Outputs, made: dict[str, str], cluster: Cluster) -> Facts:
+    from eval_pipeline.chain.shards import run_in_shards  # here, as few stages run on a cluster
+
     try:
         return run_in_shards(stage, inputs, outputs, made, cluster)
     except EvalError:

@@ -54,7 +54,7 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     from eval_pipeline.stages.checks.ends import check_ends
     from eval_pipeline.stages.checks.verdicts import contradictions, gold_sentence
     from eval_pipeline.stages.gold import drifted_since
-    from eval_pipeline.suites import read_suite
+    from eval_pipeline.suites.cases import read_suite
     from eval_pipeline.workspace.progress import busy, counted
 
     name = source.name

@@ -47,7 +47,7 @@ def harden(
 def _turns(source: "SuiteSource") -> "Sequence[TurnMutants]":
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.mutation import suite_mutants
-    from eval_pipeline.suites import read_suite
+    from eval_pipeline.suites.cases import read_suite
     from eval_pipeline.workspace.progress import counted
 
     with ProgressBars() as progress:

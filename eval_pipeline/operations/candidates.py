@@ -9,7 +9,8 @@ from eval_pipeline.core.errors import Problem, UsageError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.operations.programs import program_output
-from eval_pipeline.suites import SuiteSource, read_suite
+from eval_pipeline.suites import SuiteSource
+from eval_pipeline.suites.cases import read_suite
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import SdmxContext

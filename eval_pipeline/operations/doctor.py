@@ -19,7 +19,7 @@ from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.suites import read_suite
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.workspace.bucket_store import bucket_problems, fresh_store
 from eval_pipeline.workspace.commands import lag
 from eval_pipeline.workspace.locks import database_leases

@@ -17,7 +17,7 @@ from eval_pipeline.core.until import Until
 from eval_pipeline.operations.planning import RunPlan, plan
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
-from eval_pipeline.suites import read_cases
+from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.workspace.draws import Design, read_design, write_design
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, RunContext, end_run, ending_failed

@@ -29,8 +29,8 @@ from eval_pipeline.suites import (
     SuiteFile,
     is_import,
     read_header,
-    read_suite,
 )
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.left_out import LeftOutAtImport, write_left_out
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.tracks.import_notes import add_import_notes, import_notes, take_import_options, take_left_out

@@ -22,7 +22,7 @@ from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_us
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.judge_spending import judge_version
-from eval_pipeline.suites import read_cases
+from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.tracks.capabilities import Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.planned import effective_epoch

@@ -7,7 +7,6 @@ is current, none of it need be imported.
 
 from eval_pipeline.fingerprints import Root
 from eval_pipeline.stages.scoring.metric_runner import metrics_behind_primary
-from eval_pipeline.suites import overrides
 from eval_pipeline.tracks import abilities
 from eval_pipeline.tracks.base import Metric, Track
 from eval_pipeline.tracks.code import methods
@@ -113,7 +112,11 @@ def scoring_code(inputs: Inputs) -> Roots:
 
 def _choosing(inputs: Inputs) -> Roots:
     """Returns the code that decides which gold an overridden turn has, and which of several right answers is used."""
-    of_gold: Roots = (overrides.scored_gold, overrides.ScoredGold, *methods(inputs.track, "gold_place"))
+    of_gold: Roots = (
+        "eval_pipeline.suites.overrides:scored_gold",
+        "eval_pipeline.suites.overrides:ScoredGold",
+        *methods(inputs.track, "gold_place"),
+    )
     if not inputs.gold.alternatives:
         return of_gold
     primary = metrics_behind_primary(inputs.track)

@@ -1,6 +1,5 @@
 """Suites on disk: a folder with a `suite.yaml` and the files it names; suites contain no code."""
 
-from eval_pipeline.suites.cases import SuiteCases, SuiteReading, read_cases, read_suite
 from eval_pipeline.suites.headers import (
     IMPORTED_FROM,
     OVERRIDES_FILE,
@@ -23,15 +22,11 @@ __all__ = [
     "SUITE_FILE",
     "Override",
     "ScoredGold",
-    "SuiteCases",
     "SuiteFile",
-    "SuiteReading",
     "SuiteSource",
     "find_suites",
     "is_import",
     "load_suite",
-    "read_cases",
     "read_header",
-    "read_suite",
     "suite_files",
 ]

@@ -11,7 +11,6 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GENERATIONS, TURN_RESULTS
-from eval_pipeline.suites import read_cases
 from eval_pipeline.workspace.workspace import Workspace
 
 FULL = "full"
@@ -165,6 +164,8 @@ def suites_in_scope(workspace: Workspace, suites: Sequence[str], scope: Scope) -
     """
     if not scope.cases and not scope.tags:
         return list(suites)
+    from eval_pipeline.suites.cases import read_cases
+
     chosen, refused = [], ""
     for name in suites:
         try:

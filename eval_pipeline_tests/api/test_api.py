@@ -16,7 +16,7 @@ import pytest
 
 import eval_pipeline as ep
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
-from eval_pipeline.suites import read_suite
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline_tests.support import SHIPPED, TWO_CASES, Lab, Puppet, case, number
 

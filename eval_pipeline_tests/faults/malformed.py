@@ -20,7 +20,8 @@ from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.operations.importing import import_at_arms_length
 from eval_pipeline.operations.recorded.importing import import_predictions
-from eval_pipeline.suites import find_suites, read_suite
+from eval_pipeline.suites import find_suites
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import SHIPPED
 

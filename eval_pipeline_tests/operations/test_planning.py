@@ -9,7 +9,7 @@ from eval_pipeline.operations import token_counts
 from eval_pipeline.operations.planning import RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
-from eval_pipeline.suites import read_cases
+from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS, RATE_LIMITED, Asked, Fault
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer

@@ -6,7 +6,7 @@ from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.plugins import Plugin, PluginError
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
-from eval_pipeline.suites import read_suite
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track
 from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline.workspace.track_tables import further_tables

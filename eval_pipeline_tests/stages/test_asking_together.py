@@ -13,7 +13,7 @@ from eval_pipeline.core.model import Message
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.stages.attempts.ask import history_texts, prefix_uses
 from eval_pipeline.stages.attempts.model_calls import ask_together
-from eval_pipeline.suites import read_cases
+from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import ROOT
 

@@ -12,7 +12,8 @@ import yaml
 from openpyxl import Workbook
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.suites import load_suite, read_header, read_suite
+from eval_pipeline.suites import load_suite, read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline_tests.goldens import golden
 
 CASES = golden("users_files.yaml")

@@ -24,7 +24,7 @@ from eval_pipeline.operations.recorded.wanted import Wanted
 from eval_pipeline.providers.imported_versions import save_imported
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED
-from eval_pipeline.suites import read_cases
+from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.workspace.workspace import Workspace
 

@@ -17,7 +17,8 @@ from eval_pipeline.core.model import (
     Response,
     Turn,
 )
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.base import ArtefactError, ValidationRow
 from eval_pipeline.tracks.finqa.artefact import parse_plan
 from eval_pipeline.tracks.finqa.importers.convfinqa import read_convfinqa

@@ -11,7 +11,8 @@ import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.finqa.importers.convfinqa import page_of, read_convfinqa
 from eval_pipeline.tracks.finqa.program import Constant, Label, Literal, ProgramStep, StepReference, parse_program

@@ -11,7 +11,7 @@ from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.errors import EndedEarlyError
 from eval_pipeline.operations import importing
 from eval_pipeline.operations.importing import import_at_arms_length, import_suite
-from eval_pipeline.suites import read_suite
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.pandas_code.foreign_problems import BAD, COUNT, FORMS, written
 from eval_pipeline_tests.tracks.pandas_code.helpers import needs_sandbox

@@ -13,8 +13,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.suites import read_header, read_suite
-from eval_pipeline.suites.cases import SuiteCases
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import SuiteCases, read_suite
 from eval_pipeline.tracks.sdmx.catalogue import everyday
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of

@@ -14,7 +14,8 @@ import yaml
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Ran, Response
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
 from eval_pipeline.tracks.results_beside import ShownResult, beside

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from eval_pipeline.core.model import Case
 from eval_pipeline.operations.importing import ImportedSuite, import_suite
-from eval_pipeline.suites import read_header, read_suite
+from eval_pipeline.suites import read_header
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline_tests.support import Lab
 
 SCHOOLS = """
