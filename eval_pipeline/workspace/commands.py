@@ -40,11 +40,6 @@ class Noted:
         return next((str(entry["command"]) for entry in self.entries if "command" in entry), "")
 
     @property
-    def of_dagster(self) -> bool:
-        """Whether it is of a run that Dagster itself records."""
-        return any(entry.get("dagster", False) for entry in self.entries)
-
-    @property
     def unpublished(self) -> list[Partition]:
         """Evaluations that are recorded and not published."""
         found = dict[Partition, None]()
@@ -91,12 +86,11 @@ class Command:
     """The note of this process's command; it is made with the first entry.
 
     Attributes:
-        name: name of the command.
-        of_dagster: whether Dagster itself records the run, so that nobody need tell it.
+        name: name of the command; of a Dagster run, which notes only what is due, `dagster`.
     """
 
-    def __init__(self, home: Home, name: str, *, of_dagster: bool = False) -> None:
-        self.name, self.of_dagster = name, of_dagster
+    def __init__(self, home: Home, name: str) -> None:
+        self.name = name
         self._home, self._entries = home, list[Entry]()
         self._note: Note | None = None
 
@@ -105,7 +99,7 @@ class Command:
         if self._note is None:
             self._note = _File(self._home) if self._home.bucket is None else _object(self._home)
         if not self._entries:
-            self._add({"command": self.name, "at": stamp(), "dagster": self.of_dagster}, durable=False)
+            self._add({"command": self.name, "at": stamp()}, durable=False)
         self._add(entry, durable=durable)
 
     def note_run(self, run: str, partitions: Sequence[Partition], suites: Sequence[str] = (), **further: str) -> None:
@@ -284,11 +278,11 @@ def _other(value: object) -> Any:
 
 def _end(note: Note, told: Noted) -> None:
     """Keeps a note for Dagster if there is anything to tell: a run of which it knows nothing."""
-    if told.of_dagster or not told.runs:
-        note.drop()
-    else:
+    if told.runs:
         note.add(_line({"ended": stamp()}), durable=True)
         note.keep()
+    else:
+        note.drop()
 
 
 def _paths(folder: Path) -> list[Path]:

@@ -164,7 +164,7 @@ def test_homes_in_two_buckets_do_not_wait_for_each_other(
 def test_another_host_knows_what_a_dead_process_left_unpublished(hosts: Hosts, server: BucketServer) -> None:
     at_a, at_b = hosts.use("a").home, hosts.use("b").home
     places = [Partition("small", name, DAY) for name in ("one", "two")]
-    note, other = Command(at_a, "run"), Command(at_a, "run", of_dagster=True)
+    note, other = Command(at_a, "run"), Command(at_a, "dagster")
     other.note({"unpublished": ["small", "one", DAY.isoformat()]})
     other.note({"published": True})
     other.note({"compared": "small"})

@@ -38,7 +38,7 @@ class EvaluationResource:
         """Returns what the evaluations of a Dagster run are published by."""
         if run_id not in self._of_runs:
             self._of_runs.clear()  # earlier runs of this process have ended
-            self._of_runs[run_id] = Publication(self.workspace, Command(self.workspace.home, "run", of_dagster=True))
+            self._of_runs[run_id] = Publication(self.workspace, Command(self.workspace.home, "dagster"))
         return self._of_runs[run_id]
 
     def completes(self, run_id: str, suite: str, stage: str, planned: Collection[str]) -> bool:
