@@ -20,7 +20,7 @@ from uuid import uuid4
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.durable import locked, make_folders, replace_durably, write_error
+from eval_pipeline.store.durable import locked, make_folders, no_room, replace_durably, write_error
 from eval_pipeline.workspace.runs import now
 
 KEPT = 1000
@@ -230,7 +230,9 @@ class _File:
             self._handle = self._file.enter_context(locked(self._hidden, 0))
         try:
             os.lseek(self._handle, 0, os.SEEK_END)
-            os.write(self._handle, f"{line}\n".encode())
+            text = f"{line}\n".encode()
+            if os.write(self._handle, text) < len(text):
+                raise no_room(self._path)
             if durable:
                 os.fsync(self._handle)
             if durable and self._hidden.exists():
