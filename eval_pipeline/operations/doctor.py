@@ -142,12 +142,14 @@ def _providers(_: Workspace) -> Iterator[Finding]:
 
 def _python_sandbox(_: Workspace) -> Iterator[Finding]:
     from eval_pipeline.sandbox.diagnosis import diagnose
+    from eval_pipeline.tracks.registry import lacks
 
     found = diagnose()
     text = "; ".join([found.title or "nothing on this machine can confine model-written code", *found.reasons])
-    # Only tracks whose models write Python need a sandbox; a lower tier is sufficient, too.
+    # Only tracks whose models write Python need a sandbox, and its extra brings one; a lower tier is sufficient, too.
     advice = f"; for a safer sandbox: {found.remedy}" if found.title and not found.best else ""
-    yield Finding("python sandbox", found.title is not None, text + advice, found.remedy)
+    fine = found.title is not None or lacks("pandas") is not None
+    yield Finding("python sandbox", fine, text + advice, found.remedy)
 
 
 def _servers(_: Workspace) -> Iterator[Finding]:

@@ -84,7 +84,7 @@ def remedy(name: str | None, reasons: list[str], system: Path = Path("/proc/sys"
         if any((root / place.lstrip("/")).exists() for place in _CONTAINERS):
             return "start the container with `--security-opt seccomp=unconfined`, so that it can make namespaces"
         return "let this user make user namespaces"
-    return "install bubblewrap (`apt install bubblewrap`), or run `make setup`, which brings it as a wheel"
+    return "install bubblewrap (`apt install bubblewrap`), or the extra `pandas`, which brings it as a wheel"
 
 
 async def _try(box: PythonSandbox) -> None:

@@ -11,11 +11,16 @@ from packaging.utils import canonicalize_name
 
 from benchmarks import weight
 from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.home import Home
+from eval_pipeline.operations import doctor
 from eval_pipeline.providers.registry import PROVIDERS, traits_of
 from eval_pipeline.reports.charts.canvas import Chart, drawn, write_chart
 from eval_pipeline.reports.html.render import _environment, _markup
+from eval_pipeline.sandbox import diagnosis
+from eval_pipeline.sandbox.diagnosis import Diagnosis
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.registry import REQUIRED, load_importer
+from eval_pipeline.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
@@ -58,6 +63,19 @@ def test_an_importer_names_the_extra_of_its_track(form: str, module: str, monkey
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtraError, match=f"needs {module}; install with "):
         load_importer(form)
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_a_sandbox_is_missed_only_where_the_extra_of_its_track_is(
+    installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = Diagnosis(None, False, ("bwrap (system): bubblewrap is not installed",), "install bubblewrap")
+    monkeypatch.setattr(diagnosis, "diagnose", lambda: nothing)
+    if not installed:
+        monkeypatch.setitem(sys.modules, "scipy", None)
+    (found,) = doctor._python_sandbox(Workspace(Home(Path(), Path())))
+    assert found.fine is not installed
+    assert "nothing on this machine can confine" in found.text
 
 
 def test_pages_without_charts_show_their_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
