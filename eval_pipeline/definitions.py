@@ -10,7 +10,7 @@ from eval_pipeline.core.home import find_home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.core.supervision import end_with_supervisor
 from eval_pipeline.defs.assets import resources, suite_assets
-from eval_pipeline.defs.automation import comparing, digests, jobs, notifications, schedules, scrubbing, sensors
+from eval_pipeline.defs.automation import digests, jobs, notifications, schedules, scrubbing, sensors
 
 end_with_supervisor()
 make_private(find_home().root)
@@ -18,7 +18,6 @@ defs = dg.Definitions.merge(
     resources.resources(),
     suite_assets.suite_defs(),
     jobs.jobs(),
-    comparing.comparing(),
     dg.Definitions(
         jobs=[scrubbing.scrubbing],
         schedules=[schedules.nightly, scrubbing.nightly_scrub],

@@ -52,11 +52,11 @@ class Noted:
 
     @property
     def uncompared(self) -> list[str]:
-        """Suites whose comparisons are due: those of recorded evaluations that have not been compared since."""
+        """Suites whose comparisons are due: those of recorded evaluations, and of runs that began to evaluate."""
         found = dict[str, None]()
         for entry in self.entries:
-            if "unpublished" in entry:
-                found[entry["unpublished"][0]] = None
+            if "unpublished" in entry or "uncompared" in entry:
+                found[entry.get("uncompared") or entry["unpublished"][0]] = None
             elif "compared" in entry:
                 found.pop(entry["compared"], None)
         return list(found)

@@ -51,11 +51,15 @@ ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "mode
   repositorySelector: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__" })
   { __typename } }"""
 OF_JOB = """{ pipelineOrError(params: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__",
-  pipelineName: "suite_harbour" }) { ... on Pipeline { runs(limit: 10) { runId status tags { key }
+  pipelineName: "suite_harbour" }) { ... on Pipeline { runs(limit: 10) { runId status startTime endTime tags { key }
   repositoryOrigin { repositoryLocationName } } } } }"""
 CHECKS = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
   assetChecksOrError { ... on AssetChecks { checks { name partitionStatuses { ... on
   AssetCheckDefaultPartitionStatuses { succeededPartitions failedPartitions } } } } } } } }"""
+STALE = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
+  a: staleStatus(partition: "model-a") b: staleStatus(partition: "model-b") } } }"""
+STALE_AS_A_WHOLE = """query($path: [String!]!) { assetNodeOrError(assetKey: {path: $path}) { ... on AssetNode {
+  staleStatus } } }"""
 
 pytestmark = pytest.mark.services("browser", "ui", longest=True)
 
@@ -128,7 +132,7 @@ def test_what_people_do_in_the_ui(lab: Lab, ui: UI, webhook: Webhook, page: Page
     eventually(lambda: failures(webhook), ui.log.read_text)
     partitions_and_checks_are_green(ui, page, shots)
     every_check_has_a_result_a_model_version(ui)
-    a_run_of_the_command_line_is_seen_with_those_of_its_job(lab, ui, page, shots)
+    runs_of_the_command_line_are_seen_with_those_of_their_job(lab, ui, page, shots)
     accuracy_is_a_line_a_model_version(ui, page, shots)
     nobody_looks(page)
     (failure,) = failures(webhook)
@@ -198,18 +202,11 @@ def every_suite_has_its_chain(ui: UI, page: Page, shots: Path) -> None:
 
 
 def what_a_failed_run_left_out_is_compared(ui: UI) -> None:
-    """By the sensor, as the daemon runs it, before any other run of the suite."""
-
-    def compared() -> list[dict[str, Any]]:
-        failed = [run["runId"] for run in ui.runs(**BAD_TAGS)]
-        return [
-            run
-            for run in ui.comparing_runs()
-            if run["tags"].get("dagster/run_key") in failed and run["status"] in {"SUCCESS", "FAILURE"}
-        ]
-
-    (run,) = eventually(compared, ui.log.read_text)
-    assert (run["status"], run["tags"]["dagster/sensor_name"]) == ("SUCCESS", "compare_after_failure")
+    """By `dev` itself, which then tells Dagster, before any other run of the suite."""
+    eventually(lambda: [run for run in ui.runs(**BAD_TAGS) if run["status"] == "FAILURE"], ui.log.read_text)
+    (run,) = eventually(ui.comparing_runs, ui.log.read_text)
+    eventually(lambda: ui.comparing_runs()[0]["status"] == "SUCCESS", ui.log.read_text)
+    assert "dagster/partition" not in run["tags"]
 
 
 def a_backfill_is_launched_from_the_dialog(ui: UI, page: Page, shots: Path) -> None:
@@ -309,18 +306,41 @@ def every_check_has_a_result_a_model_version(ui: UI) -> None:
         assert told["failedPartitions"] == []
 
 
-def a_run_of_the_command_line_is_seen_with_those_of_its_job(lab: Lab, ui: UI, page: Page, shots: Path) -> None:
+def runs_of_the_command_line_are_seen_with_those_of_their_job(lab: Lab, ui: UI, page: Page, shots: Path) -> None:
+    """Twelve of them; every page shows what it would after a backfill."""
     assert ui.query(OF_JOB)["pipelineOrError"]["runs"] == []
-    asked = "run --suite harbour --model-version model-a --eval-date 2026-01-15 --no-report".split()
-    child = python(lab, "-c", "from eval_pipeline.cli import main; main()", *asked)
-    assert child.returncode == 0, child.stderr
-    (run,) = ui.query(OF_JOB)["pipelineOrError"]["runs"]
-    assert run["status"] == "SUCCESS"
-    assert run["repositoryOrigin"] == {"repositoryLocationName": "eval_pipeline"}, "else the timeline leaves it out"
-    keys = {tag["key"] for tag in run["tags"]}
-    assert keys == {"dagster/code_location", "dagster/partition", "eval_pipeline/eval_date"}
+    places = [(suite, name, f"2026-01-{day}") for day in (15, 16, 17) for name in BACKFILLED for suite in SUITES]
+    for suite, name, day in places:
+        asked = ["run", "--suite", suite, "--model-version", name, "--eval-date", day, "--no-report"]
+        child = python(lab, "-c", "from eval_pipeline.cli import main; main()", *asked)
+        assert child.returncode == 0, child.stderr
+    runs = eventually(lambda: told_of_all(ui, len(places) // len(SUITES)), ui.log.read_text)
+    for run in runs:
+        assert run["status"] == "SUCCESS"
+        assert run["repositoryOrigin"] == {"repositoryLocationName": "eval_pipeline"}, "else the timeline leaves it out"
+        keys = {tag["key"] for tag in run["tags"]}
+        assert keys == {"dagster/code_location", "dagster/partition", "eval_pipeline/eval_date"}
+        assert 0 < run["startTime"] < run["endTime"]
+    newest = runs[0]["runId"]
     shot(page, f"{ui.url}/overview", "suite_harbour", shots / "overview.png")
-    shot(page, f"{ui.url}/locations/eval_pipeline/jobs/suite_harbour/runs", run["runId"][:8], shots / "runs-of-job.png")
+    shot(page, f"{ui.url}/locations/eval_pipeline/jobs/suite_harbour/runs", newest[:8], shots / "runs-of-job.png")
+    shot(page, f"{ui.url}/runs/{newest}", "Finished execution of run", shots / "told-run.png")
+    expect(page.get_by_text("Succeeded (19)")).to_be_visible()
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=events", "2026-01-17", shots / "told-events.png")
+    expect(page.get_by_text("input_tokens", exact=True).first).to_be_visible()
+    shot(page, f"{ui.url}/assets/harbour/turn_metrics?view=checks", "Passed", shots / "told-checks.png")
+    expect(page.get_by_text("Failed", exact=True)).to_have_count(0)
+    for name in CHAIN[2:-1]:
+        node = ui.query(STALE, path=["harbour", name])["assetNodeOrError"]
+        assert {node["a"], node["b"]} == {"FRESH"}, name
+        assert partitions(ui, f"harbour/{name}")[1]["numFailed"] == 0
+    for name in COMPARING[:-1]:
+        assert ui.query(STALE_AS_A_WHOLE, path=["harbour", name])["assetNodeOrError"] == {"staleStatus": "FRESH"}, name
+
+
+def told_of_all(ui: UI, number: int) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ui.query(OF_JOB)["pipelineOrError"]["runs"]
+    return found if len(found) == number else []
 
 
 def accuracy_is_a_line_a_model_version(ui: UI, page: Page, shots: Path) -> None:

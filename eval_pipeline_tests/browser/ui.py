@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import httpx2
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.defs.automation.comparing import COMPARE
+from eval_pipeline.defs.automation.jobs import COMPARE
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.support import ROOT, Lab
 

@@ -28,6 +28,7 @@ from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.supervisor import Daemon
+from eval_pipeline.defs.running.telling import tell
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding
@@ -55,9 +56,15 @@ def test_runs_are_in_the_database_and_nothing_shows_its_password(
 ) -> None:
     said = small.cli("run", "--no-report", "--eval-date", DAY.isoformat())
     assert said.code == 0, said.text
+    assert tell(small.home) == 1
     runs = instance.get_runs()
     assert runs and all(run.status is dg.DagsterRunStatus.SUCCESS for run in runs)
-    assert instance.get_latest_materialization_event(dg.AssetKey(["small", "generations"])) is not None
+    made = [
+        instance.get_latest_materialization_event(dg.AssetKey(["small", name])) for name in ("cases", "generations")
+    ]
+    assert all(made)
+    (cases,) = instance.fetch_materializations(dg.AssetKey(["small", "cases"]), limit=9).records
+    assert made[1].asset_materialization.tags["dagster/input_event_pointer/small/cases"] == str(cases.storage_id)
     assert not list(small.home.dagster.rglob("*.db"))
     assert not small.home.journal.exists()
     assert STATE_PASSWORD not in instance.info_str() and STATE_PASSWORD not in repr(instance.get_ref())

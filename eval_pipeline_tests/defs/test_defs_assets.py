@@ -139,7 +139,6 @@ def test_the_code_location_loads(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> N
     assert told["groups"] == ["broken", "one", "two"]
     assert {"all_suites", "suite_one", "suite_two", "suite_broken"} <= set(told["jobs"])
     sensors = [
-        "compare_after_failure",
         "morning_digest",
         "notify_failed_check",
         "notify_failed_run",

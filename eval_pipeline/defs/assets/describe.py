@@ -28,14 +28,19 @@ def column_schema(table: Table) -> dict[str, dg.TableSchema]:
     return {"dagster/column_schema": dg.TableSchema(columns)}
 
 
-def metadata(facts: Mapping[str, Any]) -> dict[str, Any]:
+def metadata(told: Mapping[str, Any]) -> dict[str, Any]:
     """Converts facts of a stage to metadata; null values are left out, since Dagster plots numbers only."""
-    return {name: _value(value) for name, value in facts.items() if value is not None}
+    return {name: _value(value) for name, value in told.items() if value is not None}
+
+
+def facts(result: StageResult) -> dict[str, Any]:
+    """Returns the metadata that a result has by itself."""
+    return {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
 
 
 def shown(stage: Stage, inputs: Inputs, result: StageResult) -> dict[str, Any]:
     """Returns the metadata of a materialisation: facts, tokens and cost, a table, and charts of the report."""
-    found: dict[str, Any] = {"dagster/row_count": result.rows, "reused": result.reused, **metadata(result.facts)}
+    found = facts(result)
     found |= metadata(spent(inputs, stage.name))
     found |= {"gold": text} if (text := overridden(inputs, stage.name)) else {}
     folder = result.facts.get("folder")

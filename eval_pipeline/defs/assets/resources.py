@@ -41,11 +41,17 @@ class EvaluationResource:
             self._of_runs[run_id] = Publication(self.workspace, Command(self.workspace.home, "dagster"))
         return self._of_runs[run_id]
 
-    def completes(self, run_id: str, suite: str, stage: str, planned: Collection[str]) -> bool:
-        """Notes that a stage of a suite's evaluation has succeeded; returns whether it is the last one planned."""
+    def begins(self, run_id: str, suite: str) -> bool:
+        """Whether a run comes to the first stage of a suite's evaluation."""
         for of in [of for of in self._made if of[0] != run_id]:
             del self._made[of]  # earlier runs of this process have ended
-        made = self._made.setdefault((run_id, suite), set())
+        first = (run_id, suite) not in self._made
+        self._made.setdefault((run_id, suite), set())
+        return first
+
+    def completes(self, run_id: str, suite: str, stage: str, planned: Collection[str]) -> bool:
+        """Notes that a stage of a suite's evaluation has succeeded; returns whether it is the last one planned."""
+        made = self._made[run_id, suite]
         made.add(stage)
         return made >= set(planned)
 

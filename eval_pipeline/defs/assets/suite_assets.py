@@ -10,12 +10,12 @@ from dagster._core.storage.tags import PRIORITY_TAG
 from eval_pipeline.chain.evaluation import COMPARING, DELIVERING, INGESTING, chain_of
 from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
 from eval_pipeline.chain.lineage import arrows, passed_by
-from eval_pipeline.chain.stage import Stage
+from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
-from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, shown
+from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, facts, shown
 from eval_pipeline.defs.assets.nights import freshness
 from eval_pipeline.defs.assets.partitions import PART, RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
@@ -68,12 +68,14 @@ def suite_defs() -> dg.Definitions:
 def suite_definitions(source: SuiteSource, workspace: Workspace) -> dg.Definitions:
     """Returns the assets of one suite, with its name as key prefix and group."""
     chain = chain_of(source.track() if source.header else None)
-    shown, passing = arrows(chain), passed_by(chain)
-    made = [
-        stage_asset(source, stage, Place(shown[stage.name], passing[stage.name]), Inputs(workspace, source.name))
-        for stage in chain
-    ]
+    made = [stage_asset(source, stage, place, Inputs(workspace, source.name)) for stage, place in placed(chain)]
     return dg.Definitions(assets=made)
+
+
+def placed(chain: Chain) -> list[tuple[Stage, Place]]:
+    """Returns the stages of a chain with their places in it."""
+    shown, passing = arrows(chain), passed_by(chain)
+    return [(stage, Place(shown[stage.name], passing[stage.name])) for stage in chain]
 
 
 def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs) -> dg.AssetsDefinition:
@@ -85,7 +87,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
         key=key,
         deps=[dg.AssetKey([source.name, name]) for name in place.after],
         partitions_def=partitions,
-        code_version=_code_version(stage, inputs) if source.header else None,
+        code_version=code_version(stage, inputs) if source.header else None,
         kinds=set(stage.kinds),
         description=stage.description,
         metadata=column_schema(stage.writes[0]) if stage.writes else None,
@@ -101,7 +103,8 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
         version = "" if stage.whole_suite else context.partition_key
         with readable_errors(), _kept_for_terminal(evaluation, stage, source.name, version):
             tags = tags_now(context.instance, context.run)
-            own = Inputs(evaluation.workspace, source.name, progress=evaluation.progress)
+            run = run_context(context.run.run_id, tags)
+            own = Inputs(evaluation.workspace, source.name, run=run, progress=evaluation.progress)
             told: list[Told]
             if stage.whole_suite:
                 if RESCORES in tags and stage.name == COMPARING[0]:
@@ -119,9 +122,9 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 nothing = Verdict(True, f"there is nothing to check: the model version {why}")
                 told = [check_result(check.name, nothing) for check in stage.checks]
             else:
+                _note_due(context, evaluation, source.name)
                 partition = dated_partition(context, source.name, tags, own.workspace)
-                run = run_context(context.run.run_id, tags)
-                found = own.anew(partition=partition, run=run, scope=run_scope(tags))
+                found = own.anew(partition=partition, scope=run_scope(tags))
                 step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
                 evaluation.wrong(source.name, version, failures(step), incomplete=step.blocked)
                 told = [materialised(stage, place, found, step)]
@@ -130,7 +133,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
     return asset
 
 
-def _code_version(stage: Stage, inputs: Inputs) -> str | None:
+def code_version(stage: Stage, inputs: Inputs) -> str | None:
     """Returns the fingerprint of a stage's code.
 
     None if it cannot be computed, which is reported when the stage runs.
@@ -139,6 +142,16 @@ def _code_version(stage: Stage, inputs: Inputs) -> str | None:
         return fingerprint_of(stage, inputs).code
     except EvalError:
         return None
+
+
+def _note_due(context: dg.AssetExecutionContext, evaluation: EvaluationResource, suite: str) -> None:
+    """Notes that the run is going to compare, so that `dev` does if an evaluation fails before.
+
+    Otherwise the UI would show the comparisons as failed, although the other model versions can be compared.
+    """
+    compares = dg.AssetKey([suite, COMPARISON_PUBLISHED]) in context.job_def.asset_layer.selected_asset_keys
+    if evaluation.begins(context.run.run_id, suite) and compares:
+        evaluation.publication_of(context.run.run_id).command.note({"uncompared": suite})
 
 
 def _evaluated(context: dg.AssetExecutionContext, evaluation: EvaluationResource, stage: Stage, inputs: Inputs) -> Step:
@@ -212,9 +225,12 @@ def _kept_for_terminal(evaluation: EvaluationResource, stage: Stage, suite: str,
         raise
 
 
-def materialised(stage: Stage, place: Place, inputs: Inputs, step: Step) -> dg.MaterializeResult:
-    """Returns the materialisation of a stage, with the results of its checks."""
-    described = shown(stage, inputs, step.result)
+def materialised(stage: Stage, place: Place, inputs: Inputs, step: Step, *, held: bool = True) -> dg.MaterializeResult:
+    """Returns the materialisation of a stage, with the results of its checks.
+
+    `held` says whether the record still holds what was made, so that tables of it can be shown.
+    """
+    described = shown(stage, inputs, step.result) if held else facts(step.result)
     eval_date = inputs.partition.eval_date.isoformat() if inputs.partition else ""
     if eval_date:
         described["eval_date"] = eval_date

@@ -2,12 +2,13 @@
 
 import dagster as dg
 
-from eval_pipeline.chain.evaluation import INGESTING
+from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.home import find_home
 from eval_pipeline.workspace.workspace import Workspace
 
 ALL = "all_suites"
 INGEST = "ingest_suites"
+COMPARE = "compare_suites"
 
 
 def suite_job_name(suite: str) -> str:
@@ -17,7 +18,10 @@ def suite_job_name(suite: str) -> str:
 
 @dg.definitions
 def jobs() -> dg.Definitions:
-    """Returns a job for each suite, one for all, and one that reads the suites' files; a run has one model version."""
+    """Returns a job for each suite, one for all, one that reads the suites' files, and one that compares.
+
+    A run of the first two has one model version.
+    """
     suites = list(Workspace(find_home()).suites)
     if not suites:
         return dg.Definitions()
@@ -28,6 +32,10 @@ def jobs() -> dg.Definitions:
     )
     keys = [dg.AssetKey([suite, name]) for suite in suites for name in INGESTING]
     ingest = dg.define_asset_job(INGEST, dg.AssetSelection.assets(*keys), description="Files and cases of every suite.")
+    keys = [dg.AssetKey([suite, name]) for suite in suites for name in COMPARING]
+    compare = dg.define_asset_job(
+        COMPARE, dg.AssetSelection.assets(*keys), description="Compares the model versions of every suite; asks nobody."
+    )
     single = [
         dg.define_asset_job(
             suite_job_name(name),
@@ -36,4 +44,4 @@ def jobs() -> dg.Definitions:
         )
         for name in suites
     ]
-    return dg.Definitions(jobs=[every, ingest, *single])
+    return dg.Definitions(jobs=[every, ingest, compare, *single])

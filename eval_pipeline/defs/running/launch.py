@@ -8,15 +8,14 @@ from uuid import uuid4
 
 import dagster as dg
 
-from eval_pipeline.chain.evaluation import COMPARING, INGESTING
+from eval_pipeline.chain.evaluation import COMPARING, INGESTING, chain_of
 from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.assets.resources import EvaluationResource
-from eval_pipeline.defs.assets.suite_assets import suite_definitions
 from eval_pipeline.defs.automation.jobs import ALL, suite_job_name
 from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
-from eval_pipeline.defs.running.origin import execute_here
+from eval_pipeline.defs.running.origin import execute_here, job_over
 from eval_pipeline.operations.keeping import REPORTS
 from eval_pipeline.operations.running import Finished, Request
 from eval_pipeline.workspace.scope import FULL
@@ -72,14 +71,8 @@ def _execute(instance: dg.DagsterInstance, job: dg.JobDefinition, model_version:
 
 
 def _job(evaluation: EvaluationResource, suites: Sequence[str], left_out: Collection[str]) -> dg.JobDefinition:
-    """Returns a job over assets of the suites, with the caller's workspace and progress as resource.
-
-    It is built from these suites alone, which is faster than loading the code location.
-    """
-    loaded = [suite_definitions(evaluation.workspace.suite(suite), evaluation.workspace) for suite in suites]
-    assets = [asset for found in loaded for asset in found.assets or () if isinstance(asset, dg.AssetsDefinition)]
-    keys = [asset.key for asset in assets if asset.key.path[-1] not in left_out]
-    name = suite_job_name(suites[0]) if len(suites) == 1 else ALL
-    job = dg.define_asset_job(name, dg.AssetSelection.assets(*keys))
-    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
-    return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
+    """Returns the job of the suites without some of their assets."""
+    sources = [evaluation.workspace.suite(suite) for suite in suites]
+    chains = {source.name: chain_of(source.track() if source.header else None) for source in sources}
+    keys = [dg.AssetKey([suite, s.name]) for suite, chain in chains.items() for s in chain if s.name not in left_out]
+    return job_over(evaluation, suite_job_name(suites[0]) if len(suites) == 1 else ALL, keys)

@@ -16,6 +16,9 @@ from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, 
 from dagster._core.storage.tags import PARTITION_NAME_TAG
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
+from eval_pipeline.defs.assets.resources import EvaluationResource
+from eval_pipeline.defs.assets.suite_assets import suite_definitions
+
 LOCATION = "eval_pipeline"
 """Name of the code location, also used in `workspace.yaml`."""
 DEFINITIONS = "eval_pipeline.definitions"
@@ -29,6 +32,18 @@ def job_origin(job_name: str) -> RemoteJobOrigin:
     target = LoadableTargetOrigin(executable_path=sys.executable, module_name=DEFINITIONS)
     location = ManagedGrpcPythonEnvCodeLocationOrigin(target, LOCATION)
     return RemoteRepositoryOrigin(location, SINGLETON_REPOSITORY_NAME).get_job_origin(job_name)
+
+
+def job_over(evaluation: EvaluationResource, name: str, keys: Collection[dg.AssetKey]) -> dg.JobDefinition:
+    """Returns a job over assets, with the caller's workspace and progress as resource.
+
+    It is built from their suites alone, which is faster than loading the code location.
+    """
+    workspace, suites = evaluation.workspace, sorted({key.path[0] for key in keys})
+    loaded = [suite_definitions(workspace.suite(suite), workspace) for suite in suites]
+    job = dg.define_asset_job(name, dg.AssetSelection.assets(*keys))
+    bound = dg.Definitions(jobs=[job], resources={"evaluation": evaluation}, executor=dg.in_process_executor)
+    return dg.Definitions.merge(bound, *loaded).resolve_job_def(name)
 
 
 def execute_here(

@@ -3,14 +3,14 @@
 For each statement, Dagster creates an engine (so that the statement is compiled again) and opens and closes the file,
 which causes a checkpoint. For each database, it makes alembic read its ninety migrations several times. In a short
 evaluation this takes a third of all CPU time (docs/benchmarks.md). Here, engines and connections are kept, and new
-databases are created at the newest revision in one transaction. Files and tables are the same, so the webserver and the
+databases are copied from one at the newest revision. Files and tables are the same, so the webserver and the
 daemon open them with Dagster's own classes, even while a run writes.
 """
 
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -18,7 +18,10 @@ from typing import Any, ClassVar, Self
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from dagster._core.storage.event_log.schema import SqlEventLogStorageMetadata
+from dagster._core.event_api import EventLogRecord
+from dagster._core.events.log import EventLogEntry
+from dagster._core.storage.event_log.base import EventLogStorage
+from dagster._core.storage.event_log.schema import AssetKeyTable, SqlEventLogStorageMetadata
 from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
 from dagster._core.storage.runs.schema import RunStorageSqlMetadata
 from dagster._core.storage.runs.sqlite import SqliteRunStorage
@@ -29,7 +32,7 @@ from dagster._core.storage.sqlite import create_db_conn_string
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, text
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.pool import QueuePool
+from sqlalchemy.pool import QueuePool, StaticPool
 
 from eval_pipeline.core.private import touch
 from eval_pipeline.store.durable import locked
@@ -51,7 +54,11 @@ class ReusingEventLog(SqliteEventLogStorage):
         index = _engine(create_db_conn_string(base_dir, INDEX_SHARD))
         is_new = _prepare(index, SqlEventLogStorageMetadata)
         self._engines = {INDEX_SHARD: index}
+        self._transactions: ExitStack | None = None
+        self._open: dict[str, Connection] = {}
         self._tables: frozenset[str] = frozenset()
+        self._columns: frozenset[str] = frozenset()
+        self._stored = 0
         super().__init__(base_dir)
         if is_new:
             self.reindex_events()
@@ -62,6 +69,12 @@ class ReusingEventLog(SqliteEventLogStorage):
         if table_name not in self._tables:
             self._tables = frozenset(inspect(self._engines[INDEX_SHARD]).get_table_names())
         return table_name in self._tables
+
+    def _has_asset_key_col_on_connection(self, conn: Connection, column_name: str) -> bool:
+        """Whether the index's table of assets has the column; Dagster asks before every event of an asset."""
+        if column_name not in self._columns:
+            self._columns = frozenset(column["name"] for column in inspect(conn).get_columns(AssetKeyTable.name))
+        return column_name in self._columns
 
     def add_dynamic_partitions(self, partitions_def_name: str, partition_keys: Sequence[str]) -> None:
         """Adds the partitions that do not exist yet; another process may add the same ones at the same time."""
@@ -75,22 +88,60 @@ class ReusingEventLog(SqliteEventLogStorage):
         for engine in self._engines.values():
             engine.dispose()
 
+    def _store_asset_event(self, conn: Connection, event: EventLogEntry, event_id: int) -> None:
+        super()._store_asset_event(conn, event, event_id)
+        self._stored = event_id
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Makes one transaction for each database of what this thread does within the block."""
+        with ExitStack() as stack:
+            self._open, self._transactions = {}, stack
+            try:
+                yield
+            finally:
+                self._transactions = None
+
     @contextmanager
     def _connect(self, shard: str) -> Iterator[Connection]:
         with self._db_lock:
-            if shard not in self._engines:
-                self._close_oldest()
-                engine = _engine(self.conn_string_for_shard(shard))
-                _prepare(engine, SqlEventLogStorageMetadata)
-                self._engines[shard] = engine
-            with self._engines[shard].begin() as connection:
+            if self._transactions is not None:
+                if shard not in self._open:
+                    self._open[shard] = self._transactions.enter_context(self._engine_of(shard).begin())
+                yield self._open[shard]
+                return
+            with self._engine_of(shard).begin() as connection:
                 yield connection
+
+    def _engine_of(self, shard: str) -> Engine:
+        if shard not in self._engines:
+            self._close_oldest()
+            engine = _engine(self.conn_string_for_shard(shard))
+            _prepare(engine, SqlEventLogStorageMetadata)
+            self._engines[shard] = engine
+        return self._engines[shard]
 
     def _close_oldest(self) -> None:
         """Makes room for one more database of a run by closing those that were opened first; none of them is in use."""
         runs = [shard for shard in self._engines if shard != INDEX_SHARD]
         for shard in runs[: max(0, len(runs) - OPEN_RUNS + 1)]:
             self._engines.pop(shard).dispose()
+
+
+def stored(events: EventLogStorage, entry: EventLogEntry) -> EventLogRecord:
+    """Returns the event of an asset that was stored just now, with its id."""
+    if isinstance(events, ReusingEventLog):
+        return EventLogRecord(events._stored, entry)
+    key = entry.get_dagster_event().asset_key
+    assert key is not None
+    (record,) = events.get_asset_records([key])
+    assert record.asset_entry.last_materialization_record is not None
+    return record.asset_entry.last_materialization_record
+
+
+def together(events: EventLogStorage) -> AbstractContextManager[None]:
+    """Stores the events of the block in one transaction for each database, if the storage is of this module."""
+    return events.together() if isinstance(events, ReusingEventLog) else nullcontext()
 
 
 class _OneDatabase:
@@ -181,12 +232,19 @@ def _prepare(engine: Engine, metadata: MetaData) -> bool:
     with locked(path.parent / ".preparing.lock", BUSY_SECONDS), engine.connect() as connection:
         if _is_prepared(engine):
             return False
+        _template(metadata).backup(connection.connection.driver_connection)
         connection.execute(text("PRAGMA journal_mode=WAL"))
-        connection.execute(text("BEGIN IMMEDIATE"))
+    return True
+
+
+@cache
+def _template(metadata: MetaData) -> Any:
+    """Returns a new database in memory: each run has one, and making its tables takes far longer than copying them."""
+    engine = create_engine("sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False})
+    with engine.begin() as connection:
         metadata.create_all(connection)
         MigrationContext.configure(connection).stamp(_migrations(), "head")
-        connection.commit()
-    return True
+    return engine.raw_connection().driver_connection
 
 
 def _is_prepared(engine: Engine) -> bool:

@@ -29,6 +29,8 @@ from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
+from eval_pipeline.defs.running.telling import tell
+from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import NO_TOKEN, token_of
 from eval_pipeline.workspace.locks import database_leases
@@ -168,15 +170,26 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         os.environ[NO_TOKEN] = "" if with_token else "1"
         url = f"http://{host}:{port}"
         os.environ.setdefault(UI_URL, url)
-        with open_instance(home) as swept:
-            sweep_home(home, swept)
-            _leave_out_what_nobody_runs(home, swept)
+        with open_instance(home) as own:
+            _leave_out_what_nobody_runs(home, own)
+            _look_after(home, own)
         # With the default settings, output of runs is kept, unlike that of runs on the command line.
         instance = stack.enter_context(dg.DagsterInstance.get())
         with _code_servers(instance) as workspace:
             asked = f"/?token={token_of(home.ui_token)}" if with_token else " (it asks for no token)"
             _say(f"open {url}{asked}")
-            _keep(_children(workspace, host, port), lambda: sweep_home(home, instance))
+            _keep(_children(workspace, host, port), lambda: _look_after(home, instance))
+
+
+def _look_after(home: Home, instance: dg.DagsterInstance) -> None:
+    """Ends runs of dead processes, which would block the queue, completes what they left, and tells of commands."""
+    try:
+        sweep_home(home, instance)
+        for problem in complete_left(Workspace(home)):
+            _log.warning("%s", problem)
+        tell(home)
+    except Exception as error:  # e.g. a busy database or a full disk: try again later
+        _log.warning("cannot look for what commands and runs have left (%s)", error)
 
 
 def _leave_out_what_nobody_runs(home: Home, instance: dg.DagsterInstance) -> None:
@@ -195,8 +208,8 @@ def _check_free(host: str, port: int) -> None:
             raise UsageError(f"cannot serve at {host}:{port}: {error.strerror}; give another --port") from error
 
 
-def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
-    """Keeps the children running, and periodically cleans up runs of dead processes, which would block the queue."""
+def _keep(children: Sequence[Child], look_after: Callable[[], object]) -> None:
+    """Keeps the children running, and looks periodically after what commands and runs have left."""
     serving, looks = set[int](), 0
     try:
         while True:
@@ -205,10 +218,7 @@ def _keep(children: Sequence[Child], sweep: Callable[[], object]) -> None:
             end_idle_code_servers(psutil.Process(), serving)
             looks += 1
             if looks % _LOOKS_A_SWEEP == 0:
-                try:
-                    sweep()
-                except Exception as error:  # e.g. a busy database or a full disk: try again later
-                    _log.warning("cannot look for runs whose process is gone (%s)", error)
+                look_after()
             time.sleep(_LOOK_S)
     except KeyboardInterrupt:
         return
