@@ -3,8 +3,8 @@ PYTHON ?= python3.11
 UV_VERSION := 0.13.9
 BIN := .venv/bin
 UV := UV_PROJECT_ENVIRONMENT=.venv UV_COMPILE_BYTECODE=1 $(BIN)/uv
-# What the shipped suites and their reports need; `make setup` completes the same .venv, and nothing is removed from one.
-DEMO_EXTRAS := charts pandas sdmx
+# What the shipped suites, their reports and the tutorial need; `make setup` completes the same .venv.
+DEMO_EXTRAS := charts http openai pandas sdmx
 # What some tests read reports and use the UI with, the system's own jail, what compiles the faults of a disk, and the
 # servers that suites of SQL may run on; installed as root on Debian.
 DEBIAN_PACKAGES := libreoffice-calc-nogui chromium bubblewrap gcc libc6-dev postgresql mariadb-server-core openssl

@@ -42,9 +42,11 @@ def test_what_is_required_is_in_the_extra_that_is_named(extra: str, modules: tup
     assert not [module for module in modules if not names & {*map(canonicalize_name, known[module])}]
 
 
-def test_the_demo_has_the_extras_of_all_tracks_and_of_reports() -> None:
+def test_the_demo_has_the_extras_of_all_tracks_of_reports_and_of_the_tutorial() -> None:
+    tutorial = (ROOT / "docs/tutorial.md").read_text()
+    asked = {*re.findall(r"provider: (\w+)", tutorial)} & OF_PROVIDERS.keys()
     (line,) = re.findall("^DEMO_EXTRAS := (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert {*REQUIRED, "charts"} <= {*line.split()} <= EXTRAS.keys()
+    assert {*REQUIRED, *asked, "charts"} == {*line.split()} <= EXTRAS.keys()
 
 
 @pytest.mark.parametrize(("track", "module"), [(track, one) for track, found in REQUIRED.items() for one in found])
