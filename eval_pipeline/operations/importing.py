@@ -123,7 +123,7 @@ def import_suite(
         if foreign.maps_columns:
             said: list[str] = []
             raws, options = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form, said.append)
-            add_import_notes(made, said)
+            add_import_notes(made, [sentence.removeprefix(f"{source}: ") for sentence in said])
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
         if not raws:
@@ -300,7 +300,8 @@ def _check_suite_name(workspace: Workspace, name: str, folder: Path) -> None:
         ) from error
     there = workspace.suites[name].folder if name in workspace.suites else folder
     if there != folder:
-        other = ", or replace it by --into data" if there.parent == workspace.home.data / "suites" else ""
-        raise UsageError(f"there is a suite '{name}' at {there} already; delete it, give another --suite{other}")
+        is_ours = there.parent == workspace.home.data / "suites" and is_import(there)
+        other = ", or replace it by --into data" if is_ours else ""
+        raise UsageError(f"there is a suite '{name}' at {there} already; delete it, or give another --suite{other}")
     if folder.parent != workspace.home.imported_suites and folder.exists() and not is_import(folder):
         raise UsageError(f"{folder} was not written by `import`, which replaces nobody's work; give another --suite")

@@ -253,5 +253,5 @@ def _joined(problems: Sequence[Problem]) -> list[Problem]:
             kept.append(problem)
         elif kind not in seen:
             seen.add(kind)
-            kept.append(replace(problem, message=f"{problem.message}, and so in {counts[kind] - 1:,} more"))
+            kept.append(replace(problem, message=f"{problem.message} (and so in {counts[kind] - 1:,} more)"))
     return kept

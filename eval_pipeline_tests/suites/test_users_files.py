@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import pytest
 import yaml
 from openpyxl import Workbook
 
-from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.errors import InputError, UsageError
+from eval_pipeline.operations.importing import import_suite
+from eval_pipeline.operations.recorded.entries import read_rows
 from eval_pipeline.suites import load_suite, read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import Lab
 
 CASES = golden("users_files.yaml")
 
@@ -22,14 +26,24 @@ CASES = golden("users_files.yaml")
 @pytest.fixture(autouse=True)
 def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("eval_pipeline.suites.cases.rehearse_table", lambda path: None)
+    monkeypatch.setattr("eval_pipeline.operations.recorded.entries.rehearse_table", lambda path: None)
 
 
 def written(folder: Path, case: dict[str, Any]) -> Path:
     """The suite of a golden case."""
     suite = folder / "small"
     suite.mkdir()
+    write_files(suite, case)
+    header = {"name": "small", "version": "1", "track": "text", "cases": case.get("cases", next(iter(case["files"])))}
+    header |= {"columns": case["columns"]} if "columns" in case else {}
+    header |= {"options": case.get("options", {"answer": {"form": "text"}})}
+    (suite / "suite.yaml").write_text(yaml.safe_dump(header, sort_keys=False))
+    return suite
+
+
+def write_files(folder: Path, case: dict[str, Any]) -> None:
     for name, content in case["files"].items():
-        path = suite / name
+        path = folder / name
         path.parent.mkdir(exist_ok=True)
         if isinstance(content, str):
             text = content.replace("DEEP", "[" * 5_000 + "]" * 5_000)
@@ -42,11 +56,6 @@ def written(folder: Path, case: dict[str, Any]) -> Path:
             pq.write_table(pa.table(content["parquet"]), path)
         else:
             workbook(path, content["sheets"])
-    header = {"name": "small", "version": "1", "track": "text", "cases": case.get("cases", next(iter(case["files"])))}
-    header |= {"columns": case["columns"]} if "columns" in case else {}
-    header |= {"options": case.get("options", {"answer": {"form": "text"}})}
-    (suite / "suite.yaml").write_text(yaml.safe_dump(header, sort_keys=False))
-    return suite
 
 
 def workbook(path: Path, sheets: dict[str, list[list[Any]]]) -> None:
@@ -80,6 +89,45 @@ def test_what_is_wrong_is_one_sentence(tmp_path: Path, case: dict[str, Any]) -> 
     assert len(sentences) == len(case["told"]), sentences
     for sentence, told in zip(sentences, case["told"], strict=True):
         assert (sentence[: len(told)] if told.endswith(" ") else sentence) == told
+
+
+@pytest.mark.parametrize("case", CASES["predictions"], ids=lambda case: case["what"])
+def test_predictions_are_read_from_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: dict[str, Any]
+) -> None:
+    write_files(tmp_path, case)
+    monkeypatch.chdir(tmp_path)
+    notes: list[str] = []
+    read = read_rows(Path(next(iter(case["files"]))), {"case_id", "response"}, notes.append)
+    if "told" in case:
+        with pytest.raises(InputError) as refused:
+            list(read)
+        assert str(refused.value) == case["told"]
+        return
+    assert [[entry.line, entry.fault or entry.found] for entry in read] == case["rows"]
+    assert notes == case.get("notes", [])
+
+
+def test_an_import_into_the_project_replaces_imports_only(lab: Lab, tmp_path: Path) -> None:
+    source = tmp_path / "rows.csv"
+    source.write_bytes("question;answer\nä;x\n".encode("cp1252"))
+    own, at_home = lab.home.data / "suites" / "mine", lab.home.imported_suites / "mine"
+    assert import_suite(lab.workspace(), "text", source, "mine", into_data=True).folder == own
+    source.write_text("question;answer\na;x\nb;y\n")
+    made = import_suite(lab.workspace(), "text", source, "mine", into_data=True)
+    assert (made.cases, made.notes) == (2, ("read as CSV in UTF-8 with ';' between cells",))
+    with pytest.raises(UsageError, match=r"mine already; delete it, or give another --suite, or replace it by --into"):
+        import_suite(lab.workspace(), "text", source, "mine")
+
+    at_home.parent.mkdir(parents=True)
+    shutil.copytree(own, at_home)
+    (problem,) = lab.workspace().suites["mine"].problems
+    assert f"is also at {own}; delete {at_home}, which `import` wrote, or give one of them another" in problem.message
+    header = own / "suite.yaml"
+    header.write_text(header.read_text().replace("imported from", "made from"))
+    shutil.rmtree(at_home)
+    with pytest.raises(UsageError, match="was not written by `import`"):
+        import_suite(lab.workspace(), "text", source, "mine", into_data=True)
 
 
 def test_the_hash_covers_what_is_read_through_links(tmp_path: Path) -> None:
