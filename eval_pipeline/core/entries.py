@@ -17,6 +17,7 @@ from eval_pipeline.core.foreign import (
     lines_of,
     read_text,
     undecodable,
+    why_unread,
 )
 from eval_pipeline.core.json_reading import JsonError, NotJsonError, json_items, json_line
 from eval_pipeline.core.users_tables import TABLE_FORMATS, Unreadable, UsersTable, open_users_table
@@ -72,7 +73,7 @@ def read_entries(
     except InputError as error:
         yield from error.problems
     except OSError as error:
-        yield Problem(name, None, "", f"cannot be read as UTF-8 text: {error}")
+        yield Problem(name, None, "", f"cannot be read as UTF-8 text: {why_unread(error)}")
 
 
 def _rows(table: UsersTable, name: str, say: Callable[[str], None]) -> Iterator[Entry | Problem]:

@@ -59,6 +59,11 @@ class NotUtf8Error(UnreadableFileError):
     """A file that should be text is not in UTF-8."""
 
 
+def why_unread(error: OSError) -> str:
+    """Returns why a file could not be read, in words without its name: `Permission denied`."""
+    return error.strerror or str(error)
+
+
 def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
     """Returns the contents of a file.
 

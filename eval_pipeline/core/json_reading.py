@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from math import isfinite
 from typing import Any, NamedTuple, NoReturn
 
+from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import json_text, without_surrogates
 from eval_pipeline.core.model import Json
 
@@ -76,6 +77,23 @@ def json_items(text: str, *, listed: bool = True) -> Iterator[JsonItem]:
     """
     if text.strip():
         yield from _items(text, _STRICT, listed=listed)
+
+
+def lost_in_json(value: Any, place: tuple[int | str, ...] = ()) -> Iterator[tuple[tuple[int | str, ...], str]]:
+    """Yields what JSON cannot hold of a value that YAML or JSON gave: its place, and a sentence."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from lost_in_json(inner, (*place, name))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from lost_in_json(inner, (*place, index))
+    elif isinstance(value, float) and not isfinite(value):
+        yield place, f"expected a finite number, found {told_value(value)}"
+    elif isinstance(value, str) and without_surrogates(value) != value:
+        yield (
+            place,
+            f"expected a text that UTF-8 can hold, without halves of surrogate pairs, found {told_value(value)}",
+        )
 
 
 def json_line(text: str, item: JsonItem, location: Sequence[int | str]) -> int:

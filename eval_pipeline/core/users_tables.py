@@ -12,7 +12,7 @@ from typing import Any
 
 from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import UnreadableFileError, read_bytes, refuse_others
+from eval_pipeline.core.foreign import UnreadableFileError, read_bytes, refuse_others, why_unread
 from eval_pipeline.core.model import Json
 
 SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
@@ -64,7 +64,7 @@ def open_users_table(path: Path, name: str, wanted: Collection[str] = ()) -> Use
     try:
         return TABLE_FORMATS[path.suffix.lower()](path, name, wanted)
     except OSError as error:
-        raise InputError([Problem(name, None, "", f"cannot be read: {error}")]) from error
+        raise InputError([Problem(name, None, "", f"cannot be read: {why_unread(error)}")]) from error
 
 
 def checked_header(names: Sequence[Any], file: str) -> list[str]:

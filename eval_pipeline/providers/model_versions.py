@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_text
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_text, why_unread
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.providers.prices import has_price
@@ -94,7 +94,9 @@ def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise InputError([Problem(str(path), None, "", f"cannot read the model versions: {error}")]) from error
+        raise InputError(
+            [Problem(str(path), None, "", f"cannot read the model versions: {why_unread(error)}")]
+        ) from error
     try:
         check_yaml(text)
         loader = yaml.SafeLoader(text)

@@ -11,6 +11,7 @@ from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.entries import Entry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.json_reading import lost_in_json
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.users_tables import BINARY_FORMATS
 from eval_pipeline.suites.case_tables import CaseTable, ColumnsError, ReadRow
@@ -125,7 +126,10 @@ class SuiteReading:
                     self._leave_out(found)
                     continue
                 entry, row = found
-                case, wrong = row.case, [problem_at(entry, place, message) for place, message in row.wrong]
+                content = "" if row.case is None else json_text(row.raw)
+                lost = lost_in_json(row.raw) if "null" in content or "\ufffd" in content else ()
+                wrong = [problem_at(entry, place, message) for place, message in (*row.wrong, *lost)]
+                case = None if wrong else row.case
                 if case is not None and case.id in first:
                     twice = f"duplicate id '{case.id}', first used at {first[case.id]}"
                     case, wrong = None, [problem_at(entry, ("id",), twice)]
@@ -135,7 +139,7 @@ class SuiteReading:
                     continue
                 first[case.id] = f"{entry.file}:{entry.line}"
                 self._is_any_good = True
-                yield case, json_text(row.raw)
+                yield case, content
             if not count:
                 self.empty.append(name)
             self.problems[told:] = _joined(self.problems[told:])

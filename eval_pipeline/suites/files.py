@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+_LOCKS = ("~$", ".~lock.")
+"""How files are named by which Excel and LibreOffice mark a workbook as open; they come and go."""
+
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
@@ -44,6 +47,8 @@ def _below(folder: Path, prefix: str, around: tuple[tuple[int, int], ...]) -> It
         return
     around = (*around, (status.st_dev, status.st_ino))
     for entry in inside:
+        if entry.startswith(_LOCKS):
+            continue
         path, name = folder / entry, prefix + entry
         try:
             found = path.stat()

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from eval_pipeline.core.complaints import complaints
 from eval_pipeline.core.entries import Entry, problem_at, yaml_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
+from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text, why_unread
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
 from eval_pipeline.suites.files import found_files
@@ -193,7 +193,7 @@ def read_header(folder: Path) -> SuiteSource:
     except InputError as error:
         return SuiteSource(folder.name, folder, None, error.problems)
     except OSError as error:
-        why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {error}"
+        why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {why_unread(error)}"
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", why),))
     return SuiteSource(header.name, folder, header)
 

@@ -23,7 +23,9 @@ def read_text(source: Path) -> str:
     except IsADirectoryError as error:
         raise InputError([Problem(str(source), None, "", "is a folder; a file is expected")]) from error
     except OSError as error:
-        raise InputError([Problem(str(source), None, "", f"cannot be read as UTF-8 text: {error}")]) from error
+        raise InputError(
+            [Problem(str(source), None, "", f"cannot be read as UTF-8 text: {foreign.why_unread(error)}")]
+        ) from error
 
 
 def read_json(source: Path) -> Json:
@@ -47,7 +49,9 @@ def json_objects(source: Path) -> Iterator[tuple[str, int | None, Json]]:
                 if line.strip():
                     yield "", number, _parsed(line, source, number)
         except OSError as error:
-            raise InputError([Problem(str(source), None, "", f"cannot be read: {error}")]) from error
+            raise InputError(
+                [Problem(str(source), None, "", f"cannot be read: {foreign.why_unread(error)}")]
+            ) from error
         return
     found = read_json(source)
     if not isinstance(found, list):

@@ -46,7 +46,8 @@ def write_files(folder: Path, case: dict[str, Any]) -> None:
         path = folder / name
         path.parent.mkdir(exist_ok=True)
         if isinstance(content, str):
-            text = content.replace("DEEP", "[" * 5_000 + "]" * 5_000)
+            depth = case.get("depth", 5_000)
+            text = content.replace("DEEP", "[" * depth + "]" * depth)
             path.write_bytes(text.encode(case.get("encoding", "utf-8")))
         elif "hex" in content:
             path.write_bytes(bytes.fromhex(content["hex"]))
