@@ -101,6 +101,9 @@ def open_table(lines: Iterable[str], file: str) -> CsvFile:
     found = open_csv(lines, file)
     if not found.columns:
         raise InputError([Problem(file, 1, "", "has no header; expected the names of the table's columns")])
+    if len(found.columns) == 1 and {";", "\t"} & set(found.columns[0]):
+        told = f"has only the column {found.columns[0]!r}; expected commas between the names"
+        raise InputError([Problem(file, 1, "", told)])
     return found
 
 

@@ -4,7 +4,7 @@ from io import StringIO
 
 import pytest
 
-from eval_pipeline.core.csv_files import open_csv
+from eval_pipeline.core.csv_files import open_csv, open_table
 from eval_pipeline.core.errors import InputError
 from eval_pipeline_tests.goldens import golden
 
@@ -20,7 +20,7 @@ def test_rows_are_read_with_their_lines(case: dict[str, object]) -> None:
 @pytest.mark.parametrize("case", CASES["refused"], ids=lambda case: case["what"])
 def test_what_would_be_lost_is_refused(case: dict[str, str]) -> None:
     with pytest.raises(InputError) as refused:
-        list(open_csv(StringIO(case["text"], newline=""), "a.csv").named())
+        list((open_table if "of_database" in case else open_csv)(StringIO(case["text"], newline=""), "a.csv").named())
     assert str(refused.value) == case["told"]
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.foreign import read_text, undecodable
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.sealed import read_sealed, write_sealed
@@ -148,4 +148,5 @@ def count_rows(path: Path, schema: SqlSchema) -> int:
 
 def _wrong(path: Path, error: Exception) -> InputError:
     text = str(error).strip() or type(error).__name__
+    text = undecodable(error) if isinstance(error, UnicodeDecodeError) else text
     return InputError([Problem(str(path), None, "", f"cannot be made into a database: {text.splitlines()[0]}")])
