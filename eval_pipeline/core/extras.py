@@ -1,5 +1,6 @@
 """Extras of eval-pipeline: packages that only some tracks, providers, reports or services need."""
 
+import sys
 from collections.abc import Iterable
 from importlib.util import find_spec
 
@@ -10,5 +11,7 @@ def absent(modules: Iterable[str]) -> tuple[str, ...]:
 
 
 def install(extra: str) -> str:
-    """Returns how to install an extra, to complete a sentence."""
-    return f"install with `pip install 'eval-pipeline[{extra}]'`"
+    """Returns how to add an extra to this installation, to complete a sentence; no index is asked for the package."""
+    # Environments that uv makes, also those of its tools, have no pip; one from elsewhere would install elsewhere.
+    installer = "pip install" if find_spec("pip") else f"uv pip install --python {sys.prefix}"
+    return f"install with `{installer} 'eval-pipeline[{extra}]'`"

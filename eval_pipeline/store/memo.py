@@ -13,6 +13,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
@@ -122,6 +123,18 @@ def form_of(store: Path) -> int | None:
     """Returns the `ddl.FORMAT` of the code that published last; None if no memo exists."""
     memo = published_memo(store)
     return None if memo is None else memo.form
+
+
+def refuse_newer(store: Path, memo: Memo | None, form: int) -> None:
+    """Raises a StoreError if the code that published last knows a newer form than this one's.
+
+    If this version rebuilt the store, the newer one would rebuild it again, and so on forever.
+    """
+    if memo is not None and memo.form > form:
+        raise StoreError(
+            f"{store} was made by a newer eval-pipeline; use that version, or run `eval-pipeline publish --full` to "
+            "rebuild it with this one"
+        )
 
 
 def published_memo(store: Path) -> Memo | None:

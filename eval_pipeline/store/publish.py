@@ -22,7 +22,7 @@ from eval_pipeline.store.engine import engine
 from eval_pipeline.store.form import FILE, store_form
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
-from eval_pipeline.store.memo import Memo, store_status
+from eval_pipeline.store.memo import Memo, refuse_newer, store_status
 from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
@@ -109,7 +109,7 @@ class _FilePublisher(Publisher):
         store = store_status(self._out)
         if full or store is None:
             return self._rebuild(lock, "")
-        self._refuse_newer(memo, FORMAT)
+        refuse_newer(self._out, memo, FORMAT)
         if memo is None or memo.store != store:
             return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
         if memo.schema != self._schema_hash:

@@ -12,7 +12,6 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import locked, no_room, no_room_text, write_error
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate
-from eval_pipeline.store.memo import Memo
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 
@@ -99,14 +98,6 @@ class Publisher(ABC):
     @abstractmethod
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         """Publishes once. Raises MovedError if partitions were written meanwhile."""
-
-    def _refuse_newer(self, memo: Memo | None, form: int) -> None:
-        if memo is not None and memo.form > form:
-            # If this version rebuilt the store, the newer one would rebuild it again, and so on forever.
-            raise StoreError(
-                f"{self._out} was made by a newer eval-pipeline; publish with that version, or run `eval-pipeline "
-                "publish --full` to rebuild it with this one"
-            )
 
     def _with_memory(self, limits_mb: Sequence[int], write: Callable[[int | None], T]) -> T:
         """Calls `write` with as little memory as possible: each of the limits, then none.

@@ -14,7 +14,9 @@ from eval_pipeline.core.errors import EvalError, LockedError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.prices import price_version
+from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.durable import locked
+from eval_pipeline.store.memo import published_memo, refuse_newer
 from eval_pipeline.store.record import Contents, RecordKey
 from eval_pipeline.store.tables import RUNS
 from eval_pipeline.workspace.locks import held, lock_path
@@ -76,7 +78,13 @@ def record_run(
 
 
 def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: str, turns: int, cases: int) -> None:
-    """Records that a run works on a partition, with the planned numbers of turns (times samples) and cases."""
+    """Records that a run works on a partition, with the planned numbers of turns (times samples) and cases.
+
+    Raises:
+        StoreError: the results could not be published, as a newer version made the store; no model is asked for them.
+    """
+    store = workspace.home.store
+    refuse_newer(store, published_memo(store), FORMAT)
     record_run(
         workspace,
         partition,

@@ -10,6 +10,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from benchmarks import weight
+from eval_pipeline.core import extras
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.home import Home
 from eval_pipeline.operations import doctor
@@ -47,6 +48,11 @@ def test_the_demo_has_the_extras_of_all_tracks_of_reports_and_of_the_tutorial() 
     asked = {*re.findall(r"provider: (\w+)", tutorial)} & OF_PROVIDERS.keys()
     (line,) = re.findall("^DEMO_EXTRAS := (.*)", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert {*REQUIRED, *asked, "charts"} == {*line.split()} <= EXTRAS.keys()
+
+
+def test_an_environment_without_pip_is_named_to_uv(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: name != "pip" or None)
+    assert extras.install("sdmx") == f"install with `uv pip install --python {sys.prefix} 'eval-pipeline[sdmx]'`"
 
 
 @pytest.mark.parametrize(("track", "module"), [(track, one) for track, found in REQUIRED.items() for one in found])

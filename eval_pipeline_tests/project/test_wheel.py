@@ -89,7 +89,7 @@ def test_the_first_ten_minutes_without_a_clone(wheel: Path, version: str, way: s
         pytest.skip(f"there is no Python {version} on this machine")
     above = [found for folder in tmp_path.parents for name in PROJECT_FILES if (found := folder / name).exists()]
     assert not above, "Dagster would take that for the project"
-    made = clean(wheel, tmp_path / "env", python) if way == "wheel" else tool(tmp_path / "git", python)
+    made = clean(str(wheel), tmp_path / "env", python) if way == "wheel" else tool(tmp_path / "git", python)
     (package,) = made.folder.glob("lib/python*/site-packages/eval_pipeline")
     assert made.run(f"python -W error -m compileall -q {package}", tmp_path).returncode == 0
     assert made.run("eval-pipeline init my-evals", tmp_path).returncode == 0
@@ -161,7 +161,7 @@ def test_every_sample_in_a_clean_environment(wheel: Path, version: str, tmp_path
     python = interpreter(version)
     if python is None:
         pytest.skip(f"there is no Python {version} on this machine")
-    made = clean(wheel, tmp_path / "env", python)
+    made = clean(f"{wheel}[charts,pandas,sdmx]", tmp_path / "env", python)
     samples = [path.name for path in sorted((ROOT / "data" / "suites").iterdir())]
     chosen = " ".join(f"--sample {name}" for name in samples)
     assert made.run(f"eval-pipeline init my-evals {chosen}", tmp_path).returncode == 0

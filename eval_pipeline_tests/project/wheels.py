@@ -67,10 +67,10 @@ def beside(wheel: Path, folder: Path) -> Installed:
     return made
 
 
-def clean(wheel: Path, folder: Path, python: str) -> Installed:
-    """The wheel and everything that it requires, and nothing else, in an environment of its own."""
+def clean(wheel: str, folder: Path, python: str) -> Installed:
+    """The wheel, perhaps with extras, and what it requires, and nothing else, in an environment of its own."""
     uv("venv", "--quiet", "--python", python, str(folder))
-    uv("pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), str(wheel))
+    uv("pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), wheel)
     return Installed(folder)
 
 

@@ -1,4 +1,5 @@
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from eval_pipeline.core import kept
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.ddl import FORMAT, schema_sql, view_names
+from eval_pipeline.store.memo import Memo
 from eval_pipeline.store.migrations import migrate
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.record import Record
@@ -31,6 +33,7 @@ from eval_pipeline.tracks.registry import load_track
 from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.store.samples import DAY, FINQA, TRACKS, ask, key_of, put, put_partition, put_suite, rows
+from eval_pipeline_tests.support import Lab, Puppet
 
 MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "compare_details"}
 HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
@@ -147,11 +150,22 @@ def test_a_store_of_newer_code_is_left_alone(record: Record, out: Path, monkeypa
     monkeypatch.undo()
     before = out.stat().st_mtime_ns
     for _ in range(2):
-        with pytest.raises(StoreError, match=r"eval\.duckdb was made by a newer eval-pipeline; publish with"):
+        with pytest.raises(StoreError, match=r"eval\.duckdb was made by a newer eval-pipeline; use that"):
             publish(record, out, TRACKS)
     assert out.stat().st_mtime_ns == before
     assert publish_full(record, out, TRACKS).full
     assert not publish(record, out, TRACKS).full, "it is this one's now"
+
+
+def test_no_model_is_asked_for_what_could_not_be_published(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for form, asked in ((FORMAT + 1, 0), (FORMAT, 3)):
+        memo = Memo((0, 0), form, "", {})
+        monkeypatch.setattr("eval_pipeline.workspace.runs.published_memo", lambda _, memo=memo: memo)
+        with pytest.raises(StoreError, match="made by a newer eval-pipeline") if form > FORMAT else nullcontext():
+            small.evaluate(upto="generations")
+        assert len(puppet.asked) == asked
 
 
 @pytest.mark.usefixtures("published")

@@ -18,7 +18,7 @@ from eval_pipeline.store.engine import engine
 from eval_pipeline.store.form import catalog_folder
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing
-from eval_pipeline.store.memo import KnownFile, Memo, store_status
+from eval_pipeline.store.memo import KnownFile, Memo, refuse_newer, store_status
 from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
@@ -44,7 +44,7 @@ class CatalogPublisher(Publisher):
         memo = Memo.load(lock)
         if full:
             return self._rebuild(lock, "")
-        self._refuse_newer(memo, FORMAT)
+        refuse_newer(self._out, memo, FORMAT)
         if memo is None or memo.schema != self._hash:
             there = self._out.exists()
             return self._rebuild(lock, _OTHER if there else "")

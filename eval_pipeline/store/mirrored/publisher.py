@@ -25,7 +25,7 @@ from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
 from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.memo import Memo
+from eval_pipeline.store.memo import Memo, refuse_newer
 from eval_pipeline.store.mirrored.mirror import Mirror
 from eval_pipeline.store.publisher import Published, UnusableError
 
@@ -120,7 +120,7 @@ class MirroredPublisher(CatalogPublisher):
     def _publish_once(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
         memo, note = Memo.load(lock), ""
         if not full:
-            self._refuse_newer(memo, FORMAT)
+            refuse_newer(self._out, memo, FORMAT)
         try:
             state = self._pull(anew=full)
             if full:
