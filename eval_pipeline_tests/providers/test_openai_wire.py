@@ -47,7 +47,7 @@ def test_openai_wants_a_type_beside_every_const_and_enum_and_no_bounds_on_texts(
     assert strict_schema(schema, text_lengths=False) == expected
 
 
-FORMS: dict[str, Json] = {**finqa._SCHEMAS, "selection-1": sdmx._SCHEMA, "query-1": sql._SCHEMA}
+FORMS: dict[str, Json] = {**finqa._SCHEMAS, "selection-2": sdmx._SCHEMA, "query-1": sql._SCHEMA}
 
 
 def refusals(schema: Json) -> list[str]:

@@ -6,7 +6,6 @@ the best one first.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,6 @@ from eval_pipeline.tracks.sdmx.selection import Place
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _MOST_PROBLEMS = 50
-_REMEMBERED = 512
 _Text = Annotated[str, StringConstraints(min_length=1)]
 _Location = tuple[str | int, ...]
 
@@ -107,9 +105,8 @@ class GivenCandidates:
         """Takes the file's name and turns, the catalogue, and the limits of a `Retriever`."""
         self.file, self.turns = file, turns
         self._catalogue, self._most, self._most_data_sets = catalogue, most, most_data_sets
-        self.candidates = lru_cache(maxsize=_REMEMBERED)(self._candidates)
 
-    def _candidates(self, case_id: str, turn: int) -> Candidates:
+    def candidates(self, case_id: str, turn: int) -> Candidates:
         """Returns what the turn is offered. Dimensions that are small enough are shown as a whole, as always."""
         given = self.turns[case_id, turn]
         known = list(self._catalogue.data_sets)

@@ -1,6 +1,7 @@
 """Searches one code list: whole names first, then BM25 over words, other wordings and words that are spelled alike."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import chain, islice, zip_longest
@@ -21,6 +22,9 @@ or "Exports" in a dozen units, are not told apart by it."""
 _UNKNOWN = -1
 _PARTS = re.compile("[;:]")
 _ASIDE = re.compile("[,(]")
+_CHILDREN = 2
+"""After so many of its children a parent is offered. After the first one, parents would take the places of what is
+asked for (0.63 of the goods of `sdmx_everyday` are among the first five, and 0.79 after the second)."""
 _MOST_UNKNOWN = 6
 """Unknown words of a request that are replaced by similar ones at most, to bound the time of a search."""
 
@@ -36,6 +40,8 @@ class Index:
         self._named: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._headed: dict[tuple[int, ...], tuple[int, ...]] = {}
         documents = [self._numbers(place, term) for place, term in enumerate(codes.terms)]
+        first = {term.id: place for place, term in reversed([*enumerate(codes.terms)])}
+        self._above = [first.get(term.parent) if term.parent else None for term in codes.terms]
         self._scorer: Any = None
         if self._vocabulary.tokens:
             self._scorer = BM25()
@@ -54,9 +60,40 @@ class Index:
         others = (term.id, *term.synonyms, *(parent.name for parent in above), term.description)
         return name + name + self._vocabulary.numbers(" ".join(others))
 
+    def _ancestors(self, place: int) -> Iterator[int]:
+        met = {place}
+        while (above := self._above[place]) is not None and above not in met:
+            met.add(above)
+            yield above
+            place = above
+
     @cached_property
     def _near(self) -> NearWords:
         return NearWords(self._vocabulary.tokens)
+
+    def offered(self, asked: Sequence[Words], most: int, otherwise: Sequence[Words] = (), least: int = 0) -> list[Term]:
+        """Returns the terms to offer for a request: the best ones, their parents, and others for the places left.
+
+        A request may mean a heading of which the list names the parts ("furniture": wooden, of metal, of plastics). So
+        a parent follows the second of its children. If these are fewer than `least`, the other parents of what was
+        found come last, and then one term of each kind in the list. Other arguments as in `best`.
+        """
+        met: dict[int, None] = {}
+        children: Counter[int] = Counter()
+        for hit in self._found(asked, most, otherwise):
+            place: int | None = hit
+            while place is not None and place not in met:
+                met[place] = None
+                place = self._above[place]
+                if place is not None:
+                    children[place] += 1
+                    place = place if children[place] == _CHILDREN else None
+            if len(met) >= most:
+                break
+        kinds = (place for place in self._kinds if place not in children)
+        others = (place for place in chain(children, kinds) if place not in met)
+        places = chain(islice(met, most), islice(others, max(least - len(met), 0)))
+        return [self._codes.terms[place] for place in places]
 
     def best(self, asked: Sequence[Words], most: int, otherwise: Sequence[Words] = ()) -> list[Term]:
         """Returns at most `most` terms that fit the request, best first.
@@ -72,6 +109,9 @@ class Index:
             most: how many terms to return at most.
             otherwise: other wordings of names in the request, which take turns with the parts.
         """
+        return [self._codes.terms[place] for place in self._found(asked, most, otherwise)[:most]]
+
+    def _found(self, asked: Sequence[Words], most: int, otherwise: Sequence[Words]) -> list[int]:
         if self._scorer is None or not asked:
             return []
         whole = self._known(asked[0])
@@ -86,8 +126,19 @@ class Index:
         # Take the best terms of each ranking, then the next best of each, and so on; no term twice. What the request
         # itself says gives two terms at a time, because other words for it are less certain.
         turns = [*chain.from_iterable((ranking[::2], ranking[1::2]) for ranking in rankings), *others]
-        places = dict.fromkeys(place for row in zip_longest(*turns) for place in row if place is not None)
-        return [self._codes.terms[place] for place in list(places)[:most]]
+        return list(dict.fromkeys(place for row in zip_longest(*turns) for place in row if place is not None))
+
+    @cached_property
+    def _kinds(self) -> list[int]:
+        """The positions of all terms: those nearest to the top first, and of these one for each main word."""
+        depths = [sum(1 for _ in self._ancestors(place)) for place in range(len(self._above))]
+        met: Counter[tuple[int, str]] = Counter()
+        keys = []
+        for place, term in enumerate(self._codes.terms):
+            kind = (depths[place], _ASIDE.split(term.name, 1)[0])
+            keys.append((depths[place], met[kind], place))
+            met[kind] += 1
+        return [place for *_, place in sorted(keys)]
 
     def _known(self, part: Words) -> list[int]:
         return [self._vocabulary.tokens[word] for word in part if word in self._vocabulary.tokens]

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Json, Message, Prompt
 
 if TYPE_CHECKING:
-    from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxTurn
+    from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxTurn
     from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
     from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 
-VERSIONS = ("selection-1",)
+VERSIONS = ("selection-2",)
+"""The name stands for the candidates, too: a search that offers others is another prompt."""
 _NO_ANSWER = "(no answer)"
 _DESCRIPTION = 300
 
 _TASK = """\
 You find statistical data. People ask in their own words; you say which terms of which data sets answer the request. \
 The data sets and their dimensions are listed first. A dimension with few terms is listed whole, as `id = name`; of \
-the others you are shown candidates for the request.
+the others you are shown candidates for the request, the best ones first; the last ones may have nothing to do with it.
 
 Select, for each data set that answers the request, the terms of each dimension that the request settles, and no \
 others. Leave out data sets that do not answer it, and dimensions that it says nothing about. Of a group of countries \
@@ -63,10 +64,10 @@ def build_prompt(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], ver
     Raises:
         KeyError: the version is not in `VERSIONS`.
     """
-    context = case.context
+    context: SdmxContext = case.context  # the type leads fingerprints to the search
     found = context.candidates(turn)
     whole = len(found.data_sets) == len(context.catalogue.data_sets)
-    messages = [Message("system", {"selection-1": _TASK}[version])]
+    messages = [Message("system", {"selection-2": _TASK}[version])]
     if whole:
         messages.append(Message("user", _overview_text(context.retriever, found.data_sets)))
     shared = len(messages)

@@ -6,7 +6,7 @@ Each dimension's terms are ranked by an `Index`; countries that the request name
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
@@ -66,13 +66,21 @@ class Retriever:
 
         `given` has the candidates of the suite's own file, if there is one; `candidates` does not use them.
         """
-        self.catalogue, self.most, self.most_data_sets, self.given = catalogue, most, most_data_sets, given
+        self.catalogue, self.most, self.most_data_sets = catalogue, most, most_data_sets
+        self.given: GivenCandidates | None = given
         self._indexes: dict[str, Index] = {}
         self._countries: dict[str, Mapping[str, tuple[Term, ...]]] = {}
-        self.candidates = lru_cache(maxsize=_REMEMBERED)(self._candidates)
+        self._remembered: dict[str, Candidates] = {}
+
+    def candidates(self, request: str) -> Candidates:
+        """Returns the candidates for a request, which consists of the text of the turn and of the turns before it."""
+        found = self._remembered.pop(request, None) or self._candidates(request)
+        self._remembered[request] = found
+        if len(self._remembered) > _REMEMBERED:
+            self._remembered.pop(next(iter(self._remembered)), None)
+        return found
 
     def _candidates(self, request: str) -> Candidates:
-        """Returns the candidates for a request, which consists of the text of the turn and of the turns before it."""
         asked, named = _phrases(request), countries_in(request)
         otherwise = [*said_otherwise(asked[1:] or asked), *_adjectives(named)]
         ranked: dict[str, list[Term]] = {}
@@ -86,7 +94,8 @@ class Retriever:
                     places[place] = codes.terms
                     continue
                 if codes.id not in ranked:
-                    ranked[codes.id] = self._index(codes).best(asked, max(self.most, DEEPEST), otherwise)
+                    least = 0 if is_geographic(dimension.id) else self.most  # countries are known by their names
+                    ranked[codes.id] = self._index(codes).offered(asked, max(self.most, DEEPEST), otherwise, least)
                 meant = self._meant(dimension, named)
                 # First all members of the named group, however many they are; then the terms that the words match.
                 found = tuple(dict.fromkeys([*meant, *ranked[codes.id]]))

@@ -246,7 +246,7 @@ class SdmxTrack(
         """Returns one piece of evidence for each data set and dimension of target or selection; see `scoring`."""
         from eval_pipeline.tracks.sdmx.execute import aliases
 
-        context = case.context
+        context: SdmxContext = case.context  # the type leads fingerprints to the search
         selected = _said(final, context) or NOTHING
         written = aliases(final.artefact or NOTHING, context.catalogue)
         _, scores = judged(turn.gold, selected, context.candidates(turn), written)
@@ -279,7 +279,7 @@ class SdmxTrack(
         self, case: "SdmxCase", turn: "SdmxTurn", attempts: Sequence[Attempt[Selection]]
     ) -> Mapping[str, Json]:
         """Returns the case's features, the target, the selection, the terms as given, and the number of candidates."""
-        context = case.context
+        context: SdmxContext = case.context  # the type leads fingerprints to the search
         selected = _selected(attempts[-1]) if attempts else None
         said = _said(attempts[-1], context) if attempts else None
         target = used_target(turn.gold, said or NOTHING, context.candidates(turn))

@@ -13,8 +13,11 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.retrieval import strangers
+from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import SuiteCases, read_suite
+from eval_pipeline.tracks.code import methods
 from eval_pipeline.tracks.sdmx.catalogue import everyday
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of
@@ -23,6 +26,7 @@ from eval_pipeline.tracks.sdmx.catalogue.source import read_catalogue
 from eval_pipeline.tracks.sdmx.figures import retrieval_recalls
 from eval_pipeline.tracks.sdmx.index import Index
 from eval_pipeline.tracks.sdmx.near_words import NearWords
+from eval_pipeline.tracks.sdmx.prompt import VERSIONS
 from eval_pipeline.tracks.sdmx.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline.tracks.sdmx.words import Vocabulary, Words, words
@@ -137,9 +141,68 @@ def test_a_small_dimension_is_offered_whole_and_a_large_one_in_part(shipped: Ret
     assert len(found.places["GSO.PRC:CPI", "ITEM"]) <= 10
 
 
-def test_a_request_that_shares_no_word_is_offered_nothing_of_a_large_dimension(shipped: Retriever) -> None:
-    assert ids(shipped, "xyzzy", "GSO.NA:ANA", "INDICATOR") == []
-    assert ids(shipped, "the of and", "GSO.NA:ANA", "INDICATOR") == []
+@pytest.mark.parametrize("said", ["xyzzy", "the of and", ""])
+def test_a_request_that_shares_no_word_is_offered_one_term_of_each_kind_and_no_country(
+    shipped: Retriever, said: str
+) -> None:
+    offered = ids(shipped, said, "GSO.NA:ANA", "INDICATOR")
+    assert offered == ["GDP", "GNI", "NDI", "HFC", "GFC", "NPC", "TFC", "GCF", "GFCF", "GFCP"]
+    assert ids(shipped, said, "GSO.NA:ANA", "COUNTRY") == []
+
+
+def test_places_that_are_left_are_filled() -> None:
+    """Forty-five indicators, in pairs of units, and twenty places: what is said in words of its own is among them."""
+    named = [f"Measure {number}, {unit}" for number in range(22) for unit in ("dollars", "percent")]
+    terms = tuple(Term(f"M{place}", name) for place, name in enumerate(["Share of people without work", *named]))
+    catalogue = Catalogue({"X:Y": DataSet("X:Y", "y", "", "", {"WHAT": Dimension("WHAT", "w", CodeList("L", terms))})})
+    for said in ("idleness in Spain", "idleness in dollars of Spain"):
+        offered = ids(Retriever(catalogue, 20, 5), said, "X:Y", "WHAT")
+        assert len(offered) == 20
+        if said.endswith("in Spain"):
+            assert offered == ["M0", *(f"M{1 + 2 * number}" for number in range(19))]
+
+
+HEADINGS = (
+    Term("94", "Furniture and bedding"),
+    Term("9401", "Seats", parent="94"),
+    *(Term(f"94010{n}", f"Seats: {kind}", parent="9401") for n, kind in enumerate(("of cane", "with wooden frame"))),
+    Term("9403", "Other furniture", parent="94"),
+    *(Term(f"94030{n}", f"Other furniture: {kind}", parent="9403") for n, kind in enumerate(("wooden", "of metal"))),
+    Term("44", "Wood", parent="44"),  # its own parent, which ends
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "offered"),
+    [
+        ("940300", "940300"),
+        ("940300 940301", "940300 940301 9403"),
+        ("940300 940100 940301", "940300 940100 940301 9403"),
+        ("940300 940301 940101 940100", "940300 940301 9403 940101 940100 9401 94"),
+        ("9403 940300 940301", "9403 940300 940301"),
+        ("940300 9403 9401", "940300 9403 9401 94"),
+        ("44 44", "44"),
+    ],
+)
+def test_a_parent_is_offered_after_the_second_of_its_children(
+    monkeypatch: pytest.MonkeyPatch, found: str, offered: str
+) -> None:
+    index = Index(CodeList("L", HEADINGS))
+    places = {term.id: place for place, term in enumerate(HEADINGS)}
+    monkeypatch.setattr(index, "_found", lambda *_: [places[id] for id in found.split()])
+    expected = offered.split()
+    for most in range(1, 9):
+        assert [term.id for term in index.offered([], most)] == expected[:most]
+    filled = [term.id for term in index.offered([], 300, (), 8)]
+    assert filled[: len(expected)] == expected
+    assert sorted(filled) == sorted(places)
+    assert [term.id for term in index.offered([], 300, (), len(expected))] == expected
+
+
+def test_the_other_parents_of_what_was_found_are_the_first_to_fill_places() -> None:
+    index = Index(CodeList("L", HEADINGS))
+    assert [term.id for term in index.offered([("cane",)], 300, (), 4)] == ["940100", "9401", "94", "44"]
+    assert [term.id for term in index.best([("cane",)], 300)] == ["940100"]
 
 
 def test_the_parent_is_part_of_what_a_term_is_found_by() -> None:
@@ -175,7 +238,7 @@ def test_a_long_question_does_not_crowd_out_the_one_after_it(shipped: Retriever)
 def test_what_was_not_offered_is_a_retrieval_miss_and_the_rest_a_selection_miss() -> None:
     """Of the four terms of the target the two countries are offered; one of them is selected, and one beside it."""
     case = case_of(
-        ("xyzzy of Mexico, Latvia", {"D:ONE COUNTRY": ["MEX", "LVA"], "D:ONE INDICATOR": ["GDP", "POP"]}), most=2
+        ("xyzzy of Mexico, Latvia", {"D:ONE COUNTRY": ["MEX", "LVA"], "D:ONE INDICATOR": ["GDP_CONST", "POP"]}), most=2
     )
     found = scores(case, case.turns[0], response({"D:ONE COUNTRY": ["MEX", "ARG"]}))
     assert (found["retrieval_recall"], found["retrieval_misses"], found["selection_misses"]) == (0.5, 2, 1)
@@ -252,14 +315,29 @@ def test_of_what_the_shipped_suite_asks_for_everything_is_named_and_nearly_every
 
 def test_the_prompt_shows_candidates_and_shares_what_every_turn_has() -> None:
     case = sample_cases()[0]
-    prompts = [TRACK.prompt(case, turn, ["" for _ in range(turn.index)], "selection-1") for turn in case.turns]
-    other = TRACK.prompt(sample_cases()[5], sample_cases()[5].turns[0], [], "selection-1")
+    prompts = [TRACK.prompt(case, turn, ["" for _ in range(turn.index)], "selection-2") for turn in case.turns]
+    other = TRACK.prompt(sample_cases()[5], sample_cases()[5].turns[0], [], "selection-2")
     assert prompts[0].shared == 2
     assert prompts[0].messages[:2] == other.messages[:2]
     last = prompts[0].messages[-1].text
     assert case.turns[0].question in last
     assert all(f"{id} = " in last for id, _ in case.turns[0].gold.target.places["GSO.PRC:CPI", "REF_AREA"])
     assert "IX = Index" in prompts[0].messages[1].text
+
+
+def test_a_search_that_offers_others_has_a_new_name_of_the_prompt(measured: SuiteCases) -> None:
+    """If this fails because the search or the text changed, give `VERSIONS` of `prompt.py` another name, here too."""
+    texts = (TRACK.prompt(case, case.turns[0], [], VERSIONS[-1]).text() for case in measured.cases[:60])
+    assert VERSIONS == ("selection-2",)
+    assert sha256("\n".join(texts).encode()).hexdigest()[:16] == "07dee6a928e73d96"
+
+
+def test_prompt_and_evidence_lead_fingerprints_to_the_search() -> None:
+    """Else turns would not be asked again when the search offers other candidates."""
+    found = Fingerprints()
+    for name in ("prompt", "gather", "turn_row"):
+        reached = found.reached(*methods(TRACK, name))
+        assert {place.partition(":")[0].rpartition(".")[2] for place in reached} >= {"index", "everyday", "given"}, name
 
 
 def index_of(*names: str) -> Index:
@@ -385,6 +463,19 @@ def test_of_each_half_nearly_everything_is_among_the_first_twenty(measured: Suit
     shares = {place: sum(known) / len(known) for place, known in offered.items()}
     assert min(shares["half_a", "GOODS"], shares["half_b", "GOODS"]) >= 0.9
     assert shares["half_a", "CURRENCY"] == shares["half_b", "CURRENCY"] == 1
+
+
+def test_most_of_what_strangers_ask_for_is_among_the_first_twenty(measured: SuiteCases) -> None:
+    """The questions about goods; docs/sdmx.md has the share of all."""
+    retriever: Retriever = measured.cases[0].context.retriever
+    asked = [found for found in strangers() if found["list"] == "goods"]
+    offered = [
+        code in ids(retriever, found["question"], "EVD:GOODS_TRADE", "GOODS")
+        for found in asked
+        for code in found["codes"]
+    ]
+    assert len(asked) == 40
+    assert sum(offered) / len(offered) >= 0.9
 
 
 def test_a_currency_that_the_request_says_is_offered(measured: SuiteCases) -> None:
