@@ -24,6 +24,7 @@ from eval_pipeline.core.users_tables import TABLE_FORMATS, Unreadable, UsersTabl
 
 FORMATS = ".jsonl, .json, .yaml, .csv, .tsv, .xlsx or .parquet"
 """Formats of files with entries, for messages; `.ndjson`, `.jsonl.gz`, `.yml`, `.xlsm` and `.pq` are read as well."""
+_LINES = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 Location = Sequence[int | str]
 
 
@@ -49,7 +50,12 @@ class Entry:
 
 
 def read_entries(
-    path: Path, name: str, wanted: Collection[str] = (), say: Callable[[str], None] = lambda sentence: None
+    path: Path,
+    name: str,
+    wanted: Collection[str] = (),
+    say: Callable[[str], None] = lambda sentence: None,
+    *,
+    else_lines: bool = False,
 ) -> Iterator[Entry | Problem]:
     """Yields the entries of a file, and problems in place of entries that are wrong.
 
@@ -58,16 +64,19 @@ def read_entries(
         name: its name in problems.
         wanted: columns that a table is expected to have, if known.
         say: gets a sentence on how a table was read, which is not told by its content alone.
+        else_lines: whether a file with another ending has an object on each line.
     """
-    suffix = Path(path.name.removesuffix(".gz")).suffix.lower()
+    suffix = path.suffix.lower()
     try:
-        if suffix in {".jsonl", ".ndjson"}:
-            yield from _jsonl_entries(lines_of(path), name)
-        elif suffix in {".json", ".yaml", ".yml"}:
-            read = _json_entries if suffix == ".json" else yaml_entries
-            yield from list(read(read_text(path, most=MOST_DOCUMENT_BYTES), name))  # all of a file, or nothing
+        # All of a document, or nothing.
+        if suffix == ".json":
+            yield from list(_json_entries(read_text(path), name))
+        elif suffix in {".yaml", ".yml"}:
+            yield from list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), name))
         elif suffix in TABLE_FORMATS:
             yield from _rows(open_users_table(path, name, wanted), name, say)
+        elif else_lines or path.name.lower().endswith(_LINES):
+            yield from _jsonl_entries(lines_of(path), name)
         else:
             yield Problem(name, None, "", f"cannot read '{suffix}' files; expected {FORMATS}")
     except InputError as error:

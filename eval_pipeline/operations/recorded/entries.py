@@ -38,7 +38,7 @@ def read_rows(source: Path, wanted: Collection[str], say: Callable[[str], None])
     """Yields the rows of a JSON Lines file, a table or a list, whose field names are ours unless mapped.
 
     Args:
-        source: in one of the formats of `core.entries`; one without a known ending is read as JSON Lines.
+        source: in one of the formats of `core.entries`; one with another ending is read as JSON Lines.
         wanted: fields of which a table is expected to have some.
         say: gets a sentence on how a table was read.
 
@@ -50,7 +50,7 @@ def read_rows(source: Path, wanted: Collection[str], say: Callable[[str], None])
         raise UsageError(f"no file {source}")
     if source.suffix.lower() in BINARY_FORMATS:
         rehearse_table(source)
-    for found in read_entries(source, str(source), wanted, say):
+    for found in read_entries(source, str(source), wanted, say, else_lines=True):
         if isinstance(found, Problem) and found.line is None:
             raise InputError([found])
         if isinstance(found, Problem):
