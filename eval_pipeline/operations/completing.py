@@ -49,10 +49,11 @@ def end_runs(command: Command, status: str) -> None:
         command.note({"run_ended": run, "status": "failed" if run in failed else status, "at": stamp()})
 
 
-def complete_left(workspace: Workspace, progress: Progress = SILENT) -> list[str]:
+def complete_left(workspace: Workspace, progress: Progress = SILENT, name: str = "compare") -> list[str]:
     """Completes what dead processes left; returns a sentence for each problem.
 
-    No model is asked. Where a living process is going to compare a suite, its comparison is left to that one.
+    No model is asked. Where a living process is going to compare a suite, its comparison is left to that one. What is
+    compared is noted as by a command with that name.
     """
     with left_behind(workspace.home) as (found, living):
         if not found:
@@ -60,7 +61,7 @@ def complete_left(workspace: Workspace, progress: Progress = SILENT) -> list[str
         for left in found:
             _fail_runs(workspace, left)
         live = {suite for noted in living for suite in noted.uncompared}
-        problems = _publish_and_compare(workspace, found, live, progress)
+        problems = _publish_and_compare(workspace, found, live, progress, name)
         for left in found:
             if not live.intersection(left.noted.uncompared):
                 left.settle()
@@ -76,13 +77,16 @@ def _fail_runs(workspace: Workspace, left: Left) -> None:
         left.add({"run_ended": run, "status": "failed", "at": stamp(), "error": GONE})
 
 
-def _publish_and_compare(workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress) -> list[str]:
+def _publish_and_compare(
+    workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress, name: str
+) -> list[str]:
     due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
     readable = [s for s in due if s not in live and s in workspace.suites and workspace.suites[s].header]
-    command, run = Command(workspace.home, "compare"), RunContext(str(uuid4()))
+    command, run = Command(workspace.home, name), RunContext(str(uuid4()))
     suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
     if suites:
-        command.note_run(run.run_id, (), readable)
+        days = {day for left in found for day in left.noted.days}
+        command.note_run(run.run_id, (), readable, eval_date=next(iter(days)) if len(days) == 1 else "")
     failed = make_comparisons(suites, command)
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
     keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(place))

@@ -21,7 +21,7 @@ from eval_pipeline.defs.automation.jobs import COMPARE
 from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION, is_of_command_line
-from eval_pipeline.defs.running.telling import tell
+from eval_pipeline.defs.running.telling import OF_DEV, tell
 from eval_pipeline.operations import steps
 from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.running import Finished, Request
@@ -172,7 +172,7 @@ def red(instance: dg.DagsterInstance, suite: str = "small") -> set[str]:
 def looked_after(lab: Lab) -> int:
     """What `dev` does once the processes of runs have ended: the number of commands that it told Dagster of."""
     gc.collect()  # ends what these runs, which were in this process, hold locked
-    assert complete_left(lab.workspace()) == []
+    assert complete_left(lab.workspace(), name=OF_DEV) == []
     return tell(lab.home)
 
 
@@ -190,6 +190,9 @@ def test_a_failed_run_of_the_ui_has_what_it_left_compared_afterwards(
     assert looked_after(small) == 0
     compared = instance.get_runs(limit=1)[0]
     assert (compared.job_name, compared.status) == (COMPARE, dg.DagsterRunStatus.SUCCESS)
+    # Of a loss that is found no terminal tells; it is told once for a night.
+    assert not is_of_command_line(compared)
+    assert compared.tags[EVAL_DATE] == DAY.isoformat()
 
 
 def test_what_is_wrong_with_a_suite_is_left_to_its_next_run(small: Lab, instance: dg.DagsterInstance) -> None:

@@ -22,6 +22,7 @@ from eval_pipeline.defs.running import telling
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.noted_runs import NotedStep, left_out, noted_runs
 from eval_pipeline.defs.running.origin import job_over
+from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.telling import tell
 from eval_pipeline.operations import running
 from eval_pipeline.workspace.commands import Command, Noted, ended
@@ -33,6 +34,7 @@ from eval_pipeline_tests.support import DAY, SHIPPED, Lab
 
 BEGAN = datetime(2026, 3, 1, 8, tzinfo=UTC)
 RUN = "11111111-2222-4333-8444-555555555555"
+POINTER = "dagster/input_event_pointer"
 MATERIALISED, CHECKED = dg.DagsterEventType.ASSET_MATERIALIZATION, dg.DagsterEventType.ASSET_CHECK_EVALUATION
 
 
@@ -211,6 +213,34 @@ def test_what_is_known_of_later_is_not_overwritten(small: Lab, instance: dg.Dags
         assert made is not None
         assert made.run_id == of
     assert (5.0, "small__cases", "STEP_SUCCESS") in events(instance)
+
+
+def test_what_compares_is_told_after_all_that_it_compares(small: Lab, instance: dg.DagsterInstance) -> None:
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "puppet"})
+    other = str(uuid4())
+    first = run(RUN, "puppet", "success", step("statistics", 10), step("trends", 40))
+    left_note(small, [*first, *run(other, "second", "success", step("statistics", 20, other))])
+    assert tell(small.home) == 1
+    (latest, earlier) = instance.fetch_materializations(dg.AssetKey(["small", "statistics"]), limit=9).records
+    assert (latest.run_id, earlier.run_id) == (other, RUN)
+    trends = instance.get_latest_materialization_event(dg.AssetKey(["small", "trends"]))
+    assert trends is not None
+    assert trends.asset_materialization is not None
+    assert (trends.asset_materialization.tags or {})[f"{POINTER}/small/statistics"] == str(latest.storage_id)
+
+
+@pytest.mark.parametrize("used", [True, False])
+def test_a_model_version_that_is_purged_is_in_no_note(small: Lab, used: bool) -> None:
+    if used:
+        with open_instance(small.home):
+            pass
+    left_note(small, FAILS)
+    assert forget(small.home, "another", partition=True, history=False, dry_run=False) == 0
+    assert len(list(ended(small.home))) == 1
+    assert forget(small.home, "puppet", partition=True, history=True, dry_run=False) == used
+    assert list(ended(small.home)) == []
+    with open_instance(small.home) as instance:
+        assert instance.get_runs() == []
 
 
 def test_of_what_is_gone_nothing_is_told_and_what_cannot_be_told_stays(

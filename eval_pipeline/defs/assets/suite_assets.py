@@ -17,7 +17,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.defs.assets.dates import dated_partition
 from eval_pipeline.defs.assets.describe import check_result, check_spec, column_schema, facts, shown
 from eval_pipeline.defs.assets.nights import freshness
-from eval_pipeline.defs.assets.partitions import PART, RESCORES, model_version, run_context, run_scope
+from eval_pipeline.defs.assets.partitions import EVAL_DATE, PART, RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
@@ -122,7 +122,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 nothing = Verdict(True, f"there is nothing to check: the model version {why}")
                 told = [check_result(check.name, nothing) for check in stage.checks]
             else:
-                _note_due(context, evaluation, source.name)
+                _note_due(context, evaluation, source.name, tags.get(EVAL_DATE, ""))
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 found = own.anew(partition=partition, scope=run_scope(tags))
                 step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
@@ -144,14 +144,14 @@ def code_version(stage: Stage, inputs: Inputs) -> str | None:
         return None
 
 
-def _note_due(context: dg.AssetExecutionContext, evaluation: EvaluationResource, suite: str) -> None:
+def _note_due(context: dg.AssetExecutionContext, evaluation: EvaluationResource, suite: str, day: str) -> None:
     """Notes that the run is going to compare, so that `dev` does if an evaluation fails before.
 
     Otherwise the UI would show the comparisons as failed, although the other model versions can be compared.
     """
     compares = dg.AssetKey([suite, COMPARISON_PUBLISHED]) in context.job_def.asset_layer.selected_asset_keys
     if evaluation.begins(context.run.run_id, suite) and compares:
-        evaluation.publication_of(context.run.run_id).command.note({"uncompared": suite})
+        evaluation.publication_of(context.run.run_id).command.note({"uncompared": suite, "eval_date": day})
 
 
 def _evaluated(context: dg.AssetExecutionContext, evaluation: EvaluationResource, stage: Stage, inputs: Inputs) -> Step:

@@ -43,7 +43,7 @@ class NotedRun:
 
     Attributes:
         model_version: empty for comparisons.
-        eval_date: empty for comparisons.
+        eval_date: may be empty for comparisons.
         status: `success`, `failed` or `canceled`.
         steps: in the order in which they ended; at least one.
     """

@@ -13,6 +13,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.workspace.commands import ended
 
 _DELETED_FROM = ("runs", "run_tags", "event_logs", "asset_event_tags", "dynamic_partitions")
 """Dagster's tables from which rows are deleted."""
@@ -32,7 +33,14 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
         StoreError: one of the files is in use.
     """
     address = database_address()
-    if address is None and not any(home.dagster.rglob("*.db")):
+    used = address is not None or any(home.dagster.rglob("*.db"))
+    if history and not dry_run:
+        if used:
+            from eval_pipeline.defs.running.telling import tell
+
+            tell(home)  # of other model versions, too, whose history stays
+        _forget_notes(home, model_version)
+    if not used:
         return 0
     with open_instance(home) as instance:
         runs = instance.get_runs(dg.RunsFilter(tags={PARTITION_NAME_TAG: model_version})) if history else []
@@ -47,6 +55,13 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
     if address is not None and history:
         _rewrite(address)
     return len(runs)
+
+
+def _forget_notes(home: Home, model_version: str) -> None:
+    """Removes the notes of commands that evaluated a model version, and of which Dagster has not been told."""
+    for _, noted, remove in ended(home):
+        if any(entry.get("model_version") == model_version for entry in noted.entries):
+            remove()
 
 
 def _rewrite(address: DatabaseAddress) -> None:

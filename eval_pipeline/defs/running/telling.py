@@ -46,6 +46,8 @@ from eval_pipeline.workspace.locks import held, of_home
 from eval_pipeline.workspace.scope import FULL
 from eval_pipeline.workspace.workspace import Workspace
 
+OF_DEV = "dev"
+"""Name in the notes of what `dev` itself has done, of which no terminal has told, so that notifications do."""
 _MOST_PLANNED = 40
 """Suites of a run whose plan of steps is kept with it: planning takes time that grows faster than the steps."""
 _CLOCK_S = 1.0
@@ -78,7 +80,7 @@ def tell(home: Home) -> int:
 def tell_of(noted: Noted, instance: dg.DagsterInstance, plans: "_Plans") -> None:
     """Tells Dagster of the runs of a note that it does not know yet."""
     workspace = plans.workspace
-    new = [one for run in noted_runs(noted) if (one := _Telling(run, instance, plans)).is_new()]
+    new = [one for run in noted_runs(noted) if (one := _Telling(run, noted.command, instance, plans)).is_new()]
     names = dict.fromkeys(one.noted.model_version for one in new)
     instance.add_dynamic_partitions(DIMENSION, [name for name in names if name and not workspace.is_retired(name)])
     for one in new:
@@ -167,9 +169,9 @@ class _Asset:
 class _Telling:
     """The telling of one run."""
 
-    def __init__(self, noted: NotedRun, instance: dg.DagsterInstance, plans: _Plans) -> None:
+    def __init__(self, noted: NotedRun, command: str, instance: dg.DagsterInstance, plans: _Plans) -> None:
         self.noted = noted
-        self._instance, self._plans = instance, plans
+        self._command, self._instance, self._plans = command, instance, plans
         name = suite_job_name(noted.suites[0]) if len(noted.suites) == 1 else ALL
         self._run = Run(noted.run_id, name if noted.model_version else COMPARE)
         self._assets = {(suite, name): one for suite in noted.suites for name, one in self._assets_of(suite).items()}
@@ -222,7 +224,7 @@ class _Telling:
         noted, name = self.noted, self._run.job_name
         scope = "" if noted.scope == FULL else noted.scope
         tags = {PARTITION_NAME_TAG: noted.model_version, EVAL_DATE: noted.eval_date, SCOPE: scope, EPOCH: noted.epoch}
-        tags |= {TERMINAL: noted.run_id, CODE_LOCATION_TAG: LOCATION}
+        tags |= {TERMINAL: noted.run_id if self._command != OF_DEV else "", CODE_LOCATION_TAG: LOCATION}
         planned = self._plans.job(name, self._selected) if len(noted.suites) <= _MOST_PLANNED else None
         run = self._instance.run_domain.construct_run_with_snapshots(
             job_name=name,
