@@ -213,6 +213,7 @@ COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", est
 def plan_lines(found: "RunPlan") -> Iterator[str]:
     """Yields lines on what a run of one suite with one model version would ask and would cost at most."""
     yield f"{found.suite} · {found.model_version}"
+    yield from (f"  files     {note}" for note in found.notes)
     yield from _model_lines(found)
     if found.judge is not None and found.judge.calls:
         tokens = f"{found.judge.input_tokens:,} tokens in, {found.judge.output_tokens:,} out"

@@ -22,7 +22,7 @@ from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_us
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
 from eval_pipeline.stages.judge_spending import judge_version
-from eval_pipeline.suites.cases import read_cases
+from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.capabilities import Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.planned import effective_epoch
@@ -71,6 +71,7 @@ class RunPlan:
             `max_tokens`; None if the suite has no judge that can be asked.
         judge_name: the judge's model version; empty if the suite has no judge that matters to the plan.
         judge_missing: why the judge cannot be asked although it decides which answers are correct; else empty.
+        notes: how tables of the suite were read, and that cases are left out, in sentences.
     """
 
     suite: str
@@ -88,6 +89,7 @@ class RunPlan:
     judge: Bound | None = None
     judge_name: str = ""
     judge_missing: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> RunPlan:
@@ -103,9 +105,13 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     version = workspace.model_version(partition.model_version)
     epoch = effective_epoch(workspace, partition, epoch)
     failed = failed_cases(workspace.record, partition) if scope.failed else None
-    cases = scope.select(read_cases(workspace.suite(suite)), failed)
-    calls = _calls(workspace, suite, version, cases)
-    return replace(_of_model(workspace, partition, version, calls, epoch), **_judging(workspace, suite, version, calls))
+    found = read_suite(workspace.suite(suite))
+    notes = list(found.notes)
+    if found.problems:
+        notes.append(f"cases are left out; the first of {len(found.problems):,} problems: {found.problems[0]}")
+    calls = _calls(workspace, suite, version, scope.select(found.cases, failed))
+    made = _of_model(workspace, partition, version, calls, epoch)
+    return replace(made, notes=tuple(notes), **_judging(workspace, suite, version, calls))
 
 
 def _of_model(

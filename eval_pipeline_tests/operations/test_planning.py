@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import pytest
 
+from eval_pipeline.cli.terminal import plan_lines
+from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations import token_counts
+from eval_pipeline.operations import planning, token_counts
 from eval_pipeline.operations.planning import RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
-from eval_pipeline.suites.cases import read_cases
+from eval_pipeline.suites.cases import read_cases, read_suite
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS, RATE_LIMITED, Asked, Fault
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
@@ -191,3 +193,20 @@ def test_turns_of_a_conversation_are_not_asked_at_once(lab: Lab) -> None:
     assert [found[1:] for found in order] == expected
     assert [place for place, _ in turn_by_turn(units[:2], 1, 10)] == [0, 1]
     assert list(turn_by_turn([], 0, 3)) == []
+
+
+def test_a_plan_tells_how_tables_were_read_and_that_cases_are_left_out(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = lab.suite("small", (), track="text", options={"answer": {"form": "text"}})
+    (folder / "suite.yaml").write_text((folder / "suite.yaml").read_text().replace("cases/*.yaml", "cases.csv"))
+    (folder / "cases.csv").write_text("id;question;answer\n1;q;x\n")
+    lab.versions({"name": "oracle", "provider": "oracle"})
+    read = replace(
+        read_suite(lab.workspace().suite("small")), problems=(Problem("small/a.yaml", 3, "id", "is missing"),)
+    )
+    monkeypatch.setattr(planning, "read_suite", lambda source: read)
+    found = plan(lab.workspace(), Partition("small", "oracle", DAY), Scope())
+    assert found.notes[0] == "small/cases.csv: read as CSV in UTF-8 with ';' between cells"
+    assert found.notes[1].endswith("the first of 1 problems: small/a.yaml:3: id: is missing")
+    assert [line for line in plan_lines(found) if "files" in line] == [f"  files     {note}" for note in found.notes]
