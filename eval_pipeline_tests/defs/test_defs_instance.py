@@ -16,6 +16,9 @@ import sqlalchemy
 from dagster._core.storage.local_compute_log_manager import LocalComputeLogManager
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
+from dagster._grpc.types import ListRepositoriesResponse
+from dagster_shared.error import SerializableErrorInfo
+from dagster_shared.serdes import serialize_value
 
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.core.supervision import SUPERVISOR
@@ -265,3 +268,21 @@ def test_few_databases_are_open_however_many_runs_there_are(tmp_path: Path) -> N
         assert len(databases - {"index.db"}) <= storage.OPEN_RUNS
         assert f"run{number}.db" in databases
     log.dispose()
+
+
+def test_why_the_ui_is_empty_is_told_by_the_first_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    cause = SerializableErrorInfo("FileNotFoundError: no project\n", [], "FileNotFoundError")
+    wrong = SerializableErrorInfo("DagsterUserCodeLoadError: …\n", [], "DagsterUserCodeLoadError", cause)
+    answers = {"bad": wrong, "good": ListRepositoriesResponse([])}
+
+    class Client:
+        def __init__(self, *, socket: str, **_: object) -> None:
+            self._answer = answers[socket]
+
+        def list_repositories(self) -> str:
+            return serialize_value(self._answer)
+
+    monkeypatch.setattr(supervisor, "DagsterGrpcClient", Client)
+    assert list(supervisor.load_errors([{"grpc_server": {"socket": name}} for name in answers])) == [
+        "FileNotFoundError: no project"
+    ]

@@ -11,13 +11,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import dagster as dg
 import psutil
 import yaml
 from dagster._cli.proxy_server_manager import ProxyServerManager
 from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget, WorkspaceLoadTarget
+from dagster._grpc.client import DagsterGrpcClient
+from dagster_shared.error import SerializableErrorInfo
+from dagster_shared.serdes import deserialize_value
 
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
@@ -267,10 +270,24 @@ def _code_servers(instance: dg.DagsterInstance) -> Iterator[Path]:
         ProxyServerManager(instance, target, "warning") as servers,
         tempfile.TemporaryDirectory() as folder,
     ):
-        found: Sequence[Mapping[str, object]] = servers.get_code_server_specs()
+        found: Sequence[Mapping[str, Any]] = servers.get_code_server_specs()
+        for why in load_errors(found):
+            _say(f"the UI opens without assets and schedules, since they cannot be loaded: {why}")
         path = Path(folder) / "workspace.yaml"
         path.write_text(yaml.safe_dump({"load_from": list(found)}))
         yield path
+
+
+def load_errors(servers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields why code servers have not loaded their code; what they print about it is a trace of Dagster's."""
+    for spec in servers:
+        place = spec["grpc_server"]
+        client = DagsterGrpcClient(**{name: place.get(name) for name in ("port", "socket", "host")})
+        error = deserialize_value(client.list_repositories())
+        if isinstance(error, SerializableErrorInfo):
+            while error.cause is not None:
+                error = error.cause
+            yield error.message.strip()
 
 
 def _say(text: str) -> None:
