@@ -21,7 +21,7 @@ from eval_pipeline.stages.checks.verdicts import check_cases_read, check_metric_
 from eval_pipeline.stages.publishing import publish_suites
 from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.runs import RunContext, ending_failed
+from eval_pipeline.workspace.runs import RunContext, ending_failed, is_closed
 
 REPORTS = ("report", "comparison_report")
 
@@ -36,11 +36,17 @@ def evaluation_is_current(inputs: Inputs) -> bool:
 
 
 def close_evaluations(found: Sequence[Inputs], publication: Publication) -> list[Inputs]:
-    """Records runs that had nothing to do, and closes them; returns their inputs."""
+    """Closes evaluations that are current, so that the store is brought in line with them; returns their inputs.
+
+    In `runs` this is a run only if the last one there, which has made everything, did not come to its end.
+    """
     runs = []
     for inputs in found:
         own = inputs.anew(run=RunContext(str(uuid4()), inputs.run.epoch))
         runs.append(own)
+        if is_closed(own.workspace, own.place):
+            publication.close(own, made=False)
+            continue
         try:
             with ending_failed(own.workspace, own.place, own.run.run_id):
                 note_generating(prepare_generating(own))

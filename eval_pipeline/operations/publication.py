@@ -7,7 +7,15 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.steps import Step
-from eval_pipeline.stages.publishing import Closed, close_run, left_out, mark_failed, publish_together, published_as
+from eval_pipeline.stages.publishing import (
+    Closed,
+    as_closed,
+    close_run,
+    left_out,
+    mark_failed,
+    publish_together,
+    published_as,
+)
 from eval_pipeline.store.publisher import Published
 from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
@@ -29,13 +37,16 @@ class Publication:
         self._workspace = workspace
         self._closed: dict[Partition, Closed] = {}
 
-    def close(self, inputs: Inputs) -> None:
-        """Closes an evaluation's run, so that `publish` includes it; an error becomes its outcome."""
+    def close(self, inputs: Inputs, *, made: bool = True) -> None:
+        """Closes an evaluation's run, so that `publish` includes it; an error becomes its outcome.
+
+        If nothing was `made`, no run is noted: then publishing only compares what the store has with the record.
+        """
         place = inputs.place
         try:
             with ending_failed(inputs.workspace, place, inputs.run.run_id):
                 self.command.note({"unpublished": [place.suite, place.model_version, place.eval_date.isoformat()]})
-                self._closed[place] = close_run(inputs)
+                self._closed[place] = close_run(inputs) if made else as_closed(inputs)
         except StoreError as error:
             self.outcome[place] = error
 

@@ -19,7 +19,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.retired import note_retired
-from eval_pipeline.workspace.runs import FAILED, now, record_run
+from eval_pipeline.workspace.runs import FAILED, end_run, now, record_run
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
@@ -45,9 +45,14 @@ def close_run(inputs: Inputs) -> Closed:
     totals = {"tokens": cost["tokens_total"], "usd": cost["usd_total"]}
     note_later_run(workspace, partition, run_id)
     record_run(workspace, partition, run_id, status=ended_as(inputs), finished_at=now(), **totals)
+    return as_closed(inputs)
+
+
+def as_closed(inputs: Inputs) -> Closed:
+    """Returns an evaluation whose run is closed, with its files as they are now."""
     # Only the results of this run, because other runs may be writing theirs.
-    keys = keys_of(partition)
-    return Closed(inputs, keys, files_of(workspace.record, further_tables(), keys[0]))
+    keys = keys_of(inputs.place)
+    return Closed(inputs, keys, files_of(inputs.record, further_tables(), keys[0]))
 
 
 def keys_of(partition: Partition) -> tuple[RecordKey, ...]:
@@ -104,8 +109,8 @@ def publish_together(runs: Sequence[Closed], gate: Refusal) -> Published:
     keys = dict.fromkeys(key for closed in runs for key in closed.keys)
 
     def refuse(key: RecordKey) -> str | None:
-        as_closed = key in known and files_of(record, further_tables(), key) == known[key]
-        return None if as_closed else gate(key)
+        is_unchanged = key in known and files_of(record, further_tables(), key) == known[key]
+        return None if is_unchanged else gate(key)
 
     # Frees cases and scored turns, because DuckDB needs the memory; until now, stages after `published` could use them.
     first.workspace.forget()
@@ -123,7 +128,7 @@ def mark_failed(runs: Sequence[Closed]) -> None:
     """Marks runs as failed that were closed and could not be published."""
     for inputs in (closed.inputs for closed in runs):
         with suppress(EvalError):  # the error of publishing is the one to report
-            record_run(inputs.workspace, inputs.place, inputs.run.run_id, status=FAILED)
+            end_run(inputs.workspace, inputs.place, inputs.run.run_id, FAILED)
 
 
 def publish_suites(suites: Sequence[Inputs], gate: Refusal) -> Published:

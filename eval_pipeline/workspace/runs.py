@@ -100,6 +100,12 @@ def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope:
     )
 
 
+def is_closed(workspace: Workspace, partition: Partition) -> bool:
+    """Whether the last run of an evaluation ended as it should."""
+    rows = run_rows(workspace, partition, ["status"])
+    return bool(rows) and rows[-1]["status"] in {COMPLETE, INCOMPLETE}
+
+
 def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
     """Records how a run ended; does nothing if it has no row in the partition's `runs` or has that status already."""
     rows = run_rows(workspace, partition, ["run_id", "status"])
