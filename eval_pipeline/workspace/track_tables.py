@@ -1,5 +1,6 @@
 """The tables defined by tracks, with their metrics and features, and by plug-ins."""
 
+import sys
 from typing import Any, get_args
 
 from eval_pipeline.core.plugins import Plugin, Registry
@@ -8,9 +9,10 @@ from eval_pipeline.store.schemas import ColumnType, Table
 from eval_pipeline.store.tables import ERRORS, METRIC_ERRORS, TURN_RESULTS, all_tables
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.registry import all_tracks
+from eval_pipeline.tracks.registry import TRACKS, all_tracks, load_track
 from eval_pipeline.tracks.suite_metrics import with_every_metric
 from eval_pipeline.tracks.turns_table import turns_table
+from eval_pipeline.workspace.kept_tables import keep_tables, kept_tables
 
 __all__ = ["INSTALLED_AGGREGATES", "further_tables", "scored_tables", "track_tables", "turns_table"]
 
@@ -43,10 +45,20 @@ def track_tables() -> list[Table]:
 
     These are `<track>_turns` with every metric, further tables of turns, and tables of suites.
     """
-    tracks = [with_every_metric(track) for track in all_tracks()]
-    return [
-        table for track in tracks for table in (turns_table(track), *turn_tables_of(track), *suite_tables_of(track))
-    ]
+    imported = {name for name, place in TRACKS.items() if place.partition(":")[0] in sys.modules}
+    if len(imported) < len(TRACKS) and TRACKS.keys() <= (kept := kept_tables()).keys():
+        found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in TRACKS}
+    else:
+        found = {track.name: _of_track(track) for track in all_tracks()}
+        if len(imported) < len(TRACKS):
+            keep_tables(found)
+    return [table for tables in found.values() for table in tables]
+
+
+def _of_track(track: Track) -> list[Table]:
+    """Returns the tables of a track, with a column for every metric that packages add."""
+    whole = with_every_metric(track)
+    return [turns_table(whole), *turn_tables_of(whole), *suite_tables_of(whole)]
 
 
 def further_tables() -> list[Table]:
