@@ -1,5 +1,8 @@
 """CPU and memory of a whole evaluation: `python -m benchmarks.pipeline [--repeats 3] [--sizes 1000,10000]`.
 
+`--against COMMIT [--pairs 25] [--sizes 4,10000]` compares with another state of the source instead: each size, and the
+small one once more when all is up to date, in alternated pairs; reported are the medians of the ratios.
+
 Runs `eval-pipeline run --no-report` in a process of its own, from cases to published store, with the journal on disk.
 Reported are CPU seconds (user + system, all threads and children) in all, CPU a turn between the two sizes, and the
 largest resident set. Start-up is what remains of the total at no turns. A shared machine's speed changes by the
@@ -10,17 +13,20 @@ import argparse
 import compileall
 import json
 import os
+import random
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import eval_pipeline
 from benchmarks.synthetic import write_suite
 
+ROOT = Path(__file__).resolve().parents[1]
 MODEL_VERSIONS = "model_versions:\n- {name: instant, provider: instant, concurrency: 64}\n"
 
 
@@ -33,20 +39,62 @@ class Cost:
 def measure(turns: int, profile: str | None = None) -> Cost:
     """One evaluation of that many turns in a new home."""
     with tempfile.TemporaryDirectory() as place:
-        data, home = Path(place, "data"), Path(place, "home")
-        responses = write_suite(data / "suites" / "bench", turns)
-        Path(place, "responses.json").write_text(json.dumps(responses))
-        (data / "model_versions.yaml").write_text(MODEL_VERSIONS)
-        environment = os.environ | {"EVAL_HOME": str(home), "EVAL_DATA": str(data)}
-        environment["EVAL_BENCH_RESPONSES"] = f"{place}/responses.json"
-        profiling = ["-m", "cProfile", "-o", profile] if profile else []
-        command = [sys.executable, *profiling, "-m", "benchmarks.instant"]
-        command += ["run", "--suite", "bench", "--model-version", "instant", "--no-report"]
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        _, status, usage = os.wait4(process.pid, 0)
-        if os.waitstatus_to_exitcode(status) != 0:
-            raise SystemExit(f"the evaluation failed: {process.stderr.read().decode()}")
-        return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+        write_data(Path(place), turns)
+        return run(Path(place), Path("home"), profile=profile)
+
+
+def write_data(place: Path, turns: int) -> None:
+    """Writes a suite of that many turns, and what the model answers."""
+    responses = write_suite(place / "data" / "suites" / "bench", turns)
+    (place / "responses.json").write_text(json.dumps(responses))
+    (place / "data" / "model_versions.yaml").write_text(MODEL_VERSIONS)
+
+
+def run(place: Path, home: Path, *, source: Path = ROOT, profile: str | None = None) -> Cost:
+    """One run of the command, by the code below `source`, in a home below `place`."""
+    environment = os.environ | {"EVAL_HOME": str(place / home), "EVAL_DATA": str(place / "data")}
+    environment |= {"EVAL_BENCH_RESPONSES": f"{place}/responses.json", "PYTHONPATH": str(source)}
+    profiling = ["-m", "cProfile", "-o", os.path.abspath(profile)] if profile else []
+    command = [sys.executable, *profiling, "-m", "benchmarks.instant"]
+    command += ["run", "--suite", "bench", "--model-version", "instant", "--no-report", "--eval-date", "2026-01-15"]
+    process = subprocess.Popen(command, env=environment, cwd=source, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    _, status, usage = os.wait4(process.pid, 0)
+    if os.waitstatus_to_exitcode(status) != 0:
+        raise SystemExit(f"the evaluation failed: {process.stderr.read().decode()}")
+    return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def compare(commit: str, pairs: int, sizes: Sequence[int]) -> None:
+    """Prints the medians of the ratios to another commit's CPU seconds and peak memory."""
+    with tempfile.TemporaryDirectory() as aside:
+        archive = subprocess.run(["git", "archive", commit], cwd=ROOT, capture_output=True, check=True).stdout
+        subprocess.run(["tar", "-x", "-C", aside], input=archive, check=True)
+        sources = {"before": Path(aside), "now": ROOT}
+        for source in sources.values():
+            compileall.compile_dir(source / "eval_pipeline", quiet=1)
+        for turns in sizes:
+            with tempfile.TemporaryDirectory() as place:
+                write_data(Path(place), turns)
+                for name, source in sources.items():
+                    run(Path(place), Path("first", name), source=source)  # what is kept beside the code is made
+                costs = [_pair(Path(place), f"run{number}", sources) for number in range(pairs)]
+                print(f"{turns:>7,} turns: {_ratios(costs)}", flush=True)
+                if turns == min(sizes):
+                    costs = [_pair(Path(place), "first", sources) for _ in range(pairs)]
+                    print(f"   up to date: {_ratios(costs)}", flush=True)
+
+
+def _pair(place: Path, home: str, sources: Mapping[str, Path]) -> dict[str, Cost]:
+    """One run of each source, in random order, each in a home of its own."""
+    names = random.sample(list(sources), len(sources))
+    return {name: run(place, Path(home, name), source=sources[name]) for name in names}
+
+
+def _ratios(costs: Sequence[Mapping[str, Cost]]) -> str:
+    cpu = statistics.median(one["now"].cpu_s / one["before"].cpu_s for one in costs)
+    peak = statistics.median(one["now"].peak_mib / one["before"].peak_mib for one in costs)
+    was, now = (statistics.median(one[name].cpu_s for one in costs) for name in ("before", "now"))
+    return f"{cpu:.2f} times the CPU ({was:.2f} → {now:.2f} s), {peak:.2f} times the memory, {len(costs)} pairs"
 
 
 def fixed_work_s() -> float:
@@ -67,9 +115,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--sizes", default="1000,10000")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with this state of the source")
+    parser.add_argument("--pairs", type=int, default=25)
     parser.add_argument("--profile", help="write a cProfile of the largest size here, and measure nothing")
     arguments = parser.parse_args()
-    small, large = (int(size) for size in arguments.sizes.split(","))
+    sizes = [int(size) for size in arguments.sizes.split(",")]
+    if arguments.against:
+        compare(arguments.against, arguments.pairs, sizes)
+        return
+    small, large = sizes
     # As `make setup` leaves it: else, where Python may not write bytecode, each process would compile the package anew.
     compileall.compile_dir(Path(eval_pipeline.__file__).parent, quiet=1)
     if arguments.profile:

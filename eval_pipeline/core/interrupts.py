@@ -1,6 +1,5 @@
 """Handling of SIGINT and SIGTERM around asyncio event loops."""
 
-import asyncio
 import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
@@ -46,6 +45,8 @@ def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
     If a handler raised at once, as Dagster's do, the exception could land in a task that nobody awaits, or in a
     callback, where asyncio swallows it. Whoever waits for that task would wait forever.
     """
+    import asyncio  # here, as only those who ask or judge need it
+
     found = {number: signal.getsignal(number) for number in INTERRUPTS}
     handlers: dict[int, Callable[[int, Any], Any]] = {number: kept for number, kept in found.items() if callable(kept)}
     if threading.current_thread() is not threading.main_thread():

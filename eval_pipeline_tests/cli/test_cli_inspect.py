@@ -228,33 +228,41 @@ for line in sys.argv[1:]:
         code = command_line()
     large = {"dagster", "scipy", "pandas", "openpyxl", "pyarrow", "duckdb", "pydantic_core"}
     heavy = sorted({name.partition(".")[0] for name in sys.modules} & large)
-    print(line.split("|")[0], code, ",".join(heavy), err.getvalue().strip())
+    ours = sum(name.startswith("eval_pipeline.") for name in sys.modules)
+    print(line.split("|")[0], code, ours, ",".join(heavy), err.getvalue().strip())
 """
 
 
-def test_nothing_but_a_run_loads_dagster(lab: Lab) -> None:
+def test_no_command_loads_dagster_and_none_what_it_does_not_need(lab: Lab) -> None:
     lab.suite()
     lab.versions({"name": "stand-in", "provider": "oracle"})
-    lab.evaluate(version="stand-in", publish=True)
+    assert lab.cli("run", "--no-report", "--eval-date", str(DAY)).code == 0
     file = lab.home.root / "answers.jsonl"
     file.write_text(json.dumps({"case_id": "alpha", "turn_index": 0, "answer": "50"}) + "\n")
     lines = [
         "--help",
         "--version",
+        f"run|--model-version|stand-in|--no-report|--eval-date|{DAY}",  # all is up to date
         "query|SELECT 1",
         "plan",
         "validate",
         f"import|predictions|{file}|--suite|small|--model-version|mine",
         "publish",
-        f"run|--model-version|stand-in|--no-report|--eval-date|{DAY}",
+        "run|--model-version|stand-in|--no-report|--eval-date|2026-03-02",
     ]
     child = python(lab, "-c", LAZY, *lines)
-    found = [line.split(" ", 2) for line in child.stdout.splitlines()]
-    assert [(name, code) for name, code, _ in found] == [(line.split("|")[0], "0") for line in lines], child.stderr
+    found = [line.split(" ", 3) for line in child.stdout.splitlines()]
+    assert [(name, code) for name, code, *_ in found] == [(line.split("|")[0], "0") for line in lines], child.stderr
     assert not any("dagster" in heavy for *_, heavy in found), found
     # These must start at once; typer itself reads options with pydantic.
-    at_once = [heavy.strip() for name, _, heavy in found if name in {"--help", "--version", "query"}]
-    assert at_once == ["", "pydantic_core", "duckdb,pyarrow,pydantic_core"]
+    at_once = [(name, heavy.partition(" ")[0]) for name, _, _, heavy in found[:4]]
+    assert at_once == [
+        ("--help", ""),
+        ("--version", "pydantic_core"),
+        ("run", "pyarrow,pydantic_core"),
+        ("query", "duckdb,pyarrow,pydantic_core"),
+    ]
+    assert int(found[2][2]) < 300, "modules of ours: no code of stages, and no track but the suite's"
 
 
 @pytest.mark.always
