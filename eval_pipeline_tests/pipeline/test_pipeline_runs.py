@@ -340,14 +340,20 @@ def test_a_blocking_check_that_fails_ends_the_run_as_failed(small: Lab, monkeypa
 
 
 @pytest.mark.always
-def test_a_run_with_nothing_to_do_that_cannot_be_published_is_failed(
+def test_a_run_with_nothing_to_do_is_noted_only_where_the_last_one_did_not_end_well(
     small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert small.cli("run", "--no-report", *DATE).code == 0
-    monkeypatch.setattr(publishing, "note_later_run", failing)
-    said = small.cli("run", "--no-report", *DATE)
+    (run_id,) = rows(small)
+    record_run(small.workspace(), PARTITION, run_id, status="failed")
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "note_later_run", failing)
+        said = small.cli("run", "--no-report", *DATE)
     assert (said.code, "small, puppet: no room" in said.err) == (1, True)
-    assert statuses(small) == ["complete", "failed"]
+    assert statuses(small) == ["failed", "failed"]
+    for _ in range(2):
+        assert small.cli("run", "--no-report", *DATE).code == 0
+        assert statuses(small) == ["failed", "failed", "complete"]
 
 
 def test_ends_are_noted_once_and_only_for_runs_that_have_a_row(small: Lab) -> None:
