@@ -85,8 +85,7 @@ def _publish_and_compare(
     command, run = Command(workspace.home, name), RunContext(str(uuid4()))
     suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
     if suites:
-        days = {day for left in found for day in left.noted.days}
-        command.note_run(run.run_id, (), readable, eval_date=next(iter(days)) if len(days) == 1 else "")
+        command.note_run(run.run_id, (), readable, eval_date=_day(found))
     failed = make_comparisons(suites, command)
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
     keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(place))
@@ -96,6 +95,14 @@ def _publish_and_compare(
     end_runs(command, "success")
     command.settle()
     return problems
+
+
+def _day(found: Sequence[Left]) -> str:
+    """Returns the evaluation date of what is due; empty if there are several."""
+    entries = [entry for left in found for entry in left.noted.entries]
+    days = {entry["unpublished"][2] for entry in entries if "unpublished" in entry}
+    days |= {entry["eval_date"] for entry in entries if "uncompared" in entry and entry["eval_date"]}
+    return days.pop() if len(days) == 1 else ""
 
 
 def _is_whole(workspace: Workspace, partition: Partition) -> bool:

@@ -62,12 +62,6 @@ class Noted:
         return list(found)
 
     @property
-    def days(self) -> set[str]:
-        """Evaluation dates of what is noted as due, whether it was done or not."""
-        published = (entry["unpublished"][2] for entry in self.entries if "unpublished" in entry)
-        return {*published, *(entry.get("eval_date", "") for entry in self.entries if "uncompared" in entry)} - {""}
-
-    @property
     def runs(self) -> dict[str, list[Partition]]:
         """Ids of the command's runs, with their evaluations; one that only compares has none."""
         return {

@@ -1,5 +1,6 @@
 """What Dagster is told of commands: the same as if it had run them itself, once, whenever the telling is killed."""
 
+import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -145,6 +146,8 @@ def test_a_failure_is_shown_as_one_and_nobody_is_notified(small: Lab, instance: 
     assert (3.0, "small__generations", "STEP_FAILURE") in told
     assert {name for _, name, kind in told if kind == "STEP_SKIPPED"} >= {"small__turn_metrics", "small__published"}
     assert told[-1] == (100.0, None, "PIPELINE_FAILURE")
+    red = {name for _, name, kind in told if kind == "ASSET_MATERIALIZATION_PLANNED"}
+    assert red == {"small__generations"} | {name for _, name, kind in told if kind == "STEP_SKIPPED"}
     (error,) = notifications.errors_of(instance, RUN)
     assert error.sentence == "small: no key is set"
     with patch.object(notifications, "message") as message:
@@ -260,16 +263,29 @@ def test_of_what_is_gone_nothing_is_told_and_what_cannot_be_told_stays(
 
 
 def test_nothing_told_looks_out_of_date_until_it_is(small: Lab, instance: dg.DagsterInstance) -> None:
-    def command(epoch: str = "") -> None:
-        evaluate(small.workspace(), [Partition("small", "puppet", DAY)], Scope(), epoch, Silent(), report=False)
-        tell(small.home)
+    def last(name: str) -> dg.AssetMaterialization:
+        event = instance.get_latest_materialization_event(dg.AssetKey(["small", name]))
+        assert event is not None
+        assert event.asset_materialization is not None
+        return event.asset_materialization
 
-    command()
+    evaluate(small.workspace(), [Partition("small", "puppet", DAY)], Scope(), "", Silent(), report=False)
+    ((_, noted, _),) = ended(small.home)
+    assert tell(small.home) == 1
     assert stale(small, instance) == {}
-    assert len(instance.get_runs()) == 1
-    left_note(small, run(RUN, "puppet", "success", step("raw_dataset", 10**9, hash="another")))
-    tell(small.home)
+    assert {"accuracy", "table"} <= last("statistics").metadata.keys()
+    (made,) = (found.run_id for found in instance.get_runs())
+    text = json.dumps([line for line in noted.entries if "ended" not in line or "stage" in line])
+    left_note(small, json.loads(text.replace(made, RUN)))
+    with patch.object(telling, "code_version", lambda *_: "of another day"):
+        assert tell(small.home) == 1
+    assert set(stale(small, instance)) == {"published", "comparison_published"}, "the record tells the code of others"
+    other = str(uuid4())
+    gone = [step(name, 10**9, other, hash="another", facts={"n": 1}) for name in ("raw_dataset", "statistics")]
+    left_note(small, run(other, "puppet", "success", *gone))
+    assert tell(small.home) == 1
     assert stale(small, instance)["cases"] == {"data"}
+    assert last("statistics").metadata.keys() == {"dagster/row_count", "reused", "n", "eval_date"}
 
 
 def shown(instance: dg.DagsterInstance, root: Path) -> dict[str, Any]:
