@@ -207,14 +207,15 @@ class Dying:
 
 
 def test_what_is_known_of_later_is_not_overwritten(small: Lab, instance: dg.DagsterInstance) -> None:
-    later = str(uuid4())
-    left_note(small, run(later, "puppet", "success", step("cases", 50, later), step("generations", 51, later)))
-    left_note(small, run(RUN, "puppet", "success", step("cases", 5), step("generations", 90)))
-    assert tell(small.home) == 2
-    for name, of in (("cases", later), ("generations", RUN)):
-        made = instance.get_latest_materialization_event(dg.AssetKey(["small", name]))
-        assert made is not None
-        assert made.run_id == of
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "second", "provider": "puppet"})
+    later, other = str(uuid4()), str(uuid4())
+    left_note(small, run(later, "puppet", "success", step("cases", 50, later), step("evidence", 51, later)))
+    left_note(small, run(other, "second", "success", step("generations", 99, other)))
+    left_note(small, run(RUN, "puppet", "success", *(step(name, 5) for name in ("cases", "generations", "evidence"))))
+    assert tell(small.home) == 3
+    for name, runs in (("cases", [later]), ("generations", [RUN, other]), ("evidence", [later])):
+        made = instance.fetch_materializations(dg.AssetKey(["small", name]), limit=9).records
+        assert [found.run_id for found in made] == runs, name
     assert (5.0, "small__cases", "STEP_SUCCESS") in events(instance)
 
 
