@@ -1,6 +1,7 @@
 """The tables defined by tracks, with their metrics and features, and by plug-ins."""
 
 import sys
+from functools import cache
 from typing import Any, get_args
 
 from eval_pipeline.core.plugins import Plugin, Registry
@@ -46,13 +47,18 @@ def track_tables() -> list[Table]:
     These are `<track>_turns` with every metric, further tables of turns, and tables of suites.
     """
     imported = {name for name, place in TRACKS.items() if place.partition(":")[0] in sys.modules}
-    if len(imported) < len(TRACKS) and TRACKS.keys() <= (kept := kept_tables()).keys():
+    if len(imported) < len(TRACKS) and TRACKS.keys() <= (kept := _kept()).keys():
         found = {name: _of_track(load_track(name)) if name in imported else kept[name] for name in TRACKS}
     else:
         found = {track.name: _of_track(track) for track in all_tracks()}
         if len(imported) < len(TRACKS):
             keep_tables(found)
     return [table for tables in found.values() for table in tables]
+
+
+@cache
+def _kept() -> dict[str, list[Table]]:
+    return kept_tables()
 
 
 def _of_track(track: Track) -> list[Table]:
