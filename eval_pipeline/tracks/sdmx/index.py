@@ -25,6 +25,8 @@ _ASIDE = re.compile("[,(]")
 _CHILDREN = 2
 """After so many of its children a parent is offered. After the first one, parents would take the places of what is
 asked for (0.63 of the goods of `sdmx_everyday` are among the first five, and 0.79 after the second)."""
+_FIRST, _AFTER = 3, 10
+"""After how many terms the parents of how many first ones are offered, if they were not before."""
 _MOST_UNKNOWN = 6
 """Unknown words of a request that are replaced by similar ones at most, to bound the time of a search."""
 
@@ -75,11 +77,13 @@ class Index:
         """Returns the terms to offer for a request: the best ones, their parents, and others for the places left.
 
         A request may mean a heading of which the list names the parts ("furniture": wooden, of metal, of plastics). So
-        a parent follows the second of its children. If these are fewer than `least`, the other parents of what was
-        found come last, and then one term of each kind in the list. Other arguments as in `best`.
+        a parent follows the second of its children, and those of the best terms come early. If these are fewer than
+        `least`, the other parents of what was found come last, and then one term of each kind in the list. Other
+        arguments as in `best`.
         """
         met: dict[int, None] = {}
         children: Counter[int] = Counter()
+        early: list[int] = []
         for hit in self._found(asked, most, otherwise):
             place: int | None = hit
             while place is not None and place not in met:
@@ -88,6 +92,9 @@ class Index:
                 if place is not None:
                     children[place] += 1
                     place = place if children[place] == _CHILDREN else None
+            if len(met) >= _AFTER and not early:
+                early = [above for place in islice(met, _FIRST) if (above := self._above[place]) is not None]
+                met |= dict.fromkeys(early)
             if len(met) >= most:
                 break
         kinds = (place for place in self._kinds if place not in children)

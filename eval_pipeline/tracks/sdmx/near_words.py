@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
+from eval_pipeline.tracks.sdmx.catalogue.countries import words_of_names
 from eval_pipeline.tracks.sdmx.words import Words
 
 _SHORTEST = 4
@@ -57,6 +58,8 @@ class NearWords:
         common = Counter(other for triple in triples for other in self._having.get(triple, ()))
         shares = ((2 * n / (len(triples) + self._sizes[other]), other) for other, n in common.items())
         near = sorted((-share, other) for share, other in shares if share >= _LEAST)
+        if word in words_of_names():  # "Qatar" may mean Qatari, but Poland no Portland cement
+            near = [(share, other) for share, other in near if other.startswith(word)]
         return [self._tokens[other] for _, other in near[:_MOST]]
 
 

