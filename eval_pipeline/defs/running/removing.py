@@ -38,7 +38,8 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
         if used:
             from eval_pipeline.defs.running.telling import tell
 
-            tell(home)  # of other model versions, too, whose history stays
+            while tell(home):  # of other model versions, too, whose history stays
+                pass
         _forget_notes(home, model_version)
     if not used:
         return 0

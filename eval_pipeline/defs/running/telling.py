@@ -9,6 +9,7 @@ told again. Where Dagster knows of a later result of the same asset and partitio
 """
 
 import logging
+import time
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -50,6 +51,8 @@ OF_DEV = "dev"
 """Name in the notes of what `dev` itself has done, of which no terminal has told, so that notifications do."""
 _MOST_PLANNED = 40
 """Suites of a run whose plan of steps is kept with it: planning takes time that grows faster than the steps."""
+_MOST_S = 3.0
+"""Seconds after which the rest of the notes is left to the next look: `dev` has other things to do, too."""
 _CLOCK_S = 1.0
 """How far the clock of a file system may be behind."""
 
@@ -59,11 +62,12 @@ _log = logging.getLogger(__name__)
 def tell(home: Home) -> int:
     """Tells Dagster of the commands that have ended and forgets their notes; returns their number.
 
-    A note that cannot be told stays, and does not stop the others. Nothing is done while another process tells.
+    A note that cannot be told stays, and does not stop the others. Nothing is done while another process tells, and no
+    further note is begun after some seconds.
     """
     if next(iter(ended(home)), None) is None:
         return 0
-    told = 0
+    told, until = 0, time.monotonic() + _MOST_S
     with suppress(LockedError), held(home.root, (of_home("telling", home),), 0), open_instance(home) as instance:
         plans = _Plans(Workspace(home))
         for name, noted, forget in ended(home):
@@ -74,6 +78,8 @@ def tell(home: Home) -> int:
             else:
                 forget()
                 told += 1
+            if time.monotonic() > until:
+                break
     return told
 
 
