@@ -1,11 +1,12 @@
-"""Completes what commands and runs left that were killed: publishes what is whole, compares what is there."""
+"""Completes what commands and runs left that were killed: changes of the home, publishing what is whole, comparing."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.later import Later
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import keep_comparisons, make_comparisons
 from eval_pipeline.operations.publication import Publication
@@ -19,6 +20,10 @@ from eval_pipeline.workspace.runs import FAILED, RunContext, end_run
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
+FINISHING = {
+    "prune": Later("eval_pipeline.operations.pruning:finish"),
+}
+"""What is due by its name → what does it, however much of it was done: of workspace, entries, progress, `forget`."""
 GONE = "The process of this run is gone; the next run goes on where it was."
 
 
@@ -49,11 +54,16 @@ def end_runs(command: Command, status: str) -> None:
         command.note({"run_ended": run, "status": "failed" if run in failed else status, "at": stamp()})
 
 
-def complete_left(workspace: Workspace, progress: Progress = SILENT, name: str = "compare") -> list[str]:
+def complete_left(
+    workspace: Workspace,
+    progress: Progress = SILENT,
+    name: str = "compare",
+    forget: Callable[..., object] = lambda *_, **__: None,
+) -> list[str]:
     """Completes what dead processes left; returns a sentence for each problem.
 
     No model is asked. Where a living process is going to compare a suite, its comparison is left to that one. What is
-    compared is noted as by a command with that name.
+    compared is noted as by a command with that name. `forget` removes a model version from Dagster's storage.
     """
     with left_behind(workspace.home) as (found, living):
         if not found:
@@ -61,8 +71,17 @@ def complete_left(workspace: Workspace, progress: Progress = SILENT, name: str =
         for left in found:
             _fail_runs(workspace, left)
         live = {suite for noted in living for suite in noted.uncompared}
-        problems = _publish_and_compare(workspace, found, live, progress, name)
-        for left in found:
+        problems, open_still = list[str](), set[int]()
+        for number, left in enumerate(found):
+            try:
+                _finish(workspace, left, progress, forget)
+            except EvalError as error:
+                problems.append(f"the command `{left.noted.command}` was interrupted and is not done yet: {error}")
+                open_still.add(number)
+        problems += _publish_and_compare(workspace, found, live, progress, name)
+        for number, left in enumerate(found):
+            if number in open_still:
+                continue
             if not live.intersection(left.noted.uncompared):
                 left.settle()
             elif left.noted.unpublished:
@@ -75,6 +94,11 @@ def _fail_runs(workspace: Workspace, left: Left) -> None:
         for place in places:
             end_run(workspace, place, run, FAILED)
         left.add({"run_ended": run, "status": "failed", "at": stamp(), "error": GONE})
+
+
+def _finish(workspace: Workspace, left: Left, progress: Progress, forget: Callable[..., object]) -> None:
+    if due := left.noted.due:
+        FINISHING[due[0]["due"]](workspace, due, progress, forget)
 
 
 def _publish_and_compare(

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date
@@ -23,6 +23,7 @@ from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
+from eval_pipeline.workspace.commands import Command, Entry, partition_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import database_leases
 from eval_pipeline.workspace.part_files import part_files
@@ -70,7 +71,7 @@ def prune(
 ) -> Pruned:
     """Keeps the newest dates of each suite and model version, and the newest full evaluation if it is older.
 
-    It may be killed at any time and started again. A partition leaves the store after its files are gone.
+    It may be killed at any time: the next command completes it. A partition leaves the store after its files are gone.
 
     Args:
         workspace: the workspace.
@@ -86,13 +87,15 @@ def prune(
     dates = _dates(workspace)
     old = list(_old_partitions(workspace, dates, keep))
     reports = [folder for suite in _suites(workspace) for folder in _old_comparison_reports(workspace, suite, keep)]
-    removed, in_use = [], []
+    removed, in_use, command = [], [], Command(workspace.home, "prune")
     for partition in counted(progress, "pruning", old, len(old)):
         with unused_partition(workspace, partition) as free:
             if not free or any(row["status"] == RUNNING for row in run_rows(workspace, partition, ["status"])):
                 in_use.append(partition)
                 continue
             if not dry_run:
+                place = [partition.suite, partition.model_version, partition.eval_date.isoformat()]
+                command.note({"due": "prune", "partition": place})
                 _remove(workspace, partition)
             removed.append(partition)
     gone = set(removed)  # in a dry run, these still exist
@@ -104,11 +107,23 @@ def prune(
         for page in pages:
             page.unlink(missing_ok=True)
         _tell_others(workspace, removed, progress)
+        command.settle()
     with busy(progress, "pruning the journal"):
         before = (time.time() if now is None else now) - JOURNAL_MARGIN_S
         reason = _why_left(workspace, only_home=only_home)
         responses = None if reason else _prune_journal(workspace, gone, before, dry_run=dry_run)
     return Pruned(tuple(removed), tuple(in_use), tuple(reports), tuple(pages), responses, reason)
+
+
+def finish(workspace: Workspace, due: Sequence[Entry], progress: Progress, _: Callable[..., object]) -> None:
+    """Completes a pruning that was killed; what a run works on stays. Raises StoreError."""
+    removed = []
+    for partition in (partition_of(entry["partition"]) for entry in due):
+        with unused_partition(workspace, partition) as free:
+            if free:
+                _remove(workspace, partition)
+                removed.append(partition)
+    _tell_others(workspace, removed, progress)
 
 
 def partition_tables() -> list[Table]:

@@ -45,7 +45,7 @@ class Noted:
         found = dict[Partition, None]()
         for entry in self.entries:
             if "unpublished" in entry:
-                found[_partition(entry["unpublished"])] = None
+                found[partition_of(entry["unpublished"])] = None
             elif "published" in entry:
                 found.clear()
         return list(found)
@@ -62,10 +62,17 @@ class Noted:
         return list(found)
 
     @property
+    def due(self) -> list[Entry]:
+        """What changes the home and is due until the note is gone, each with its name as `due`."""
+        return [entry for entry in self.entries if "due" in entry]
+
+    @property
     def runs(self) -> dict[str, list[Partition]]:
         """Ids of the command's runs, with their evaluations; one that only compares has none."""
         return {
-            entry["run"]: [_partition((suite, *_series(entry))) for suite in entry["suites"] if entry["model_version"]]
+            entry["run"]: [
+                partition_of((suite, *_series(entry))) for suite in entry["suites"] if entry["model_version"]
+            ]
             for entry in self.entries
             if "suites" in entry
         }
@@ -184,8 +191,11 @@ def ended(home: Home) -> Iterator[tuple[str, Noted, Callable[[], None]]]:
 def lag(home: Home) -> str:
     """Returns a sentence if the store lacks what dead processes left; otherwise nothing."""
     with left_behind(home) as (left, _):
+        changes = [entry["due"] for one in left for entry in one.noted.due]
         partitions = [partition for one in left for partition in one.noted.unpublished]
         suites = [suite for one in left for suite in one.noted.uncompared]
+    if changes:
+        return f"the command `{changes[0]}` ended before it was done"
     if partitions:
         first, more = partitions[0], f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
         place = f"{first.suite} · {first.model_version} · {first.eval_date}{more}"
@@ -307,7 +317,8 @@ def _entries(text: str) -> Iterator[Entry]:
                 yield entry
 
 
-def _partition(told: Sequence[str]) -> Partition:
+def partition_of(told: Sequence[str]) -> Partition:
+    """Returns the evaluation of a note's list of suite, model version and date."""
     suite, model_version, day = told
     return Partition(suite, model_version, date.fromisoformat(day))
 

@@ -11,12 +11,15 @@ import pytest
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, Pruned, prune
 from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_all
+from eval_pipeline.workspace.commands import lag
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
+from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command, response
 
 NIGHTS = 4
@@ -147,25 +150,31 @@ def test_a_partition_that_a_run_scores_is_left(nightly: Lab) -> None:
     assert (done.partitions, done.in_use) == ((partition(0),), (partition(1),))
 
 
-def test_what_a_killed_pruning_left_half_removed_goes_next_time(nightly: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    from eval_pipeline.store.record import Record
-
-    removed: list[object] = []
-    remove = Record.remove
-
-    def killed(self: Record, *place: object) -> bool:
-        if len(removed) == 3:
-            raise KeyboardInterrupt
-        removed.append(place)
-        return remove(self, *place)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(Record, "remove", killed)
-    with pytest.raises(KeyboardInterrupt):
+@pytest.mark.parametrize(
+    ("place", "count", "gone"),
+    [
+        ("eval_pipeline.store.record.Record.remove", 4, 1),
+        ("eval_pipeline.operations.pruning.report_folder", 1, 1),
+        ("eval_pipeline.operations.pruning.unused_partition", 2, 1),
+        ("eval_pipeline.operations.pruning.publish_gone", 1, 2),
+        ("eval_pipeline.operations.pruning.compare", 1, 2),
+        ("eval_pipeline.operations.pruning.deliver", 1, 2),
+    ],
+)
+def test_what_a_killed_pruning_left_is_completed_by_the_next_command(
+    nightly: Lab, place: str, count: int, gone: int
+) -> None:
+    """Killed before that call: in the first evaluation, before the second, and when no file tells of what was."""
+    with killed_at(place, count):
         pruned(nightly)
-    monkeypatch.undo()
-    assert night(0) in dates(nightly), "the store has all of it until nothing is left"
-    assert partition(0) in pruned(nightly).partitions
-    assert dates(nightly) == [night(2), night(3)]
+    assert lag(nightly.home) == "the command `prune` ended before it was done"
+    assert complete_left(nightly.workspace()) == []
+    for table in ("turn_results", "runs", "trends"):
+        assert dates(nightly, table) == [*map(night, range(gone, NIGHTS))], table
+    assert {path.name for path in nightly.home.record.rglob("eval_date=*")} == {
+        f"eval_date={d}" for d in dates(nightly)
+    }
+    assert lag(nightly.home) == ""
 
 
 @pytest.mark.parametrize(("more", "left"), [((), 2), (("--dry-run",), 4)])
