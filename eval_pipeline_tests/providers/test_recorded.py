@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import file_hash, text_hash
 from eval_pipeline.core.model import CallErrorKind, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
-from eval_pipeline.providers.standins.recorded import RecordedProvider, read_predictions
+from eval_pipeline.providers.standins.recorded import RecordedProvider, call_error_of, read_predictions
 from eval_pipeline.providers.validation import SettingsError
 from eval_pipeline_tests.fakes.scripted import make_call
 
@@ -107,3 +107,22 @@ def test_a_file_edited_since_its_import_is_refused(tmp_path: Path) -> None:
     write(tmp_path / "p.jsonl", {**ROW, "text": "43"})
     with pytest.raises(InputError, match=r"p\.jsonl: was changed since it was imported.* under another name"):
         provider.request(make_call())
+
+
+@pytest.mark.parametrize(
+    ("stop_reason", "expected"),
+    [
+        ("max_tokens", CallErrorKind.MAX_TOKENS),  # Anthropic
+        ("length", CallErrorKind.MAX_TOKENS),  # OpenAI, lm-eval
+        ("model_length", CallErrorKind.MAX_TOKENS),  # Inspect: the context window was full
+        ("refusal", CallErrorKind.REFUSED),
+        ("content_filter", CallErrorKind.REFUSED),
+        ("stop", None),
+        ("end_turn", None),
+        (None, None),
+    ],
+)
+def test_why_a_response_is_no_answer_is_told_by_its_stop_reason(
+    stop_reason: str | None, expected: CallErrorKind | None
+) -> None:
+    assert call_error_of(stop_reason) == expected
