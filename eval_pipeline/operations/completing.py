@@ -51,7 +51,7 @@ def end_runs(command: Command, status: str) -> None:
     """Notes that the command's runs have ended; one of which a step failed has failed."""
     failed = command.noted.failed_runs
     for run in command.noted.open_runs:
-        command.note({"run_ended": run, "status": "failed" if run in failed else status, "at": stamp()})
+        command.done({"run_ended": run, "status": "failed" if run in failed else status, "at": stamp()})
 
 
 def complete_left(

@@ -133,7 +133,7 @@ def keep_comparisons(
             continue
         finally:
             if inputs.suite in command.noted.uncompared:
-                command.note({"compared": inputs.suite})
+                command.done({"compared": inputs.suite})
         loss = check_no_loss(inputs, asked)
         errors += [f"{inputs.suite}: {loss.text}"] * (not loss.passed)
         found = (check_no_drift(inputs, asked), check_served(inputs, asked))

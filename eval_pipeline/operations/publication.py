@@ -74,12 +74,12 @@ class Publication:
         except StoreError:
             self._publish_each(runs)
         self._closed.clear()
-        self.command.note({"published": True})
+        self.command.done({"published": True})
 
     def compared(self, suite: str) -> None:
         """Notes that the comparisons of a suite are published, if they were due."""
         if suite in self.command.noted.uncompared:
-            self.command.note({"compared": suite})
+            self.command.done({"compared": suite})
 
     def step(self, stage: Stage, inputs: Inputs) -> Step:
         """Returns what publishing an evaluation has made, as the step of the stage that publishes it.

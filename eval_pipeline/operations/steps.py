@@ -62,12 +62,12 @@ def noted_step(stage: Stage, inputs: Inputs, command: Command) -> Step:
 
 
 def note_step(command: Command, stage: Stage, inputs: Inputs, began: str, told: Entry) -> None:
-    """Notes a step with what is told of it. Raises StoreError."""
+    """Notes a step with what is told of it."""
     of_suite = stage.whole_suite or inputs.partition is None
     place: dict[str, Json] = {"stage": stage.name, "run": inputs.run.run_id, "suite": inputs.suite}
     place["model_version"] = None if of_suite else inputs.place.model_version
     place["eval_date"] = None if of_suite else inputs.place.eval_date.isoformat()
-    command.note({**place, "began": began, "ended": stamp(), **told}, durable=False)
+    command.done({**place, "began": began, "ended": stamp(), **told}, durable=False)
 
 
 def made(step: Step) -> Entry:

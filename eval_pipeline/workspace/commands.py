@@ -109,6 +109,13 @@ class Command:
             self._add({"command": self.name, "at": stamp()}, durable=False)
         self._add(entry, durable=durable)
 
+    def done(self, entry: Entry, *, durable: bool = True) -> None:
+        """Adds an entry on what has been done; if there is no room for it, the next command does it again."""
+        try:
+            self.note(entry, durable=durable)
+        except StoreError:
+            self._entries.append(entry)
+
     def note_run(self, run: str, partitions: Sequence[Partition], suites: Sequence[str] = (), **further: str) -> None:
         """Notes a run before it begins, of the evaluations of one model version or of comparisons of suites."""
         first = partitions[0] if partitions else None
@@ -123,10 +130,11 @@ class Command:
         return Noted(tuple(self._entries))
 
     def settle(self) -> None:
-        """Ends the note if nothing is due any more; what is due is left to the next command."""
+        """Ends the note if nothing is due any more; else, or if there is no room for that, the next command does."""
         if self._note is None or self.noted.unpublished or self.noted.uncompared:
             return
-        _end(self._note, self.noted)
+        with suppress(StoreError):
+            _end(self._note, self.noted)
         self._note, self._entries = None, []
 
     def _add(self, entry: Entry, *, durable: bool) -> None:
@@ -234,15 +242,18 @@ class _File:
         self._path = path or home.commands / f"{stem}.jsonl"
         self._hidden = self._path.with_name(f".{self._path.name}")  # until it is locked, others would take it for left
         self._file, self._handle = ExitStack(), handle
+        self._torn = False
 
     def add(self, line: str, *, durable: bool) -> None:
         if self._handle is None:
             self._handle = self._file.enter_context(locked(self._hidden, 0))
         try:
             os.lseek(self._handle, 0, os.SEEK_END)
-            text = f"{line}\n".encode()
+            text = ("\n" * self._torn + f"{line}\n").encode()
+            self._torn = True
             if os.write(self._handle, text) < len(text):
                 raise no_room(self._path)
+            self._torn = False
             if durable:
                 os.fsync(self._handle)
             if durable and self._hidden.exists():

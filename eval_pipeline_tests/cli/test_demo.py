@@ -46,7 +46,7 @@ def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[lis
 
 
 def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_START", QUICKLY + beside._START)
+    monkeypatch.setattr(beside, "START", QUICKLY + beside.START)
     monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 2)
     lab.suite("first", [case("c0", ("50", 50.0))])
     lab.suite("second", [case("long_name", ("50", 50.0))])
@@ -64,8 +64,8 @@ def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatc
 def alone(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> Lab:
     """A home for demos in one process, without reports."""
 
-    def evaluate(workspace: object, partitions: list[Partition], scope: Scope, *_: object, report: bool) -> Any:
-        assert report
+    def evaluate(workspace: object, partitions: list[Partition], scope: Scope, *_: object, **ways: object) -> Any:
+        assert ways["report"] and ways["launcher"]
         for place in partitions:
             lab.evaluate(place.suite, place.model_version, day=place.eval_date, scope=scope, publish=True)
         return [], partitions
@@ -113,7 +113,7 @@ def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(alo
 
 def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:
     text = '{"problems": ["p"], "done": [["other", "v"]]}'
-    monkeypatch.setattr(beside, "_START", f"import sys; print('a\\nb', file=sys.stderr); print({text!r})")
+    monkeypatch.setattr(beside, "START", f"import sys; print('a\\nb', file=sys.stderr); print({text!r})")
     with beside.beside(PART, "home") as rest:
         assert rest() == beside.Outcome(["p"], [("other", "v")], ["a", "b"])
 
@@ -128,7 +128,7 @@ def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) ->
     ],
 )
 def test_a_process_that_fails_is_told(program: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_START", program)
+    monkeypatch.setattr(beside, "START", program)
     with beside.beside(PART, "home") as rest:
         found = rest()
     assert found.problems == [f"other, third: their process {told}"]
@@ -136,7 +136,7 @@ def test_a_process_that_fails_is_told(program: str, told: str, monkeypatch: pyte
 
 
 def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(beside, "_START", "import time; time.sleep(300)")
+    monkeypatch.setattr(beside, "START", "import time; time.sleep(300)")
 
     def interrupted() -> None:
         with beside.beside(PART, "home"):
@@ -153,7 +153,7 @@ def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) 
 ALONE = """
 import sys
 from eval_pipeline.cli import beside
-beside._START = '''
+beside.START = '''
 from eval_pipeline.core.supervision import end_with_supervisor
 import os, time
 end_with_supervisor()
