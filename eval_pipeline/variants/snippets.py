@@ -18,7 +18,7 @@ _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
 _CHECKED_KINDS = ["one row"]
 """Kinds of variants that are checked as soon as they are derived, besides the first variant."""
-_PLACE = re.compile(r"@(names|hints|codes|seed|variants|checked|shuffled|split|ties|reference|tests|name)@")
+_PLACE = re.compile(r"@(names|hints|codes|seed|variants|parts|checked|shuffled|split|ties|reference|tests|name)@")
 
 _DERIVE = """
 given = {name: globals()[name] for name in @names@}
@@ -35,21 +35,27 @@ result = [json.dumps(variants), told]
 """
 _EXAMINE = """
 given = {name: globals()[name] for name in @names@}
-codes, ties = Codes(json.loads(@split@)), @ties@
-told, orders, tied, mutants = Outcomes(), [], [], []
-for place, recipes in enumerate(json.loads(@variants@)):
+codes, ties, variants = Codes(json.loads(@split@)), @ties@, json.loads(@variants@)
+told, orders, tied, parts, mutants, kept = Outcomes(), [], [], [], [], {}
+for place in @checked@:
+    tables = build(given, variants[place])
+    variant, back = Shared(codes, tables), Shared(codes, turned(tables))
+    found = [back.outcome(0)]
+    if place in @shuffled@:
+        found.append(Shared(codes, shuffled(tables, @seed@)).outcome(0))
+    tied.append(told.places(some.outcome(1 + one) for one in range(ties) for some in (variant, back)))
+    orders.append(told.places(found))
+    kept[place] = variant
+for recipes in json.loads(@parts@):
     tables = build(given, recipes)
-    variant, found = Shared(codes, tables), []
-    if place in @checked@:
-        back = Shared(codes, turned(tables))
-        found = [back.outcome(0)]
-        if place in @shuffled@:
-            found.append(Shared(codes, shuffled(tables, @seed@)).outcome(0))
-        tied.append(told.places(some.outcome(1 + one) for one in range(ties) for some in (variant, back)))
-        orders.append(told.places(found))
-    mutants.append(told.places(variant.outcome(one) for one in range(1 + ties, len(codes.codes))))
+    part = Shared(codes, tables)
+    parts.append(told.places([[RAN, tables], *(part.outcome(one) for one in range(1 + ties))]))
+last = range(1 + ties, len(codes.codes))
+for place in range(len(variants)) if last else ():
+    variant = kept.pop(place, None) or Shared(codes, build(given, variants[place]))
+    mutants.append(told.places(variant.outcome(one) for one in last))
 sys.stdout = sys.__stdout__
-result = [told.told, orders, tied, mutants]
+result = [told.told, orders, tied, parts, mutants]
 """
 _INPUTS = """
 reference = {"__name__": "reference", "pd": pd, "np": np}
@@ -86,15 +92,17 @@ def examine_snippet(
     variants: Sequence[Json],
     codes: Sequence[str],
     mutants: Sequence[str],
-    checked: Sequence[int],
-    shuffled: Sequence[int],
+    checked: Sequence[int] = (),
+    shuffled: Sequence[int] = (),
+    parts: Sequence[Json] = (),
 ) -> str:
     """Returns a snippet that shows whether results of trusted code depend on the order of rows, or on ties.
 
-    Its result has four parts. The first are different outcomes; the others refer to them by their places. The second:
+    Its result has five parts. The first are different outcomes; the others refer to them by their places. The second:
     for each of the checked variants the outcomes of the first code with the rows in other orders. The third: for each
     of them the outcomes of the further codes with the rows as they are and in the opposite order. The fourth: for each
-    variant the outcome of each mutant.
+    part of a variant its tables, and the outcomes of all codes. The fifth: for each variant the outcome of each mutant.
+    Mutants run last, so that none can change what the others give.
 
     Args:
         names: names of the tables.
@@ -103,11 +111,12 @@ def examine_snippet(
         mutants: further trusted code.
         checked: positions of the variants to check, at least with the rows in the opposite order.
         shuffled: positions of those that are also checked with the rows in random order.
+        parts: recipes by table of small parts of a variant.
     """
-    parts: dict[str, Json] = {"names": [*names], "variants": json_text([*variants]), "ties": len(codes) - 1}
-    parts |= {"split": json_text(split([*codes, *mutants], names).told())}
-    parts |= {"checked": [*checked], "shuffled": [*shuffled], "seed": _SHUFFLE_SEED}
-    return _modules("building", "running", "sharing") + _filled(_EXAMINE, parts)
+    filled: dict[str, Json] = {"names": [*names], "variants": json_text([*variants]), "ties": len(codes) - 1}
+    filled |= {"split": json_text(split([*codes, *mutants], names).told()), "parts": json_text([*parts])}
+    filled |= {"checked": [*checked], "shuffled": [*shuffled], "seed": _SHUFFLE_SEED}
+    return _modules("building", "running", "sharing") + _filled(_EXAMINE, filled)
 
 
 def run_snippet(names: Sequence[str], variants: Sequence[Json], codes: Sequence[str]) -> str:

@@ -210,7 +210,7 @@ def _met(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> dict[str
         outcome: what it gives on the given tables, from `execute.PandasExecutor`.
         right: whether that is the expected result.
     """
-    found = behaviour_of(gold, answer_code(code, gold.context))
+    found = behaviour_of(gold, answer_code(code, gold.context), outcome.get("result"))
     if found is None:
         return None
     told = asdict(explained(gold, code, outcome.get("result"), found, right=right))
@@ -222,7 +222,7 @@ def _on_variants(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> 
     if gold.tests is not None:
         yield from _on_other_inputs(gold, code)
         return
-    found = behaviour_of(gold, answer_code(code, gold.context))
+    found = behaviour_of(gold, answer_code(code, gold.context), outcome.get("result"))
     if found is None:
         return
     passed, count = sum(found.right), len(found.right)

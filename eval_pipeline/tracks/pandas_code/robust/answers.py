@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text, parse_json
@@ -11,9 +11,17 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
-from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined
-from eval_pipeline.tracks.pandas_code.robust.running import outcomes_on, same
-from eval_pipeline.tracks.pandas_code.robust.variants import Variant, is_decided, is_determined, kept_at, tie_breaking
+from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined, examined_beside, run_beside
+from eval_pipeline.tracks.pandas_code.robust.mending import first_changes
+from eval_pipeline.tracks.pandas_code.robust.running import examined_on, outcomes_on, same
+from eval_pipeline.tracks.pandas_code.robust.variants import (
+    Variant,
+    is_decided,
+    is_determined,
+    kept_at,
+    known_candidates,
+    tie_breaking,
+)
 from eval_pipeline.variants.recipes import row_count, smaller
 
 _SHOWN_ROWS = 20
@@ -32,18 +40,26 @@ class Behaviour:
         right: whether each result is the expected one. Code that is right on all `candidates_of` has one for each of
             these, other code one for each of `variants_of`.
         counterexample: tables, expected and returned result as texts; None if all are right.
+        changed: by its text, reference code with a change that may explain the answer, and its results on the given
+            tables and `variants_of`, or on the latter only. Not kept, as only an explanation at once needs them.
     """
 
     results: tuple[Json, ...]
     right: tuple[bool, ...]
     counterexample: Json
+    changed: Mapping[str, Sequence[Json]] = field(default_factory=dict, compare=False)
 
 
-def behaviour_of(gold: PandasGold, code: str) -> Behaviour | None:
+def behaviour_of(gold: PandasGold, code: str, given: Json = None) -> Behaviour | None:
     """Returns the results of code on the variants of the tables; None if the turn has no variants.
 
     Code that differs in nothing but comments and layout is run once. If the reference code is such code, it is not run;
     it counts as right, without results.
+
+    Args:
+        gold: the turn's gold.
+        code: the answer's code.
+        given: its result on the given tables; None if it is not known.
 
     Raises:
         NoSandboxError: this machine has no sandbox that can run code.
@@ -59,7 +75,7 @@ def behaviour_of(gold: PandasGold, code: str) -> Behaviour | None:
         kept = Behaviour(tuple(told["results"]), tuple(told["right"]), told["counterexample"])
         if not kept.results or len(kept.results) == sum(determined(gold)):
             return kept  # else the sandbox could not find out, at that time, on which variants results are determined
-    found = _run(gold, candidates, code)
+    found = _run(gold, candidates, code, given)
     told = {"results": found.results, "right": found.right, "counterexample": found.counterexample}
     write_sealed(place, json_text(told))
     return found
@@ -74,21 +90,44 @@ def without_layout(code: str) -> str:
         return code
 
 
-def _run(gold: PandasGold, candidates: Sequence[Variant], code: str) -> Behaviour:
+def _run(gold: PandasGold, candidates: Sequence[Variant], code: str, given: Json) -> Behaviour:
     results = [row[0] for row in outcomes_on(gold, [one.tables for one in candidates], [code])]
     right = tuple(same(gold, result, one.expected) for result, one in zip(results, candidates, strict=True))
     if all(right):
         return Behaviour((), right, None)
-    decides = [place for place, is_one in enumerate(determined(gold)) if is_one]
-    wrong = [place for place in decides if not right[place]]
-    found = None
-    if wrong:
-        place = min(wrong, key=lambda place: row_count(candidates[place].tables))
-        found = counterexample(gold, candidates[place], code, results[place], any(results[one] for one in decides))
-    return Behaviour(tuple(results[place] for place in decides), tuple(right[place] for place in decides), found)
+    # All that trusted code has to find out is found out in one process, with a likely variant for the counterexample.
+    likely = _smallest(
+        candidates,
+        [p for p, one in enumerate(known_candidates(gold)) if one["determined"] is not False and not right[p]],
+    )
+    parts = [] if likely is None or not any(results) else _parts(candidates[likely])[:_SMALLEST]
+    changes = run_beside(gold, first_changes(gold, code, results))
+    decided, beside = examined_beside(gold, parts, changes, given is not None)
+    decides = [place for place, is_one in enumerate(decided) if is_one]
+    place, found = _smallest(candidates, [place for place in decides if not right[place]]), None
+    if place is not None:
+        known = beside.parts if beside is not None and parts and place == likely else None
+        returns = any(results[one] for one in decides)
+        found = counterexample(gold, candidates[place], code, results[place], returns, known)
+    changed = {}
+    if beside is not None and changes:
+        places = [*([len(candidates)] if given is not None else []), *decides]
+        changed = {one: [beside.mutants[place][number] for place in places] for number, one in enumerate(changes)}
+    return Behaviour(tuple(results[p] for p in decides), tuple(right[p] for p in decides), found, changed)
 
 
-def counterexample(gold: PandasGold, variant: Variant, code: str, returned: Json, returns: bool) -> Json:
+def _smallest(candidates: Sequence[Variant], places: Sequence[int]) -> int | None:
+    return min(places, key=lambda place: row_count(candidates[place].tables), default=None)
+
+
+def _parts(variant: Variant) -> list[dict[str, Json]]:
+    """Returns parts of a variant that may be a counterexample, the smallest first, and all of it."""
+    return [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
+
+
+def counterexample(
+    gold: PandasGold, variant: Variant, code: str, returned: Json, returns: bool, known: list[list[Json]] | None = None
+) -> Json:
     """Returns the smallest part of a variant on which the code is found to be wrong, as texts.
 
     Args:
@@ -97,19 +136,26 @@ def counterexample(gold: PandasGold, variant: Variant, code: str, returned: Json
         code: the code.
         returned: the result of the code on the variant.
         returns: whether the code has a result on any variant.
+        known: what trusted code gives on the first of the parts, if that is known.
     """
     codes = tie_breaking(gold)
     whole = {"kind": variant.kind, "tables": {}, "expected": _text(variant.expected), "returned": _text(returned)}
     if codes is None or (returned is None and not returns):  # no result anywhere may have taken all the time there is
         return whole
-    tried = [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
-    show = f"result = {{{', '.join(f'{name!r}: {name}' for name in gold.context.paths)}}}"
+    tried = _parts(variant)
     for some in (tried[:_SMALLEST], tried[_SMALLEST:]):  # from the smallest on; most are found among the first
-        trusted = outcomes_on(gold, some, [*codes, show])
-        given = outcomes_on(gold, some, [code])
-        for (expected, *others, shown), (mine,) in zip(trusted, given, strict=True):
-            is_wrong = is_decided(gold, expected) and not same(gold, mine, expected)
-            if is_wrong and is_determined(gold, expected, [], others):  # a part may have ties or empty groups
+        if known is None:
+            found = examined_on(gold, [], codes, [], parts=some)
+            known = [] if found is None else found.parts
+        deciding = [  # a part may have ties or empty groups
+            (recipes, shown, expected)
+            for recipes, (shown, expected, *others) in zip(some, known, strict=False)
+            if is_decided(gold, expected) and is_determined(gold, expected, [], others)
+        ]
+        known = None
+        given = outcomes_on(gold, [recipes for recipes, _, _ in deciding], [code])
+        for (_, shown, expected), (mine,) in zip(deciding, given, strict=True):
+            if not same(gold, mine, expected):
                 return {**whole, "tables": _tables(shown), "expected": _text(expected), "returned": _text(mine)}
     return whole
 

@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox import SnippetFailed
+from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.requirements import turn_mutants
 from eval_pipeline.tracks.pandas_code.robust.running import (
-    listed,
+    Examined,
+    examined_on,
     results_of,
     same_in_any_order,
     shared_results,
-    told_result,
 )
 from eval_pipeline.tracks.pandas_code.robust.variants import (
     Variant,
@@ -24,9 +25,8 @@ from eval_pipeline.tracks.pandas_code.robust.variants import (
     once,
     tie_breaking,
 )
-from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.mutants import Mutant
-from eval_pipeline.variants.snippets import examine_snippet
+from eval_pipeline.variants.steps import split
 from eval_pipeline.variants.ties import takes_by_place
 
 _SHUFFLED = 3
@@ -105,39 +105,86 @@ def _candidates(gold: PandasGold) -> tuple[Variant, ...]:
     return tuple(Variant(one["kind"], one["tables"], one["expected"]) for one in known_candidates(gold))
 
 
+def examined_beside(
+    gold: PandasGold, parts: Sequence[Json], changed: Sequence[str], given: bool
+) -> tuple[list[bool], Examined | None]:
+    """Returns the same as `determined`, and what trusted code gives that runs in the same process.
+
+    Args:
+        gold: the turn's gold.
+        parts: recipes by table of small parts of a candidate, on which the reference code is run.
+        changed: changed reference code, which is run on all candidates. It may take constants and names from an answer;
+            only such as `run_beside` says may be here, with what decides about the answer.
+        given: whether changed code is run on the given tables too, after the candidates.
+
+    Returns:
+        Whether each candidate is determined, and the other results; None for these if they could not be found out.
+    """
+    place, codes = find_home().expected / kept_at(gold, "examined"), tie_breaking(gold)
+    if codes is None or not (parts or changed):
+        return determined(gold), None
+    more: list[Json] = [{}] if given and changed else []
+    if read_sealed(place) is None:
+        decides, found = _examined(gold, codes, parts, changed, more)
+        if decides is not None:
+            write_sealed(place, json_text(decides))
+            return decides, found
+        return determined(gold), None
+    recipes = [one["tables"] for one in known_candidates(gold)] if changed else []
+    return determined(gold), examined_on(gold, [*recipes, *more], codes, changed, parts=parts)
+
+
+def run_beside(gold: PandasGold, codes: Sequence[str]) -> list[str]:
+    """Returns those of some changed reference codes that cannot change what runs in the same process before them.
+
+    They consist of nothing but assignments and calls that are known to leave everything as it is.
+    """
+    return [code for code, steps in zip(codes, split(codes, [*gold.context.paths]).codes, strict=True) if steps != code]
+
+
 def _examine(gold: PandasGold) -> list[Json] | None:
     """Returns whether each candidate is determined; None if the sandbox could not find it out, which is not kept."""
-    candidates, codes = known_candidates(gold), tie_breaking(gold)
-    if codes is None:
-        return None
-    unknown = [place for place, one in enumerate(candidates) if one["determined"] is None]
-    # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
-    few = unknown[:_SHUFFLED] if candidates[0]["determined"] else unknown
-    anywhere = len(codes) == 1 and not takes_by_place(str(gold.code))
-    found = _checked(gold, codes, few if anywhere else unknown, few)
-    if found is not None and found[1] and len(few) < len(unknown):
-        found = _checked(gold, codes, unknown, unknown)
-    return None if found is None else [one is not False for one in found[0]]
+    codes = tie_breaking(gold)
+    return None if codes is None else _examined(gold, codes, [], [], [])[0]
 
 
-def _checked(
-    gold: PandasGold, codes: Sequence[str], unknown: Sequence[int], shuffled: Sequence[int]
-) -> tuple[list[bool | None], bool] | None:
-    """Returns whether candidates are determined, None where that was not checked, and whether shuffling showed it."""
+def _examined(
+    gold: PandasGold, codes: Sequence[str], parts: Sequence[Json], changed: Sequence[str], more: Sequence[Json]
+) -> tuple[list[bool] | None, Examined | None]:
+    """Returns whether each candidate is determined, and what was run beside that."""
     candidates = known_candidates(gold)
-    names, recipes = [*gold.context.paths], [candidates[place]["tables"] for place in unknown]
-    mixed = [number for number, place in enumerate(unknown) if place in shuffled]
-    text = examine_snippet(names, recipes, codes, [], range(len(recipes)), mixed)
-    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=OWN_CODE_S)
-    if isinstance(found, SnippetFailed):
-        return None
-    told, *parts = listed(found.result["value"])
-    results = [told_result(one) for one in listed(told)]
-    orders, ties, _ = ([[results[place] for place in listed(row)] for row in listed(part)] for part in parts)
-    decides = [one["determined"] for one in candidates]
-    differs = False
-    for place, others, tied in zip(unknown, orders, ties, strict=True):
-        first = candidates[place]["expected"]
-        decides[place] = is_determined(gold, first, others, tied)
-        differs |= not all(same_in_any_order(gold, one, first) for one in others[1:])
-    return decides, differs
+    decides: list[bool | None] = [one["determined"] for one in candidates]
+    unknown = [place for place, one in enumerate(decides) if one is None]
+    # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
+    few = unknown[:_SHUFFLED] if decides[0] else unknown
+    anywhere = len(codes) == 1 and not takes_by_place(str(gold.code))
+
+    def examine(checked: Sequence[int], shuffled: Sequence[int], changed: Sequence[str]) -> Examined | None:
+        places = [*range(len(candidates))] if changed else checked
+        recipes = [*(candidates[place]["tables"] for place in places), *(more if changed else ())]
+        told = {
+            name: [place for place, one in enumerate(places) if one in some]
+            for name, some in (("checked", checked), ("shuffled", shuffled))
+        }
+        return examined_on(gold, recipes, codes, changed, **told, parts=parts)
+
+    def differs(found: Examined, checked: Sequence[int]) -> bool:
+        """Notes what is determined; returns whether the order of rows matters."""
+        first = [candidates[place]["expected"] for place in checked]
+        for place, expected, others, tied in zip(checked, first, found.orders, found.tied, strict=True):
+            decides[place] = is_determined(gold, expected, others, tied)
+        pairs = zip(first, found.orders, strict=True)
+        return not all(same_in_any_order(gold, one, expected) for expected, others in pairs for one in others[1:])
+
+    checked = few if anywhere else unknown
+    found = examine(checked, few, changed)
+    beside = found
+    if found is None and (changed or parts):
+        parts, changed = [], []
+        found = examine(checked, few, changed)
+    if found is not None and differs(found, checked) and len(few) < len(unknown):
+        parts = []
+        found = examine(unknown, unknown, [])
+        if found is not None:
+            differs(found, unknown)
+    return (None if found is None else [one is not False for one in decides]), beside

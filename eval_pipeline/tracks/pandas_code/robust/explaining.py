@@ -81,11 +81,11 @@ def _explained(gold: PandasGold, code: str, tried: Tried) -> Explanation:
 def _tried(gold: PandasGold, given: Json, behaviour: Behaviour) -> Tried:
     variants = variants_of(gold)
     results = behaviour.results or [one.expected for one in variants]
-    tried = Tried([one.tables for one in variants], [one.expected for one in variants], results)
+    recipes, wanted = [one.tables for one in variants], [one.expected for one in variants]
     expected = expected_result(gold)
     if given is None or isinstance(expected, SnippetFailed):
-        return tried
-    return Tried([{}, *tried.recipes], [expected, *tried.expected], [given, *results])
+        return Tried(recipes, wanted, results, behaviour.changed)
+    return Tried([{}, *recipes], [expected, *wanted], [given, *results], behaviour.changed)
 
 
 def _beyond_chance(gold: PandasGold, tried: Tried) -> float:

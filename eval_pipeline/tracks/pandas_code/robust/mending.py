@@ -6,17 +6,18 @@ is two steps away. What counts are results on the given tables and all variants;
 is tried first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.dialect import answer_code
+from eval_pipeline.tracks.pandas_code.dialect import answer_code, is_polars
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
 from eval_pipeline.tracks.pandas_code.robust.running import behaves_alike, outcomes_on, same, shared_results
-from eval_pipeline.variants.mutants import Kind, Mutant, lent_mutants, shared
+from eval_pipeline.variants.mutants import Kind, Mutant, Ranked, lent_mutants, shared
 
 MOST_STEPS = 3
 """Answers that are further from the reference code are not mended."""
@@ -56,11 +57,32 @@ class Tried:
         recipes: the tables; none for the given ones.
         expected: results of the reference code.
         results: results of the answer; None if it has none.
+        changed: results of changed reference codes by their texts, on all tables or all but the given ones.
     """
 
     recipes: Sequence[Json]
     expected: Sequence[Json]
     results: Sequence[Json]
+    changed: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+
+
+def first_changes(gold: PandasGold, code: str, results: Sequence[Json]) -> list[str]:
+    """Returns the changed reference codes that are run first to explain an answer.
+
+    Args:
+        gold: the turn's gold, with reference code.
+        code: the answer's code.
+        results: what it gives on the variants.
+    """
+    if is_polars(gold.context) or results.count(None) > _FAILS * len(results):
+        return []
+    changes = _lent(gold, normal_code(gold, str(gold.code)), normal_code(gold, code))
+    return [one.mutant.code for one in changes if one.rank == changes[0].rank < 0][:_BEST]
+
+
+@lru_cache(maxsize=16)
+def _lent(gold: PandasGold, code: str, other: str) -> tuple[Ranked, ...]:
+    return tuple(lent_mutants(code, other, known_of(gold)))
 
 
 def steps_between(gold: PandasGold, code: str, tried: Tried) -> tuple[Step, ...] | None:
@@ -120,6 +142,9 @@ class _Search:
     def _altered(self) -> tuple[Step, ...] | None:
         """Returns the steps after which both codes behave alike wherever the answer has a result."""
         theirs = self._candidates(self._reference, self._answer)
+        for one in theirs[:_BEST]:
+            known = self._tried.changed.get(one.code, ())
+            one.results.update(enumerate(known, len(self._tried.recipes) - len(known)))
         # Most wrong answers are found here, with one run.
         best = [one for one in theirs if one.rank == theirs[0].rank < 0][:_BEST]
         if found := self._like(best, self._run_reference, self._tried.results):
@@ -147,7 +172,7 @@ class _Search:
         return [*seen.values()][:_PROBES] or wrong[:1]
 
     def _candidates(self, code: str, other: str) -> list[_Candidate]:
-        return [_Candidate((one.mutant,), one.rank) for one in lent_mutants(code, other, self._known)]
+        return [_Candidate((one.mutant,), one.rank) for one in _lent(self._gold, code, other)]
 
     def _like(
         self,

@@ -1,7 +1,7 @@
 """Runs code on variants of tables in the sandbox, and reads what it tells."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
@@ -9,7 +9,7 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline.tracks.pandas_code.results.forms import OF_FORM, Form
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.snippets import examine_snippet, run_snippet
 
 _FEW = 5
@@ -60,17 +60,37 @@ def shared_results(
     """
     if not codes or not variants:
         return [[None] * len(variants) for _ in codes]
-    text = examine_snippet([*gold.context.paths], variants, [gold.code or ""], codes, [], [])
-    found = sandbox(gold.context.layer).run(text, gold.context.paths)
-    if isinstance(found, SnippetFailed):
+    found = examined_on(gold, variants, [gold.code or ""], codes)
+    if found is None:
         if again:
             halves = codes[: len(codes) // 2], codes[len(codes) // 2 :]
             return [row for half in halves for row in shared_results(gold, half, variants, again=False)]
         return [[None] * len(variants) for _ in codes]
-    told, _, _, rows = listed(found.result["value"])
+    return [[row[place] for row in found.mutants] for place in range(len(codes))]
+
+
+@dataclass(frozen=True, slots=True)
+class Examined:
+    """What trusted code gives, as `examine_snippet` says; each result as tagged plain data, None if there is none."""
+
+    orders: list[list[Json]]
+    tied: list[list[Json]]
+    parts: list[list[Json]]
+    mutants: list[list[Json]]
+
+
+def examined_on(
+    gold: PandasGold, variants: Sequence[Json], codes: Sequence[str], mutants: Sequence[str], **more: Sequence[Json]
+) -> Examined | None:
+    """Runs trusted code in one process of the sandbox, arguments as for `examine_snippet`; None if that failed."""
+    text = examine_snippet([*gold.context.paths], variants, codes, mutants, **more)
+    wall_s = None if mutants else OWN_CODE_S  # what an answer had a part in may never end
+    found = sandbox(gold.context.layer).run(text, gold.context.paths, wall_s=wall_s)
+    if isinstance(found, SnippetFailed):
+        return None
+    told, *parts = listed(found.result["value"])
     results = [told_result(one) for one in listed(told)]
-    places = [listed(row) for row in listed(rows)]
-    return [[results[row[place]] for row in places] for place in range(len(codes))]
+    return Examined(*([[results[place] for place in listed(row)] for row in listed(part)] for part in parts))
 
 
 def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
