@@ -1,8 +1,10 @@
 """Snippets for the sandbox that make variants of tables and run code on them: the modules of `inside` as one text."""
 
 import ast
+import binascii
 import marshal
 import re
+import zlib
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -152,15 +154,16 @@ def _filled(text: str, parts: dict[str, Json]) -> str:
 def _modules(*modules: str) -> str:
     """Returns a text that defines what the modules define, without their docstrings and imports from each other.
 
-    It is compiled here, once, as that would take a process of the sandbox longer than much of its work. The sandbox
-    has the same interpreter.
+    It is compiled here, once, as that would take a process of the sandbox longer than much of its work, and packed, as
+    a long text is slow to read there. The sandbox has the same interpreter.
     """
     body: list[ast.stmt] = ast.parse("import json, sys").body
     for name in modules:
         tree = ast.parse((_INSIDE / f"{name}.py").read_text(encoding="utf-8"))
         body += [node for node in tree.body if not _is_left_out(node)]
-    compiled = compile(ast.Module(body, []), "<variants>", "exec")
-    return f"import marshal\nexec(marshal.loads({marshal.dumps(compiled)!r}))\n"
+    compiled = compile(ast.Module(body, []), "<variants>", "exec", optimize=2)
+    packed = binascii.b2a_base64(zlib.compress(marshal.dumps(compiled)), newline=False)
+    return f"import binascii, marshal, zlib\nexec(marshal.loads(zlib.decompress(binascii.a2b_base64({packed!r}))))\n"
 
 
 def _is_left_out(node: ast.stmt) -> bool:

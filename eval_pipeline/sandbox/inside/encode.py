@@ -69,7 +69,7 @@ def _told(result: object) -> dict[str, object]:
 
 
 def _frame(frame: pd.DataFrame) -> dict[str, object]:
-    columns = [_column(frame.columns[place], frame.iloc[:, place]) for place in range(frame.shape[1])]
+    columns = [_column(name, values) for name, values in frame.items()]
     return {"kind": "frame", "columns": columns, "index": _index(frame.index), "rows": len(frame)}
 
 

@@ -10,6 +10,7 @@ import os
 import platform
 import struct
 from collections.abc import Sequence
+from functools import lru_cache
 
 from .syscalls import FIRST_NEW, MACHINES, NEW_ALLOWED
 
@@ -33,6 +34,7 @@ def supported() -> bool:
     return platform.machine() in MACHINES and os.uname().sysname == "Linux"
 
 
+@lru_cache(maxsize=1)
 def program(pid: int, machine: str) -> bytes:
     """Returns the filter as BPF, for a process with that id on that kind of machine.
 

@@ -15,10 +15,11 @@ import gc
 import io
 import json
 import os
+import platform
 import struct
 from typing import Any
 
-from . import privileges
+from . import privileges, seccomp
 from .buffers import Buffer
 from .child import Child, Configuration, Told
 from .scratch import renew
@@ -45,6 +46,8 @@ def serve(configuration: Configuration) -> None:
     if configuration["seccomp"]:
         if not configuration["mounted"]:  # otherwise the processes of snippets drop the right to mount
             privileges.drop_capabilities()
+        else:
+            seccomp.program(1, platform.machine())  # each of them has this number; its children find it made
         privileges.be_unreadable()
     Zygote(configuration, requests, answers).serve()
 

@@ -136,6 +136,8 @@ def elements(tree: ast.AST, columns: Collection[str]) -> Iterator[Element]:
 
 def _within(node: ast.AST, role: str, columns: Collection[str]) -> Iterator[Element]:
     for field, held in ast.iter_fields(node):
+        if not isinstance(held, list | ast.AST) or isinstance(held, ast.expr_context | ast.operator):
+            continue
         inner = _role(node, field, role)
         for index, child in enumerate(held) if isinstance(held, list) else [(None, held)]:
             if isinstance(child, ast.Constant):

@@ -53,6 +53,7 @@ _TURNED: Mapping[str, Mapping[str, ast.keyword]] = {
 _TESTS = frozenset({"isin", "isna", "notna", "between"})
 _PLAIN = (ast.Compare, ast.UnaryOp, ast.Call, ast.Attribute, ast.Subscript, ast.Name, ast.Constant, ast.List, ast.Tuple)
 """Of what a condition may consist that comes from other code: nothing that can do more than compare."""
+_TELLING = (ast.Compare, ast.Call, ast.keyword, ast.BinOp)
 _WINDOWS = frozenset({"rolling", "expanding", "resample", "ewm"})
 _LONGEST = 60
 
@@ -109,16 +110,17 @@ def _exchanged(tree: ast.Module, theirs: list[Element], columns: Collection[str]
     offered: dict[str, dict[str, object]] = {}
     for one in theirs:
         offered.setdefault(one.family, {})[one.key[1]] = one.value
+    outer = {inner: node for node in ast.walk(tree) for inner in ast.iter_child_nodes(node)}
     for place, element in enumerate([one for one in elements(tree, columns) if one.parent is not None]):
         values = {"": not element.value} if element.family == FLAG else offered.get(element.family, {})
         for value in values.values():
             if value != element.value or type(value) is not type(element.value):
-                yield _with(tree, element, value, place)
+                yield _with(tree, outer, element, value, place)
 
 
-def _with(tree: ast.Module, element: Element, value: object, place: int) -> Mutant:
+def _with(tree: ast.Module, outer: Mapping[ast.AST, ast.AST], element: Element, value: object, place: int) -> Mutant:
     held = element.held
-    shown = _around(tree, element)
+    shown = _around(outer, element)
     was = _shown(shown, element)
     element.put(value)
     try:
@@ -128,19 +130,16 @@ def _with(tree: ast.Module, element: Element, value: object, place: int) -> Muta
     return Mutant(element.kind(value), f"{was} #{place}", False, f"`{was}` were `{now}`", code)
 
 
-def _around(tree: ast.AST, element: Element) -> ast.AST:
-    """Returns the smallest piece of code that says what an element is for."""
+def _around(outer: Mapping[ast.AST, ast.AST], element: Element) -> ast.AST:
+    """Returns the smallest piece of code that says what an element is for, given the node around each node."""
     assert element.parent is not None
-    found = element.parent
-    for node in ast.walk(tree):  # from the outside to the inside
-        if isinstance(node, ast.Compare | ast.Call | ast.keyword | ast.BinOp) and _holds(node, element.parent):
-            found = node
-    return found
-
-
-def _holds(node: ast.AST, part: ast.AST) -> bool:
-    inside = [*node.args, *node.keywords] if isinstance(node, ast.Call) else [node]
-    return node is part or any(one is part for within in inside for one in ast.walk(within))
+    inner, node = None, element.parent
+    while not (isinstance(node, _TELLING) and not (isinstance(node, ast.Call) and inner is node.func)):
+        inner = node
+        if node not in outer:
+            return element.parent
+        node = outer[node]
+    return node
 
 
 def _shown(node: ast.AST, element: Element) -> str:

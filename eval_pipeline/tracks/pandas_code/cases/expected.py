@@ -4,7 +4,7 @@ A computed result is cached in `$EVAL_HOME/expected` under a hash of everything 
 version or process has to run the code again.
 """
 
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -59,8 +59,14 @@ def _kept_at(gold: PandasGold) -> Path:
     if code is not None and (gold.context.template or gold.context.output):
         code = runnable(code, gold.context)  # the same code may be used in different ways
     layer = [] if gold.context.layer is None else [gold.context.layer.folder.name]
-    key = json_hash([VERSION, code, tables, version("pandas"), version("numpy"), *layer])
+    key = json_hash([VERSION, code, tables, *libraries(), *layer])
     return find_home().expected / f"{key}.json"
+
+
+@cache
+def libraries() -> tuple[str, ...]:
+    """Returns the versions of pandas and numpy, which are in files that take long to read."""
+    return version("pandas"), version("numpy")
 
 
 @lru_cache(maxsize=4096)

@@ -121,8 +121,9 @@ def _smallest(candidates: Sequence[Variant], places: Sequence[int]) -> int | Non
 
 
 def _parts(variant: Variant) -> list[dict[str, Json]]:
-    """Returns parts of a variant that may be a counterexample, the smallest first, and all of it."""
-    return [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
+    """Returns the parts of a variant that may be a counterexample, the smallest first, and all of it, each once."""
+    parts = [*smaller(variant.tables, row_count(variant.tables)), dict(variant.tables)]
+    return [part for place, part in enumerate(parts) if part not in parts[:place]]
 
 
 def counterexample(
@@ -153,8 +154,10 @@ def counterexample(
             if is_decided(gold, expected) and is_determined(gold, expected, [], others)
         ]
         known = None
-        given = outcomes_on(gold, [recipes for recipes, _, _ in deciding], [code])
-        for (_, shown, expected), (mine,) in zip(deciding, given, strict=True):
+        left = [recipes for recipes, _, _ in deciding if recipes != variant.tables]
+        given = [row[0] for row in outcomes_on(gold, left, [code])]
+        for recipes, shown, expected in deciding:
+            mine = returned if recipes == variant.tables else given.pop(0)
             if not same(gold, mine, expected):
                 return {**whole, "tables": _tables(shown), "expected": _text(expected), "returned": _text(mine)}
     return whole

@@ -1,7 +1,6 @@
 """Explains a wrong answer by the steps between it and the reference code."""
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from eval_pipeline.core.home import find_home
@@ -70,7 +69,7 @@ def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour, *,
 def _explained(gold: PandasGold, code: str, tried: Tried) -> Explanation:
     steps, count = steps_between(gold, code, tried), turn_requirements(gold)
     if steps is None:
-        left = _beyond_chance(gold, tried) * max(0.0, 1 - MOST_STEPS / count)
+        left = _beyond_chance(tried) * max(0.0, 1 - MOST_STEPS / count)
         return Explanation(left, left)
     missing = sum(step.missing for step in steps)
     kinds = tuple(dict.fromkeys(step.kind for step in steps))
@@ -82,17 +81,18 @@ def _tried(gold: PandasGold, given: Json, behaviour: Behaviour) -> Tried:
     variants = variants_of(gold)
     results = behaviour.results or [one.expected for one in variants]
     recipes, wanted = [one.tables for one in variants], [one.expected for one in variants]
+    right = behaviour.right if behaviour.results else [True for _ in variants]
     expected = expected_result(gold)
     if given is None or isinstance(expected, SnippetFailed):
-        return Tried(recipes, wanted, results, behaviour.changed)
-    return Tried([{}, *recipes], [expected, *wanted], [given, *results], behaviour.changed)
+        return Tried(recipes, wanted, results, right, behaviour.changed)
+    right = [same(gold, given, expected), *right]
+    return Tried([{}, *recipes], [expected, *wanted], [given, *results], right, behaviour.changed)
 
 
-def _beyond_chance(gold: PandasGold, tried: Tried) -> float:
+def _beyond_chance(tried: Tried) -> float:
     """Returns how far the agreement exceeds that of code which always returns the most frequent expected result."""
-    pairs: Sequence[tuple[Json, Json]] = [*zip(tried.results, tried.expected, strict=True)]
-    if not pairs:
+    if not tried.right:
         return 0.0
-    agreement = sum(same(gold, one, other) for one, other in pairs) / len(pairs)
-    chance = Counter(map(json_text, tried.expected)).most_common(1)[0][1] / len(pairs)
+    agreement = sum(tried.right) / len(tried.right)
+    chance = Counter(map(json_text, tried.expected)).most_common(1)[0][1] / len(tried.right)
     return max(0.0, (agreement - chance) / (1 - chance)) if chance < 1 else 0.0

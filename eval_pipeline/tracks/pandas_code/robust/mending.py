@@ -57,12 +57,14 @@ class Tried:
         recipes: the tables; none for the given ones.
         expected: results of the reference code.
         results: results of the answer; None if it has none.
+        right: whether each is the expected one.
         changed: results of changed reference codes by their texts, on all tables or all but the given ones.
     """
 
     recipes: Sequence[Json]
     expected: Sequence[Json]
     results: Sequence[Json]
+    right: Sequence[bool]
     changed: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
@@ -163,8 +165,7 @@ class _Search:
 
     def _chosen(self) -> list[int]:
         """Returns places of small tables on which the answer is wrong; the given ones if it is right on the others."""
-        pairs = zip(self._tried.results, self._tried.expected, strict=True)
-        wrong = [place for place, pair in enumerate(pairs) if place in self._all and not same(self._gold, *pair)]
+        wrong = [place for place in self._all if not self._tried.right[place]]
         variants = [place for place in wrong if self._tried.recipes[place]]
         seen: dict[str, int] = {}
         for place in variants:

@@ -1,6 +1,6 @@
 """Runs code on variants of tables in the sandbox, and reads what it tells."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from eval_pipeline.core.ids import json_text
@@ -95,25 +95,25 @@ def examined_on(
 
 def same(gold: PandasGold, returned: Json, expected: Json) -> bool:
     """Whether a result equals the expected one, by the same rules of comparison as for the tables of the case."""
-    return _same(gold, returned, expected, gold.form)
+    return _same(gold, returned, expected, lambda form: form)
 
 
 def same_in_any_order(gold: PandasGold, one: Json, other: Json) -> bool:
     """Whether results are the same, those with one value for each row of a table also if these are in another order."""
-    return _same(gold, one, other, replace(gold.form, by_row=False))
+    return _same(gold, one, other, lambda form: replace(form, by_row=False))
 
 
 def behaves_alike(gold: PandasGold, one: Json, other: Json) -> bool:
     """Whether two codes do the same: results that say the same in another form, but neither more nor less."""
-    return _same(gold, one, other, replace(gold.form, overlooked=gold.form.overlooked & OF_FORM))
+    return _same(gold, one, other, lambda form: replace(form, overlooked=form.overlooked & OF_FORM))
 
 
-def _same(gold: PandasGold, returned: Json, expected: Json, form: Form) -> bool:
+def _same(gold: PandasGold, returned: Json, expected: Json, asked: Callable[[Form], Form]) -> bool:
     if returned is None:
         return False
     if returned is expected or json_text(returned) == json_text(expected):  # which is much faster to find out
         return True
-    return are_equal(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys, form=form)
+    return are_equal(returned, expected, ordered=gold.ordered, order_keys=gold.order_keys, form=asked(gold.form))
 
 
 def listed(told: Json) -> list[Json]:

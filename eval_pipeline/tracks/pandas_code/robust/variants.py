@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
-from importlib.metadata import version
+from functools import lru_cache
 from pathlib import Path
 
 from eval_pipeline.core.home import find_home
@@ -12,6 +11,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
+from eval_pipeline.tracks.pandas_code.cases.expected import libraries
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on, same, same_in_any_order, told_result
 from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
@@ -44,19 +44,13 @@ class Variant:
 def kept_at(gold: PandasGold, what: str, *more: Json) -> str:
     """Returns the file name in `$EVAL_HOME/expected` for something computed from a turn's gold."""
     tables = {table.name: table.content_hash for table in gold.context.tables}
-    libraries = [*_libraries()]
+    versions = [*libraries()]
     if gold.context.layer is not None:
-        libraries.append(gold.context.layer.folder.name)
-    told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), *gold.form.key, tables, libraries, *more]
+        versions.append(gold.context.layer.folder.name)
+    told = [VERSION, what, gold.code, gold.ordered, list(gold.order_keys), *gold.form.key, tables, versions, *more]
     if gold.context.unique or gold.context.may_be_empty:
         told.append([_unique(gold), gold.context.may_be_empty])
     return f"{what}-{json_hash(told)}.json"
-
-
-@cache
-def _libraries() -> tuple[str, ...]:
-    """Returns the versions of the libraries, which are in files that take long to read."""
-    return version("pandas"), version("numpy")
 
 
 def known_candidates(gold: PandasGold) -> list[Json]:
