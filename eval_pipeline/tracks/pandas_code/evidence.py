@@ -202,7 +202,7 @@ def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json, is_meant:
 
 
 def _met(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> dict[str, Json] | None:
-    """Returns what explains an answer on the given tables and their variants; None if there are no variants.
+    """Returns what explains an answer on the given tables and their variants; None if there are none, or nothing is to.
 
     Args:
         gold: the turn's gold.
@@ -210,8 +210,10 @@ def _met(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> dict[str
         outcome: what it gives on the given tables, from `execute.PandasExecutor`.
         right: whether that is the expected result.
     """
+    if not (right or gold.context.options.mending_runs):
+        return None
     found = behaviour_of(gold, answer_code(code, gold.context), outcome.get("result"))
-    if found is None:
+    if found is None or not (all(found.right) or gold.context.options.mending_runs):
         return None
     told = asdict(explained(gold, code, outcome.get("result"), found, right=right))
     return {name: list(one) if isinstance(one, tuple) else one for name, one in told.items()}
@@ -222,6 +224,8 @@ def _on_variants(gold: PandasGold, code: str, outcome: Json, *, right: bool) -> 
     if gold.tests is not None:
         yield from _on_other_inputs(gold, code)
         return
+    if not (right or gold.context.options.mending_runs):
+        return  # the given tables decide, and nothing is to be explained
     found = behaviour_of(gold, answer_code(code, gold.context), outcome.get("result"))
     if found is None:
         return

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from eval_pipeline.stages.attempts.rows import Made, agreeing
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
 from eval_pipeline.tracks.pandas_code.evidence import FAILURE, VARIANTS, of_kind
 from eval_pipeline.tracks.pandas_code.robust.answers import Behaviour
-from eval_pipeline.tracks.pandas_code.robust.examined import variants_of
+from eval_pipeline.tracks.pandas_code.robust.examined import run_beside, variants_of
 from eval_pipeline.tracks.pandas_code.robust.explaining import explained
 from eval_pipeline.tracks.pandas_code.runner import sandbox
 from eval_pipeline.tracks.pandas_code.track import TRACK
@@ -136,6 +137,40 @@ def test_a_result_that_is_not_known_is_never_understood_where_it_is_wrong(tables
     gold = _case(tables, 'result = float(orders["amount"].sum())').turns[0].gold
     told = explained(gold, "result = 1", None, Behaviour((), (True,) * len(variants_of(gold)), None), right=False)
     assert (told.understanding < 1, told.exact) == (True, False)
+
+
+@needs_sandbox
+@pytest.mark.parametrize(("runs", "explains"), [(0, None), (1, False)], ids=["none", "within one run"])
+def test_a_suite_says_how_much_is_done_to_explain_a_wrong_answer(
+    runs: int, explains: bool | None, tables: PandasShared
+) -> None:
+    bounded = replace(tables, options=tables.options.model_copy(update={"mending_runs": runs}))
+    case = _case(bounded, 'result = orders.groupby("region")["amount"].sum()')
+    wrong = 'result = orders.groupby("region")["amount"].mean()'
+    with unmeasured():
+        found = of_kind(TRACK.gather(case, case.turns[0], attempt(case, answer(wrong))), VARIANTS)
+    assert (found and found.details["met"]["exact"]) is explains
+    # Bounded or not, what decides is the same.
+    told = scores(case, answer(wrong))
+    assert (told["result_match"], told["robust_correct"]) == (False, False)
+    assert (told["understanding_score"] is None) is (runs == 0)
+
+
+@pytest.mark.parametrize(
+    ("code", "is_one"),
+    [
+        ('result = orders[orders["quantity"] >= 3]["amount"].sum()', True),
+        ('result = orders.query("quantity >= 3")["amount"].sum()', False),
+        ('orders["quantity"] = 3\nresult = orders["amount"].sum()', False),
+        ('result = orders.eval("@pd.io.common.os")', False),
+        ('result = pd.read_csv("orders.csv")', False),
+        ('result = orders.drop(columns="amount", inplace=True)', False),
+    ],
+)
+def test_only_what_changes_nothing_runs_beside_what_decides(code: str, is_one: bool, tables: PandasShared) -> None:
+    """Changed reference code may have constants of an answer; in a text they may be more than constants."""
+    gold = _case(tables, "result = len(orders)").turns[0].gold
+    assert run_beside(gold, [code]) == [code][: int(is_one)]
 
 
 @needs_sandbox

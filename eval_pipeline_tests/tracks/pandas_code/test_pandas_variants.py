@@ -7,8 +7,8 @@ from unittest.mock import Mock
 import pytest
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Case, ErrorClass
-from eval_pipeline.sandbox import BlockingSandbox, SnippetFailed, SnippetRan
+from eval_pipeline.core.model import Case
+from eval_pipeline.sandbox import BlockingSandbox, SnippetRan
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared, read_tables
 from eval_pipeline.tracks.pandas_code.evidence import VARIANTS, of_kind
@@ -149,16 +149,17 @@ def test_whether_results_depend_on_the_order_of_rows_is_found_out_once_and_for_a
 ) -> None:
     gold = _case(tables, LARGE.replace("37", "31")).turns[0].gold
     assert gold.code is not None
-    checked = Mock(wraps=examined_module.examine_snippet)
-    monkeypatch.setattr(examined_module, "examine_snippet", checked)
+    checked = Mock(wraps=running_module.examine_snippet)
+    monkeypatch.setattr(running_module, "examine_snippet", checked)
     right = behaviour_of(gold, gold.code.replace("> 31", "> 31.0"))
     assert right is not None and all(right.right)
     assert not checked.called
     for other in (">=", "<"):
         wrong = behaviour_of(gold, gold.code.replace(">", other))
         assert wrong is not None and not all(wrong.right)
-    assert checked.call_count == 1
-    assert len(checked.call_args.args[1]) == 3 < len(candidates_of(gold))  # as the code takes no row by its place
+    places = [call.kwargs["checked"] for call in checked.call_args_list if call.kwargs.get("checked")]
+    assert len(places) == 1
+    assert len(places[0]) == 3 < len(candidates_of(gold))  # as the code takes no row by its place
 
 
 @pytest.mark.parametrize(
@@ -197,10 +198,9 @@ def test_mutants_that_take_too_long_together_are_run_apart(
 def test_what_the_sandbox_could_not_find_out_is_not_kept(tables: PandasShared, monkeypatch: pytest.MonkeyPatch) -> None:
     gold = _case(tables, PER_AREA.replace("sum", "min"), ["orders", "shops"]).turns[0].gold
     assert gold.code is not None
-    wrong, box = gold.code.replace("min", "max"), running_module.sandbox(None)
-    failed = SnippetFailed(ErrorClass.OTHER, "the sandbox has ended", "", 0.0, box.tier)
+    wrong = gold.code.replace("min", "max")
     with monkeypatch.context() as now:
-        now.setattr(examined_module, "sandbox", lambda layer: Mock(run=Mock(return_value=failed)))
+        now.setattr(examined_module, "examined_on", lambda *_, **__: None)
         assert sum(determined(gold)) < len(determined(gold))
         little = behaviour_of(gold, wrong)
     variants_module.once.cache_clear()  # as in the next run

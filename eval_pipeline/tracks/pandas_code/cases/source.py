@@ -51,6 +51,7 @@ class PandasOptions(BaseModel):
         ceiling_threshold: see `complexity_ceiling`.
         dialect: `polars` if answers are polars code; gold is pandas code all the same.
         packages: file in the suite's folder that lists further packages for the sandbox (`sandbox/layers.py`).
+        mending_runs: how often changed code is run on a table, at most, to explain one wrong answer; 0 explains none.
         compare: in what results may differ and still be the same, see `table_comparison.contracts`.
     """
 
@@ -60,6 +61,7 @@ class PandasOptions(BaseModel):
     ceiling_threshold: float | None = None
     dialect: Literal["pandas", "polars"] = "pandas"
     packages: str | None = Field(default=None, pattern=r"^[\w-][\w.-]*$")
+    mending_runs: int = Field(default=5000, ge=0)
     compare: WrittenContract = Contract()
 
 

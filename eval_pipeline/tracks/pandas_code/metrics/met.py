@@ -6,7 +6,10 @@ from eval_pipeline.core.model import Json, MetricResult
 from eval_pipeline.tracks.metric import Metric
 
 _NO_CODE = "the prediction is an answer without code"
-_NO_EVIDENCE = "the suite has no reference code for this turn whose result decides, or no variants of its tables"
+_NO_EVIDENCE = (
+    "the suite has no reference code for this turn whose result decides, or no variants of its tables, "
+    "or explains no wrong answer (`mending_runs: 0`)"
+)
 
 _NOT_MENDED = "it takes more steps to the reference code than are looked for"
 

@@ -57,10 +57,11 @@ def explained(gold: PandasGold, code: str, given: Json, behaviour: Behaviour, *,
     if right and all(behaviour.right):
         return Explanation(1.0, 1.0)
     tried = _tried(gold, given, behaviour)
-    place = find_home().expected / kept_at(gold, "explained", without_layout(code), len(tried.recipes), VERSION)
+    told = [without_layout(code), len(tried.recipes), VERSION, gold.context.options.mending_runs]
+    place = find_home().expected / kept_at(gold, "explained", *told)
     if (text := read_sealed(place)) is not None:
-        told = parse_json(text)
-        return Explanation(**told | {"words": tuple(told["words"]), "kinds": tuple(told["kinds"])})
+        kept = parse_json(text)
+        return Explanation(**kept | {"words": tuple(kept["words"]), "kinds": tuple(kept["kinds"])})
     found = _explained(gold, code, tried)
     write_sealed(place, json_text(asdict(found)))
     return found

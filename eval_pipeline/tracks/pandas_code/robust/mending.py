@@ -78,8 +78,11 @@ def first_changes(gold: PandasGold, code: str, results: Sequence[Json]) -> list[
     """
     if is_polars(gold.context) or results.count(None) > _FAILS * len(results):
         return []
+    most = min(_BEST, gold.context.options.mending_runs // (1 + len(results)))
+    if not most:
+        return []
     changes = _lent(gold, normal_code(gold, str(gold.code)), normal_code(gold, code))
-    return [one.mutant.code for one in changes if one.rank == changes[0].rank < 0][:_BEST]
+    return [one.mutant.code for one in changes if one.rank == changes[0].rank < 0][:most]
 
 
 @lru_cache(maxsize=16)
@@ -123,6 +126,7 @@ class _Candidate:
 class _Search:
     def __init__(self, gold: PandasGold, code: str, tried: Tried) -> None:
         self._gold, self._tried = gold, tried
+        self._runs_left = gold.context.options.mending_runs
         self._known = known_of(gold)
         self._reference, self._answer = normal_code(gold, str(gold.code)), normal_code(gold, code)
         self._texts: dict[int, str] = {}
@@ -147,6 +151,7 @@ class _Search:
         for one in theirs[:_BEST]:
             known = self._tried.changed.get(one.code, ())
             one.results.update(enumerate(known, len(self._tried.recipes) - len(known)))
+            self._runs_left -= len(known)
         # Most wrong answers are found here, with one run.
         best = [one for one in theirs if one.rank == theirs[0].rank < 0][:_BEST]
         if found := self._like(best, self._run_reference, self._tried.results):
@@ -249,8 +254,10 @@ class _Search:
         """Runs candidates on the tables on which they have not been run."""
         left = [one for one in candidates if any(place not in one.results for place in places)]
         wanted = sorted({place for one in left for place in places if place not in one.results})
+        left = left[: max(0, self._runs_left) // max(1, len(wanted))]
         if not left:
             return
+        self._runs_left -= len(left) * len(wanted)
         found = results(self._gold, [one.code for one in left], [self._tried.recipes[place] for place in wanted])
         for one, column in zip(left, found, strict=True):
             one.results.update(zip(wanted, column, strict=True))
