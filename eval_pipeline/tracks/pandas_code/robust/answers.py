@@ -11,8 +11,8 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.reading import result_text
+from eval_pipeline.tracks.pandas_code.robust.changes import first_changes
 from eval_pipeline.tracks.pandas_code.robust.examined import candidates_of, determined, examined_beside, run_beside
-from eval_pipeline.tracks.pandas_code.robust.mending import first_changes
 from eval_pipeline.tracks.pandas_code.robust.running import examined_on, outcomes_on, same
 from eval_pipeline.tracks.pandas_code.robust.variants import (
     Variant,

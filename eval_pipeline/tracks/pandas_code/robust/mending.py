@@ -8,28 +8,26 @@ is tried first.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.dialect import answer_code, is_polars
+from eval_pipeline.tracks.pandas_code.dialect import answer_code
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
+from eval_pipeline.tracks.pandas_code.robust.changes import BEST, FAILS, lent
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
 from eval_pipeline.tracks.pandas_code.robust.running import behaves_alike, outcomes_on, same, shared_results
-from eval_pipeline.variants.mutants import Kind, Mutant, Ranked, lent_mutants, shared
+from eval_pipeline.variants.mutants import Kind, Mutant, lent_mutants, shared
 
 MOST_STEPS = 3
 """Answers that are further from the reference code are not mended."""
-_BEST, _LIKELY, _OTHERS, _TWICE = 3, 10, 60, 24
-"""Changes of a code that are tried: those that make the codes most alike, more alike, the others, and two at once."""
+_LIKELY, _OTHERS, _TWICE = 10, 60, 24
+"""Changes of a code that are tried: those that make the codes more alike, the others, and two at once."""
 _PROBES = 2
 _TELLING = 4
 """Different results from which on they tell something about a change that makes the codes no more alike."""
 _SHARED = 0.5
 """Share of the reference code's elements in an answer whose results are constant, from which on it may be mended."""
-_FAILS = 1 / 3
-"""Share of the tables on which an answer may fail."""
 _VERIFIED = 8
 """Candidates that are alike on the probes and are then run on all tables."""
 
@@ -66,28 +64,6 @@ class Tried:
     results: Sequence[Json]
     right: Sequence[bool]
     changed: Mapping[str, Sequence[Json]] = field(default_factory=dict)
-
-
-def first_changes(gold: PandasGold, code: str, results: Sequence[Json]) -> list[str]:
-    """Returns the changed reference codes that are run first to explain an answer.
-
-    Args:
-        gold: the turn's gold, with reference code.
-        code: the answer's code.
-        results: what it gives on the variants.
-    """
-    if is_polars(gold.context) or results.count(None) > _FAILS * len(results):
-        return []
-    most = min(_BEST, gold.context.options.mending_runs // (1 + len(results)))
-    if not most:
-        return []
-    changes = _lent(gold, normal_code(gold, str(gold.code)), normal_code(gold, code))
-    return [one.mutant.code for one in changes if one.rank == changes[0].rank < 0][:most]
-
-
-@lru_cache(maxsize=16)
-def _lent(gold: PandasGold, code: str, other: str) -> tuple[Ranked, ...]:
-    return tuple(lent_mutants(code, other, known_of(gold)))
 
 
 def steps_between(gold: PandasGold, code: str, tried: Tried) -> tuple[Step, ...] | None:
@@ -138,7 +114,7 @@ class _Search:
     def found(self) -> tuple[Step, ...] | None:
         """Returns the steps."""
         count, fails = len(self._tried.results), len(self._tried.results) - len(self._all)
-        if fails > _FAILS * count or not (fails or self._probes):
+        if fails > FAILS * count or not (fails or self._probes):
             return None
         steps = self._altered() if self._probes else ()
         if steps is None or not fails:
@@ -148,12 +124,12 @@ class _Search:
     def _altered(self) -> tuple[Step, ...] | None:
         """Returns the steps after which both codes behave alike wherever the answer has a result."""
         theirs = self._candidates(self._reference, self._answer)
-        for one in theirs[:_BEST]:
+        for one in theirs[:BEST]:
             known = self._tried.changed.get(one.code, ())
             one.results.update(enumerate(known, len(self._tried.recipes) - len(known)))
             self._runs_left -= len(known)
         # Most wrong answers are found here, with one run.
-        best = [one for one in theirs if one.rank == theirs[0].rank < 0][:_BEST]
+        best = [one for one in theirs if one.rank == theirs[0].rank < 0][:BEST]
         if found := self._like(best, self._run_reference, self._tried.results):
             return _steps(found.changes, ())
         mine = self._candidates(self._answer, self._reference)
@@ -178,7 +154,7 @@ class _Search:
         return [*seen.values()][:_PROBES] or wrong[:1]
 
     def _candidates(self, code: str, other: str) -> list[_Candidate]:
-        return [_Candidate((one.mutant,), one.rank) for one in _lent(self._gold, code, other)]
+        return [_Candidate((one.mutant,), one.rank) for one in lent(self._gold, code, other)]
 
     def _like(
         self,
@@ -187,7 +163,7 @@ class _Search:
         wanted: Sequence[Json],
     ) -> _Candidate | None:
         """Returns the first candidate that gives the wanted results everywhere."""
-        run(candidates, self._all if len(candidates) <= _BEST else self._probes)
+        run(candidates, self._all if len(candidates) <= BEST else self._probes)
         # Something constant behaves like anything that leaves no rows, and a flag like many other flags.
         different = len({self._text(one) for one in wanted})
         likely = bool(candidates) and candidates[0].rank < 0
