@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from eval_pipeline.api.homes import FORGET
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
@@ -70,7 +71,7 @@ def evaluate(
         canary: whether to stop if hardly any of the first answers can be read.
         launcher: what evaluates instead.
     """
-    left = complete_left(workspace, progress)
+    left = complete_left(workspace, progress, forget=FORGET)
     context = RunContext(epoch=epoch)
     seen = {p: Inputs.of(workspace, p, run=context, scope=scope, progress=progress) for p in partitions}
     looked_at = counted(progress, "looking what is out of date", seen.items(), len(seen))

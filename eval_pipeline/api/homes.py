@@ -11,8 +11,11 @@ from typing import TypeVar
 
 from eval_pipeline.core.home import Home, find_home
 from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.later import Later
 from eval_pipeline.core.private import make_private
 
+FORGET = Later("eval_pipeline.defs.running.removing:forget")
+"""Removes a model version from Dagster's storage; Dagster is loaded only where an interrupted removal is completed."""
 T = TypeVar("T")
 Folder = str | Path
 _SETTINGS = ("EVAL_HOME", "EVAL_DATA", "DAGSTER_HOME")

@@ -1,12 +1,11 @@
 """The command `remove`: removes a model version."""
 
 import sys
-from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.cli.options import BAD_USAGE, open_workspace
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,20 +25,31 @@ def remove(
 ) -> None:
     """Removes a model version's evaluations, reports and rows; with --purge, also every byte of its responses.
 
-    If the command is interrupted, running it again continues the removal.
+    If the command is interrupted, the next one completes the removal.
     """
-    from eval_pipeline.cli.sweeping import sweep
+    from eval_pipeline.cli.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.defs.running.removing import forget
     from eval_pipeline.operations.purging import Removal
+    from eval_pipeline.operations.removing import is_interrupted
     from eval_pipeline.operations.removing import remove as remove_from_home
     from eval_pipeline.workspace.bucket_store import fresh_store
 
     workspace = open_workspace()
     fresh_store(workspace.home)
-    sweep(workspace.home)  # so that runs whose process has ended do not count as active
     removal = Removal(model_version, frozenset(suite) if suite else None, purge)
-    planned = remove_from_home(workspace, removal, dry_run=True)
+    interrupted = is_interrupted(workspace, model_version)
+    with ProgressBars() as progress:
+        begin(workspace, progress)
+    if interrupted and is_interrupted(workspace, model_version):
+        raise typer.Exit(BAD_USAGE)
+    try:
+        planned = remove_from_home(workspace, removal, dry_run=True)
+    except UsageError:
+        if not interrupted:
+            raise
+        typer.echo(f"removed: {model_version}, by completing the removal that was interrupted")
+        return
     runs = forget(workspace.home, model_version, partition=False, history=purge, dry_run=True)
     _tell(planned, runs, "would be removed" if dry_run else "to be removed")
     if dry_run:
@@ -47,8 +57,7 @@ def remove(
     if not yes:
         _ask(model_version, purge=purge)
     with ProgressBars() as progress:
-        rest = partial(forget, workspace.home, model_version, partition=suite is None, history=purge, dry_run=False)
-        done = remove_from_home(workspace, removal, dry_run=False, progress=progress, last=rest)
+        done = remove_from_home(workspace, removal, dry_run=False, progress=progress, forget=forget)
     typer.echo(f"removed: {model_version}, {len(done.partitions):,} evaluations{' and all responses' * purge}")
 
 

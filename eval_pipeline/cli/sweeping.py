@@ -25,11 +25,12 @@ def sweep(home: "Home") -> int:
 
 def begin(workspace: "Workspace", progress: "Progress") -> None:
     """Completes what killed commands and runs left, before a command that changes the home; says what is wrong."""
+    from eval_pipeline.api.homes import FORGET
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.operations.completing import complete_left
 
     sweep(workspace.home)  # so that runs whose process has ended do not count as active
-    for problem in complete_left(workspace, progress):
+    for problem in complete_left(workspace, progress, forget=FORGET):
         note(f"warning: {problem}")
 
 

@@ -22,6 +22,7 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FINISHING = {
     "prune": Later("eval_pipeline.operations.pruning:finish"),
+    "remove": Later("eval_pipeline.operations.removing:finish"),
 }
 """What is due by its name → what does it, however much of it was done: of workspace, entries, progress, `forget`."""
 GONE = "The process of this run is gone; the next run goes on where it was."

@@ -1,11 +1,11 @@
 """The command `remove`: removes a model version from the home, and with `--purge` also everything it ever answered.
 
-Each step finds out by itself what is left to do, and a note in the home records the removal, so that a second call
-continues where a killed one stopped. Derived files are removed first, so that a remainder never looks complete.
+Each step finds out by itself what is left to do, and the note of the command says what it removes, so that the next
+command continues where a killed one stopped. Derived files are removed first, so that a remainder never looks complete.
 """
 
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import date
@@ -21,7 +21,6 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.operations.pruning import partition_tables, somebody_asks
 from eval_pipeline.operations.purging import Purged, Removal, purge
-from eval_pipeline.operations.removal_notes import Note, end_note, noted, write_note
 from eval_pipeline.operations.removing_nights import tell_nights_again
 from eval_pipeline.providers.imported_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
@@ -29,6 +28,7 @@ from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
+from eval_pipeline.workspace.commands import Command, Entry, left_behind
 from eval_pipeline.workspace.home_folders import home_folders, remove_folder
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy, counted
@@ -77,27 +77,27 @@ def remove(
     *,
     dry_run: bool,
     progress: Progress = SILENT,
-    last: Callable[[], object] = lambda: None,
+    forget: Callable[..., object] = lambda *_, **__: None,
 ) -> Removed:
     """Removes a model version: its evaluations, reports, rows in the store, and comparisons with it.
 
-    It may be killed at any time and called again. Nothing is begun while a run works on one of its evaluations or, with
-    a purge, while any run asks models.
+    It may be killed at any time: the next command completes it. Nothing is begun while a run works on one of its
+    evaluations or, with a purge, while any run asks models.
 
     Args:
         workspace: the workspace.
         removal: what is removed.
         dry_run: only report what would be removed.
         progress: receives the progress.
-        last: does remaining work elsewhere; if it fails, calling `remove` again repeats it.
+        forget: removes it from Dagster's storage; if it fails, the next command repeats it.
 
     Raises:
         UsageError: the home has nothing of that name, or a run works on it.
         StoreError: a file cannot be removed or written.
     """
     found = _find(workspace, removal)
-    before = noted(workspace.home, removal.model_version)
-    _check_known(workspace, removal, found, known=before is not None)
+    _check_known(workspace, removal, found)
+    command = Command(workspace.home, "remove")
     with _alone(workspace, removal, found):
         files = [size for folder in found.folders for size in home_folders(workspace.home).sizes(folder)]
         told = (len(files), sum(files))
@@ -105,17 +105,48 @@ def remove(
         if dry_run:
             purged = purge(workspace, removal, found.partitions, dry_run=True) if removal.purge else None
             return Removed(_sorted(found.partitions), *told, entry, listed, purged)
-        note = write_note(workspace.home, Note(removal.model_version, found.first_dates()), before)
-        _take_out(workspace, removal, found, progress)
-        _entries(workspace, removal, dry_run=False)
-        _compare_again(workspace, removal, note, progress)
-        purged = None
-        if removal.purge:
-            with busy(progress, "purging responses"):
-                purged = purge(workspace, removal, found.partitions, dry_run=False)
-    last()
-    end_note(note)
+        suites, first = removal.suites and sorted(removal.suites), found.first_dates()
+        of = {"model_version": removal.model_version, "only": suites, "purge": removal.purge}
+        command.note({"due": "remove", **of, "first": first})
+        purged = _removed(workspace, removal, found, first, progress)
+    _forget(workspace, removal, forget)
+    command.settle()
     return Removed(_sorted(found.partitions), *told, entry, listed, purged)
+
+
+def finish(workspace: Workspace, due: Sequence[Entry], progress: Progress, forget: Callable[..., object]) -> None:
+    """Completes removals that were killed. Raises as `remove`."""
+    for entry in due:
+        suites = entry["only"]
+        removal = Removal(entry["model_version"], None if suites is None else frozenset(suites), entry["purge"])
+        found = _find(workspace, removal)
+        with _alone(workspace, removal, found):
+            _removed(workspace, removal, found, entry["first"], progress)
+        _forget(workspace, removal, forget)
+
+
+def is_interrupted(workspace: Workspace, model_version: str) -> bool:
+    """Whether a removal of the model version was killed and is not completed yet."""
+    with left_behind(workspace.home) as (left, _):
+        return any(entry.get("model_version") == model_version for one in left for entry in one.noted.due)
+
+
+def _removed(
+    workspace: Workspace, removal: Removal, found: _Found, first: Mapping[str, str], progress: Progress
+) -> Purged | None:
+    """Removes what was found; `first` is the first date removed, for each suite."""
+    _take_out(workspace, removal, found, progress)
+    _entries(workspace, removal, dry_run=False)
+    _compare_again(workspace, removal, first, progress)
+    if not removal.purge:
+        return None
+    with busy(progress, "purging responses"):
+        return purge(workspace, removal, found.partitions, dry_run=False)
+
+
+def _forget(workspace: Workspace, removal: Removal, forget: Callable[..., object]) -> None:
+    whole = removal.suites is None
+    forget(workspace.home, removal.model_version, partition=whole, history=removal.purge, dry_run=False)
 
 
 def _sorted(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
@@ -167,10 +198,10 @@ def _suite_folder(suite: str) -> str:
     return name
 
 
-def _check_known(workspace: Workspace, removal: Removal, found: _Found, *, known: bool) -> None:
+def _check_known(workspace: Workspace, removal: Removal, found: _Found) -> None:
     name = removal.model_version
     registered = workspace.record.header(MODEL_VERSIONS, RecordKey.of_model_version(name)) is not None
-    if known or found.partitions or found.folders or registered or name in workspace.model_versions:
+    if found.partitions or found.folders or registered or name in workspace.model_versions:
         return
     names = {key.model_version or "" for key in workspace.record.partitions(MODEL_VERSIONS)} | {
         *workspace.model_versions
@@ -225,12 +256,12 @@ def _entries(workspace: Workspace, removal: Removal, *, dry_run: bool) -> tuple[
     return imported, home.data / "model_versions.yaml" if listed and removal.suites is None else None
 
 
-def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress: Progress) -> None:
+def _compare_again(workspace: Workspace, removal: Removal, first: Mapping[str, str], progress: Progress) -> None:
     """Makes comparisons, trends, their reports and the store again without the model version."""
-    suites = sorted(note.suites)
+    suites = sorted(first)
     for suite in suites:
         forget_acknowledged(Inputs(workspace, suite), removal.model_version)
-        for folder in _comparison_reports(workspace, suite, note.suites[suite]):
+        for folder in _comparison_reports(workspace, suite, first[suite]):
             remove_folder(folder)
     readable = [suite for suite in suites if suite in workspace.suites and workspace.suites[suite].header]
     for suite in suites:
@@ -248,8 +279,8 @@ def _compare_again(workspace: Workspace, removal: Removal, note: Note, progress:
             publish_keys(workspace, keys, gate(workspace), erase=removal.purge)
     for suite in readable:
         deliver(comparing(chain_of(None)), Inputs(workspace, suite, progress=progress), with_report=True)
-    if note.suites:
-        tell_nights_again(workspace, removal.model_version, min(note.suites.values()))
+    if first:
+        tell_nights_again(workspace, removal.model_version, min(first.values()))
 
 
 def _comparison_reports(workspace: Workspace, suite: str, first: str) -> list[Path]:

@@ -32,6 +32,7 @@ from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
+from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.telling import OF_DEV, tell
 from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.store.durable import locked
@@ -188,7 +189,7 @@ def _look_after(home: Home, instance: dg.DagsterInstance) -> None:
     """Ends runs of dead processes, which would block the queue, completes what they left, and tells of commands."""
     try:
         sweep_home(home, instance)
-        for problem in complete_left(Workspace(home), name=OF_DEV):
+        for problem in complete_left(Workspace(home), name=OF_DEV, forget=forget):
             _log.warning("%s", problem)
         tell(home)
     except Exception as error:  # e.g. a busy database or a full disk: try again later
