@@ -14,7 +14,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.private import make_private
 from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.rescoring import Chosen, evaluations, outdated
-from eval_pipeline.operations.verifying import verified_files
+from eval_pipeline.operations.verifying import only_in_one, verified_files
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
 from eval_pipeline.store.memo import is_as_published
 from eval_pipeline.store.query import run_query
@@ -264,6 +264,11 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
     yield Finding(
         "store", not problem, problem or str(workspace.home.bucket or path), "run `eval-pipeline publish --full`"
     )
+    if not problem:
+        for keys, what in zip(only_in_one(workspace), ("holds what is not", "lacks what is"), strict=True):
+            places = [f"{key.suite} · {key.model_version} · {key.eval_date}" for key in keys]
+            if places:
+                yield Finding("store", False, f"it {what} on record: {_few(places)}", "run `eval-pipeline publish`")
     if behind := lag(workspace.home):
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
 

@@ -22,10 +22,10 @@ from eval_pipeline.operations.keeping import compare, deliver
 from eval_pipeline.operations.pruning import partition_tables, somebody_asks
 from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removing_nights import tell_nights_again
+from eval_pipeline.operations.verifying import published_keys
 from eval_pipeline.providers.imported_versions import forget_imported
 from eval_pipeline.reports.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
-from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
 from eval_pipeline.workspace.commands import Command, Entry, left_behind
@@ -156,22 +156,12 @@ def _sorted(partitions: Iterable[Partition]) -> tuple[Partition, ...]:
 def _find(workspace: Workspace, removal: Removal) -> _Found:
     found = _Found()
     keys = [key for table in partition_tables() for key in workspace.record.partitions(table)]
-    for key in {*keys, *_in_store(workspace)}:
+    for key in {*keys, *published_keys(workspace)}:  # a killed removal may have left rows only in the store
         if key.model_version == removal.model_version and removal.covers(key.suite):
             assert key.suite and key.eval_date
             found.partitions.add(Partition(key.suite, key.model_version, key.eval_date))
     found.folders = list(_folders(workspace, removal))
     return found
-
-
-def _in_store(workspace: Workspace) -> Iterator[RecordKey]:
-    """Yields the keys in the store, because a killed removal may have left rows only there."""
-    if not workspace.home.store.exists():
-        return
-    with connect_read_only(workspace.home.store) as store:
-        query = "SELECT DISTINCT suite, model_version, eval_date FROM meta.files WHERE eval_date IS NOT NULL"
-        for row in store.execute(query).fetchall():
-            yield RecordKey(*row)
 
 
 def _folders(workspace: Workspace, removal: Removal) -> Iterator[Path]:
@@ -271,7 +261,7 @@ def _compare_again(workspace: Workspace, removal: Removal, first: Mapping[str, s
             for table in (MODEL_COMPARISONS, METRIC_COMPARISONS, TRENDS):
                 workspace.record.remove(table, RecordKey.of_suite(suite))
     if workspace.home.store.exists():
-        gone = [key for key in _in_store(workspace) if key.model_version == removal.model_version]
+        gone = [key for key in published_keys(workspace) if key.model_version == removal.model_version]
         keys = [key for key in gone if removal.covers(key.suite)]
         keys += [RecordKey.of_suite(suite) for suite in suites]
         keys.append(RecordKey.of_model_version(removal.model_version))

@@ -1,11 +1,14 @@
-"""Compares the files of the record with the digests in their footers."""
+"""Compares the files of the record with the digests in their footers, and the store with the record."""
 
 from collections.abc import Callable, Iterator
 
+from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import STATISTICS, all_tables
+from eval_pipeline.workspace.commands import left_behind
 from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -39,6 +42,36 @@ def verified_files(
         except EvalError as error:
             found = error
         yield source, key, found
+
+
+def published_keys(workspace: Workspace) -> set[RecordKey]:
+    """Returns the keys of the evaluations in the store."""
+    if not workspace.home.store.exists():
+        return set()
+    with connect_read_only(workspace.home.store) as store:
+        query = "SELECT DISTINCT suite, model_version, eval_date FROM meta.files WHERE eval_date IS NOT NULL"
+        return {RecordKey(*row) for row in store.execute(query).fetchall()}
+
+
+def only_in_one(workspace: Workspace) -> tuple[list[RecordKey], list[RecordKey]]:
+    """Returns the evaluations in the store that the record lacks, and the whole ones on record that the store lacks.
+
+    What a living command is going to publish is not among the latter.
+    """
+    published = published_keys(workspace)
+    recorded = {key for _, key in _files(workspace) if key.eval_date}
+    with left_behind(workspace.home) as (_, living):
+        awaited = {RecordKey.of(place) for noted in living for place in noted.unpublished}
+    missing = {*workspace.record.partitions(STATISTICS)} - published - awaited
+    ordered = [sorted(keys, key=RecordKey.order) for keys in (published - recorded, missing)]
+    return ordered[0], [key for key in ordered[1] if _is_whole(workspace, key)]
+
+
+def _is_whole(workspace: Workspace, key: RecordKey) -> bool:
+    try:
+        return gate(workspace)(key) is None
+    except EvalError:  # it is damaged, which is told elsewhere
+        return False
 
 
 def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
