@@ -112,15 +112,14 @@ def publish(
     full: Annotated[bool, typer.Option("--full", help="Rebuild the whole store from the record.")] = False,
 ) -> None:
     """Publishes the record to the DuckDB store; for incomplete evaluations the store keeps its previous state."""
-    from eval_pipeline.chain.wholeness import gate
     from eval_pipeline.cli.sweeping import begin
     from eval_pipeline.cli.terminal import ProgressBars, fail
-    from eval_pipeline.stages.publishing import publish_all
+    from eval_pipeline.operations.publication import publish_record
 
     workspace = open_workspace()
     with ProgressBars() as progress:
         begin(workspace, progress)
-        result = publish_all(workspace, gate(workspace), full=full, progress=progress)
+        result = publish_record(workspace, full=full, progress=progress)
     typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
     for sentence in result.facts["left_out"]:
         fail(sentence)

@@ -22,6 +22,8 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FINISHING = {
     "prune": Later("eval_pipeline.operations.pruning:finish"),
+    "publish": Later("eval_pipeline.operations.publication:finish"),
+    "repair": Later("eval_pipeline.operations.repairing:finish"),
     "remove": Later("eval_pipeline.operations.removing:finish"),
 }
 """What is due by its name → what does it, however much of it was done: of workspace, entries, progress, `forget`."""

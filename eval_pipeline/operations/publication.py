@@ -1,6 +1,6 @@
 """Publishes the evaluations of a command together, because each publishing copies the store."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.chain.wholeness import gate
@@ -13,14 +13,15 @@ from eval_pipeline.stages.publishing import (
     close_run,
     left_out,
     mark_failed,
+    publish_all,
     publish_together,
     published_as,
 )
 from eval_pipeline.store.publisher import Published
-from eval_pipeline.workspace.commands import Command
+from eval_pipeline.workspace.commands import Command, Entry
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import ending_failed
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 
 class Publication:
@@ -107,3 +108,17 @@ class Publication:
         for closed in runs:
             refused = why.get(closed.keys[0])
             self.outcome[closed.inputs.place] = StoreError(refused) if refused else published
+
+
+def publish_record(workspace: Workspace, *, full: bool, progress: Progress) -> StageResult:
+    """Publishes everything that differs from the record; if it is killed, the next command does. Raises StoreError."""
+    command = Command(workspace.home, "publish")
+    command.note({"due": "publish"})
+    result = publish_all(workspace, gate(workspace), full=full, progress=progress)
+    command.settle()
+    return result
+
+
+def finish(workspace: Workspace, _: Sequence[Entry], progress: Progress, __: Callable[..., object]) -> None:
+    """Completes a publishing that was killed. Raises StoreError."""
+    publish_all(workspace, gate(workspace), full=False, progress=progress)

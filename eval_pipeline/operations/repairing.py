@@ -1,7 +1,7 @@
 """The command `doctor --repair`: makes damaged files again from their sources; the damaged ones are kept aside."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -33,7 +33,7 @@ from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
-from eval_pipeline.workspace.commands import Command
+from eval_pipeline.workspace.commands import Command, Entry, left_behind
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
@@ -54,6 +54,11 @@ def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Findin
 
     No model is asked. Call it only while nothing runs.
     """
+    with left_behind(workspace.home) as (left, _):
+        for one in left:
+            if one.noted.due and one.noted.due[0]["due"] == "repair":
+                finish(workspace, one.noted.due, progress, repair)
+                one.settle()
     aside = workspace.home.root / "damaged" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     with busy(progress, "mending the journal"):
         yield from _journal(workspace, aside)
@@ -84,12 +89,27 @@ def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
             insert_batch(connection, batch)
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    command = Command(workspace.home, "doctor --repair")
+    command.note({"due": "repair", "aside": str(aside)})
+    _exchange(path, new, aside)
+    command.settle()
+    text = f"{problem}; {len(rows):,} whole responses are kept, the damaged file is {aside / path.name}"
+    yield from _mended_as(text, lost)
+
+
+def finish(workspace: Workspace, due: Sequence[Entry], _: Progress, __: Callable[..., object]) -> None:
+    """Puts the mended journal in place of the damaged one, where a repair was killed meanwhile."""
+    path = workspace.home.journal
+    new = path.with_name(f"{path.name}.new")
+    if new.exists():
+        _exchange(path, new, Path(due[0]["aside"]))
+
+
+def _exchange(path: Path, new: Path, aside: Path) -> None:
     for name in (path.name, f"{path.name}-wal", f"{path.name}-shm"):
         _set_aside(path.with_name(name), aside / name)
     new.replace(path)
     fsync_path(path.parent)
-    text = f"{problem}; {len(rows):,} whole responses are kept, the damaged file is {aside / path.name}"
-    yield from _mended_as(text, lost)
 
 
 def _mended(address: DatabaseAddress, problem: str) -> Iterator[Finding]:

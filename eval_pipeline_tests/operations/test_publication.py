@@ -9,15 +9,17 @@ import pytest
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.publication import Publication
+from eval_pipeline.operations.publication import Publication, publish_record
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
 from eval_pipeline.workspace import commands
-from eval_pipeline.workspace.commands import Command, left_behind
+from eval_pipeline.workspace.commands import Command, lag, left_behind
+from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
+from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab
 
 PLACES = {name: Partition(name, "oracle", DAY) for name in ("a", "b", "c")}
@@ -182,3 +184,12 @@ def test_a_note_that_is_just_made_is_not_taken_for_one_that_was_left(lab: Lab, m
     command.note({"compared": "a"})
     command.settle()
     assert list(lab.home.commands.iterdir()) == [], "there was no run that Dagster could be told of"
+
+
+def test_a_publishing_that_is_killed_is_completed_by_the_next_command(three: Lab) -> None:
+    before = published(three)
+    with killed_at("eval_pipeline.operations.publication.publish_all"):
+        publish_record(three.workspace(), full=False, progress=SILENT)
+    assert lag(three.home) == "the command `publish` ended before it was done"
+    assert complete_left(three.workspace()) == []
+    assert (before, published(three), lag(three.home)) == ("c", "abc", "")

@@ -11,9 +11,11 @@ from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.core.errors import DamagedFileError
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.operations.repairing import repair
 from eval_pipeline.operations.scrubbing import BYTES_A_SECOND, scrub
 from eval_pipeline.store.parquet import forget_verified, writing
 from eval_pipeline.store.tables import STATISTICS
+from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.store.samples import key_of, put
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
 
@@ -82,6 +84,21 @@ def test_what_was_paid_for_and_is_whole_is_not_paid_for_again(done: Lab, puppet:
     puppet.reset()
     assert done.cli(*RUN, "--eval-date", "2026-03-02").code == 0
     assert 0 < len(puppet.asked) < 30
+
+
+@pytest.mark.parametrize("again", ["prune", "doctor --repair"])
+def test_a_repair_that_is_killed_between_two_moves_loses_no_response(done: Lab, again: str) -> None:
+    with closing(sqlite3.connect(done.home.journal)) as connection:
+        kept = connection.execute("SELECT count(*) FROM responses").fetchone()[0]
+        connection.execute("UPDATE responses SET body = X'00' WHERE rowid = (SELECT min(rowid) FROM responses)")
+        connection.commit()
+    with killed_at("eval_pipeline.operations.repairing._set_aside", done=True):
+        list(repair(done.workspace()))
+    assert not done.home.journal.exists()
+    said = done.cli(*again.split())
+    assert said.code == 0, said.text
+    with closing(sqlite3.connect(done.home.journal)) as connection:
+        assert connection.execute("SELECT count(*) FROM responses").fetchone() == (kept - 1,)
 
 
 @pytest.mark.always
