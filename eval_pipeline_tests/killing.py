@@ -2,7 +2,7 @@
 
 import gc
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
@@ -12,10 +12,12 @@ class Killed(BaseException):
 
 
 @contextmanager
-def killed_at(place: str, count: int = 1, *, done: bool = False) -> Iterator[None]:
+def killed_at(
+    place: str, count: int = 1, *, done: bool = False, end: Callable[[], None] | None = None
+) -> Iterator[None]:
     """Ends the block at a call of the function, of which dry runs do not count: before it does anything, or after.
 
-    Fails if the block ends by itself.
+    Fails if the block ends by itself. `end` ends the process instead.
     """
     real, calls = pkgutil.resolve_name(place), 0
 
@@ -26,6 +28,8 @@ def killed_at(place: str, count: int = 1, *, done: bool = False) -> Iterator[Non
             return real(*arguments, **more)
         if done:
             real(*arguments, **more)
+        if end:
+            end()
         raise Killed
 
     with patch(place, killed):

@@ -21,6 +21,7 @@ from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FINISHING = {
+    "import": Later("eval_pipeline.operations.importing:finish"),
     "prune": Later("eval_pipeline.operations.pruning:finish"),
     "publish": Later("eval_pipeline.operations.publication:finish"),
     "repair": Later("eval_pipeline.operations.repairing:finish"),

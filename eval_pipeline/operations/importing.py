@@ -36,7 +36,8 @@ from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.tracks.import_notes import add_import_notes, import_notes, take_import_options, take_left_out
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
-from eval_pipeline.workspace.workspace import Workspace
+from eval_pipeline.workspace.commands import Command, Entry, finish_first
+from eval_pipeline.workspace.workspace import Progress, Workspace
 
 CASES_FILE = "cases.jsonl"
 _ENDED = "interrupted when {:,} of {:,} golds were checked; nothing was imported, and a suite of that name is as it was"
@@ -111,6 +112,7 @@ def import_suite(
         InputError: the source does not have that format.
         EndedEarlyError: the import was ended before any gold was checked, or would have replaced a suite by a part.
     """
+    finish_first(workspace.home, "import", _finish)
     foreign, importer = load_importer(form)
     folder = (workspace.home.data / "suites" if into_data else workspace.home.imported_suites) / name
     _check_suite_name(workspace, name, folder)
@@ -140,10 +142,29 @@ def import_suite(
         imported = _checked(made, folder, raws, tuple(notes), leaves_out=foreign.leaves_out_wrong_gold)
         if (folder / REVIEWS_FOLDER).exists():  # likewise; copied last, since somebody may be reviewing
             shutil.copytree(folder / REVIEWS_FOLDER, made / REVIEWS_FOLDER)
-        if folder.exists():
-            folder.rename(made.parent / "before")
-        made.rename(folder)
+        command = Command(workspace.home, "import")
+        command.note({"due": "import", "made": str(made), "folder": str(folder)})
+        _exchange(made, folder)
+        command.settle()
     return imported
+
+
+def finish(_: Workspace, due: Sequence[Entry], __: Progress, ___: Callable[..., object]) -> None:
+    """Completes an import that was killed while it put the suite, which is whole, in the place of the former one."""
+    _finish(due)
+
+
+def _finish(due: Sequence[Entry]) -> None:
+    for made, folder in ((Path(entry["made"]), Path(entry["folder"])) for entry in due):
+        if made.exists():
+            _exchange(made, folder)
+        shutil.rmtree(made.parent, ignore_errors=True)
+
+
+def _exchange(made: Path, folder: Path) -> None:
+    if folder.exists():
+        folder.rename(made.parent / "before")
+    made.rename(folder)
 
 
 def _checked(
@@ -214,6 +235,8 @@ def _aside(folder: Path, source: Path) -> Iterator[tuple[Path, UsersFiles]]:
         with known.named():
             yield made, known
     finally:
+        if (aside / "before").exists() and not folder.exists():  # interrupted between two renames
+            (aside / "before").rename(folder)
         shutil.rmtree(aside, ignore_errors=True)
 
 

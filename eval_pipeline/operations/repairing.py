@@ -33,7 +33,7 @@ from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
-from eval_pipeline.workspace.commands import Command, Entry, left_behind
+from eval_pipeline.workspace.commands import Command, Entry, finish_first
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
@@ -54,11 +54,7 @@ def repair(workspace: Workspace, progress: Progress = SILENT) -> Iterator[Findin
 
     No model is asked. Call it only while nothing runs.
     """
-    with left_behind(workspace.home) as (left, _):
-        for one in left:
-            if one.noted.due and one.noted.due[0]["due"] == "repair":
-                finish(workspace, one.noted.due, progress, repair)
-                one.settle()
+    finish_first(workspace.home, "repair", lambda due: finish(workspace, due, progress, repair))
     aside = workspace.home.root / "damaged" / datetime.now(UTC).strftime("%Y%m%dT%H%M%S")
     with busy(progress, "mending the journal"):
         yield from _journal(workspace, aside)

@@ -183,6 +183,15 @@ def left_behind(home: Home) -> Iterator[tuple[list[Left], list[Noted]]]:
         yield left, live
 
 
+def finish_first(home: Home, name: str, finish: Callable[[Sequence[Entry]], object]) -> None:
+    """Completes changes of that name which dead processes left, before a command that must find them complete."""
+    with left_behind(home) as (found, _):
+        for left in found:
+            if due := [entry for entry in left.noted.due if entry["due"] == name]:
+                finish(due)
+                left.settle()
+
+
 def ended(home: Home) -> Iterator[tuple[str, Noted, Callable[[], None]]]:
     """Yields id and note of each command that has ended, the oldest first, and what removes the note."""
     if home.bucket is not None:

@@ -1,14 +1,17 @@
 """What is wrong with a data set names the user's file, line or entry, not what the import makes of it."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.importing import Columns, import_suite
 from eval_pipeline.tracks.import_places import Placed, UsersFiles, add_origin
+from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import Lab
 
 DIALOGUE = {
@@ -144,3 +147,22 @@ def test_what_has_no_known_place_is_told_with_the_case(tmp_path: Path) -> None:
         Problem("other/set/x.csv", None, "", "no"): "other/set/x.csv: no",
     }
     assert {str(known.told(problem)): text for problem, text in told.items()} == {text: text for text in told.values()}
+
+
+@pytest.mark.parametrize("killed", [True, False], ids=["killed", "interrupted"])
+def test_an_import_that_ends_between_its_two_renames_loses_no_suite(lab: Lab, tmp_path: Path, killed: bool) -> None:
+    source, folder = tmp_path / "rows.jsonl", lab.home.imported_suites / "foreign"
+    source.write_text('{"id": "1", "question": "q", "answer": "x"}\n')
+    import_suite(lab.workspace(), "text", source, "foreign", None, (), Columns())
+    (folder / "reviews").mkdir()
+    (folder / "reviews" / "one").write_text("what somebody said")
+    if killed and (child := os.fork()):
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    else:
+        end = (lambda: os._exit(9)) if killed else None
+        with killed_at("eval_pipeline.operations.importing.Path.rename", done=True, end=end):
+            import_suite(lab.workspace(), "text", source, "foreign", None, (), Columns())
+    assert folder.exists() != killed
+    assert complete_left(lab.workspace()) == []
+    assert (folder / "reviews" / "one").read_text() == "what somebody said"
+    assert [path.name for path in folder.parent.iterdir()] == ["foreign"]
