@@ -36,7 +36,8 @@ from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.tracks.import_notes import add_import_notes, import_notes, take_import_options, take_left_out
 from eval_pipeline.tracks.import_places import UsersFiles
 from eval_pipeline.tracks.registry import load_importer
-from eval_pipeline.workspace.commands import Command, Entry, finish_first
+from eval_pipeline.workspace.commands import Command, finish_first
+from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 CASES_FILE = "cases.jsonl"

@@ -23,9 +23,10 @@ from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
-from eval_pipeline.workspace.commands import Command, Entry, partition_of
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import database_leases
+from eval_pipeline.workspace.noted import Entry, partition_of
 from eval_pipeline.workspace.part_files import part_files
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition

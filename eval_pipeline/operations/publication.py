@@ -18,8 +18,9 @@ from eval_pipeline.stages.publishing import (
     published_as,
 )
 from eval_pipeline.store.publisher import Published
-from eval_pipeline.workspace.commands import Command, Entry
+from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.runs import ending_failed
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 

@@ -28,9 +28,10 @@ from eval_pipeline.reports.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS
-from eval_pipeline.workspace.commands import Command, Entry, left_behind
+from eval_pipeline.workspace.commands import Command, left_behind
 from eval_pipeline.workspace.home_folders import home_folders, remove_folder
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
 from eval_pipeline.workspace.workspace import Progress, Workspace

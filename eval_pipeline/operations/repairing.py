@@ -33,8 +33,9 @@ from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
-from eval_pipeline.workspace.commands import Command, Entry, finish_first
+from eval_pipeline.workspace.commands import Command, finish_first
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope

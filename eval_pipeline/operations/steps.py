@@ -9,8 +9,9 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.workspace.commands import Command, Entry, stamp
+from eval_pipeline.workspace.commands import Command, stamp
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.runs import FAILED, end_run, ending_failed
 from eval_pipeline.workspace.workspace import StageResult
 

@@ -8,10 +8,9 @@ told Dagster of them.
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -21,72 +20,11 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.durable import locked, make_folders, no_room, replace_durably, write_error
+from eval_pipeline.workspace.noted import Entry, Noted, noted
 from eval_pipeline.workspace.runs import now
 
 KEPT = 1000
 """Notes of ended commands that are kept for Dagster; if `dev` is never run, older ones go."""
-Entry = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Noted:
-    """What a note says; `entries` are its lines."""
-
-    entries: tuple[Entry, ...]
-
-    @property
-    def command(self) -> str:
-        """Name of the command."""
-        return next((str(entry["command"]) for entry in self.entries if "command" in entry), "")
-
-    @property
-    def unpublished(self) -> list[Partition]:
-        """Evaluations that are recorded and not published."""
-        found = dict[Partition, None]()
-        for entry in self.entries:
-            if "unpublished" in entry:
-                found[partition_of(entry["unpublished"])] = None
-            elif "published" in entry:
-                found.clear()
-        return list(found)
-
-    @property
-    def uncompared(self) -> list[str]:
-        """Suites whose comparisons are due: those of recorded evaluations, and of runs that began to evaluate."""
-        found = dict[str, None]()
-        for entry in self.entries:
-            if "unpublished" in entry or "uncompared" in entry:
-                found[entry.get("uncompared") or entry["unpublished"][0]] = None
-            elif "compared" in entry:
-                found.pop(entry["compared"], None)
-        return list(found)
-
-    @property
-    def due(self) -> list[Entry]:
-        """What changes the home and is due until the note is gone, each with its name as `due`."""
-        return [entry for entry in self.entries if "due" in entry]
-
-    @property
-    def runs(self) -> dict[str, list[Partition]]:
-        """Ids of the command's runs, with their evaluations; one that only compares has none."""
-        return {
-            entry["run"]: [
-                partition_of((suite, *_series(entry))) for suite in entry["suites"] if entry["model_version"]
-            ]
-            for entry in self.entries
-            if "suites" in entry
-        }
-
-    @property
-    def failed_runs(self) -> set[str]:
-        """Ids of the runs of which a step failed, or did not pass a check that later ones wait for."""
-        return {entry["run"] for entry in self.entries if "stage" in entry and entry.get("error", "")}
-
-    @property
-    def open_runs(self) -> dict[str, list[Partition]]:
-        """Those that have not ended."""
-        done = {entry["run_ended"] for entry in self.entries if "run_ended" in entry}
-        return {run: places for run, places in self.runs.items() if run not in done}
 
 
 class Command:
@@ -222,11 +160,6 @@ def lag(home: Home) -> str:
     return ""
 
 
-def noted(text: str) -> Noted:
-    """Returns what a note's text says; the last line of a file may be torn."""
-    return Noted(tuple(_entries(text)))
-
-
 def stamp() -> str:
     """Returns the present time as notes have it: UTC, in ISO form."""
     return now().isoformat()
@@ -327,21 +260,3 @@ def _object(home: Home) -> Note:
     from eval_pipeline.workspace.command_objects import NoteObject
 
     return NoteObject(home)
-
-
-def _entries(text: str) -> Iterator[Entry]:
-    for line in text.splitlines():
-        with suppress(ValueError):
-            entry = json.loads(line)
-            if isinstance(entry, dict):
-                yield entry
-
-
-def partition_of(told: Sequence[str]) -> Partition:
-    """Returns the evaluation of a note's list of suite, model version and date."""
-    suite, model_version, day = told
-    return Partition(suite, model_version, date.fromisoformat(day))
-
-
-def _series(entry: Entry) -> tuple[str, str]:
-    return entry["model_version"], entry["eval_date"]

@@ -26,7 +26,8 @@ from eval_pipeline.defs.running.origin import job_over
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.telling import tell
 from eval_pipeline.operations import running
-from eval_pipeline.workspace.commands import Command, Noted, ended
+from eval_pipeline.workspace.commands import Command, ended
+from eval_pipeline.workspace.noted import Noted
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent, Workspace
 from eval_pipeline_tests.cluster.test_shipped_suites import MEASURING, UNMEASURED

@@ -20,8 +20,9 @@ from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages import score
 from eval_pipeline.workspace import commands
-from eval_pipeline.workspace.commands import Noted, ended, left_behind
+from eval_pipeline.workspace.commands import ended, left_behind
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noted import Noted
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response

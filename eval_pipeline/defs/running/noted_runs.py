@@ -13,7 +13,7 @@ from eval_pipeline.chain.stage import Chain, Stage, before
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.keeping import REPORTS
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.workspace.commands import Entry, Noted
+from eval_pipeline.workspace.noted import Entry, Noted
 from eval_pipeline.workspace.workspace import StageResult
 
 

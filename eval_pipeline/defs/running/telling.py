@@ -41,9 +41,10 @@ from eval_pipeline.defs.running.told_events import Run, step_of, version_tags
 from eval_pipeline.operations.steps import Step
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import MODEL_VERSIONS
-from eval_pipeline.workspace.commands import Noted, ended
+from eval_pipeline.workspace.commands import ended
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import held, of_home
+from eval_pipeline.workspace.noted import Noted
 from eval_pipeline.workspace.scope import FULL
 from eval_pipeline.workspace.workspace import Workspace
 
