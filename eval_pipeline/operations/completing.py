@@ -28,6 +28,8 @@ FINISHING = {
     "remove": Later("eval_pipeline.operations.removing:finish"),
 }
 """What is due by its name → what does it, however much of it was done: of workspace, entries, progress, `forget`."""
+_RESCORING = Later("eval_pipeline.operations.rescoring:rescore")
+RESCORE = "rescore"
 GONE = "The process of this run is gone; the next run goes on where it was."
 
 
@@ -103,6 +105,9 @@ def _fail_runs(workspace: Workspace, left: Left) -> None:
 def _finish(workspace: Workspace, left: Left, progress: Progress, forget: Callable[..., object]) -> None:
     if due := left.noted.due:
         FINISHING[due[0]["due"]](workspace, due, progress, forget)
+    if left.noted.command == RESCORE:  # asks nobody; what is left of a run is the next run's
+        places = (place for run in left.noted.open_runs.values() for place in run)
+        _RESCORING(workspace, [place for place in places if gate(workspace)(RecordKey.of(place))], progress)
 
 
 def _publish_and_compare(
@@ -117,6 +122,9 @@ def _publish_and_compare(
     failed = make_comparisons(suites, command)
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
     keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(place))
+    # A run that had not got further may have read the files of its suite anew.
+    begun = (place for left in found for run in left.noted.open_runs.values() for place in run)
+    keys |= dict.fromkeys(key for place in begun for key in keys_of(place)[1:])
     if keys:
         publish_keys(workspace, list(keys), gate(workspace))
     problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)

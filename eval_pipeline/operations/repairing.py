@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -24,7 +24,7 @@ from eval_pipeline.operations.completing import running
 from eval_pipeline.operations.doctor import Finding, store_problem
 from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.publication import Publication
-from eval_pipeline.operations.rescoring import make_again
+from eval_pipeline.operations.rescoring import make_again, note_run
 from eval_pipeline.operations.verifying import unreadable_files
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.registration import register_model_version
@@ -32,13 +32,21 @@ from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.durable import fsync_path, make_folders
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, SAMPLING_DESIGN, SUPERSEDED_STATISTICS
+from eval_pipeline.store.tables import (
+    ACKNOWLEDGEMENTS,
+    MODEL_VERSIONS,
+    RUNS,
+    SAMPLING_DESIGN,
+    SUPERSEDED_STATISTICS,
+    all_tables,
+)
 from eval_pipeline.workspace.commands import Command, finish_first
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.runs import RunContext, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope
+from eval_pipeline.workspace.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 _LOST = {
@@ -95,7 +103,16 @@ def _journal(workspace: Workspace, aside: Path) -> Iterator[Finding]:
 
 
 def finish(workspace: Workspace, due: Sequence[Entry], _: Progress, __: Callable[..., object]) -> None:
-    """Puts the mended journal in place of the damaged one, where a repair was killed meanwhile."""
+    """Puts the mended journal in place of the damaged one, or makes files of the record again, after a kill."""
+    if "files" in due[0]:
+        tables = {source.name: source for table in all_tables(further_tables()) for source in table.record_tables()}
+        files = [
+            (tables[name], RecordKey(suite, version, date.fromisoformat(day) if day else None))
+            for name, suite, version, day in due[0]["files"]
+            if name in tables
+        ]
+        list(_made_again(workspace, Path(due[0]["aside"]), files))  # what cannot be made, `doctor` tells
+        return
     path = workspace.home.journal
     new = path.with_name(f"{path.name}.new")
     if new.exists():
@@ -138,13 +155,25 @@ def _batches(path: Path) -> tuple[list[Sequence[Any]], str]:
 
 def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     found = [one for one in unreadable_files(workspace) if isinstance(one[2], DamagedFileError)]
-    for source, key, _ in found:
-        workspace.record.set_aside(source, key, aside / "record")
+    if not found:
+        return
+    command = Command(workspace.home, "doctor --repair")
+    listed = [[source.name, key.suite, key.model_version, key.eval_date] for source, key, _ in found]
+    command.note({"due": "repair", "aside": str(aside), "files": listed})
     for source, key, _ in found:
         if source.name in _LOST:
             place = workspace.record.place(source, key)
             yield Finding("record", False, f"{place} cannot be made again: {_LOST[source.name]}", "nothing: it is gone")
-    waiting = [(source, key) for source, key, _ in found if source.name not in _LOST]
+    yield from _made_again(workspace, aside, [(source, key) for source, key, _ in found])
+    command.settle()
+
+
+def _made_again(workspace: Workspace, aside: Path, files: Sequence[tuple[Table, RecordKey]]) -> Iterator[Finding]:
+    """Sets damaged files of the record aside, and makes them again from their sources."""
+    for source, key in files:
+        if _is_damaged(workspace, source, key):
+            workspace.record.set_aside(source, key, aside / "record")
+    waiting = [(source, key) for source, key in files if source.name not in _LOST]
     for source, key in waiting:
         if source.name == MODEL_VERSIONS.name and key.model_version in workspace.model_versions:
             version = workspace.model_version(key.model_version)
@@ -153,6 +182,16 @@ def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
         yield from _suite(workspace, suite, waiting)
     for source, key in waiting:
         yield _told(workspace, source, key)
+
+
+def _is_damaged(workspace: Workspace, source: Table, key: RecordKey) -> bool:
+    """Whether a file is there and damaged; one that an interrupted repair has made again is not."""
+    try:
+        if workspace.record.status(source, key) is not None:
+            workspace.record.examine(source, key)
+    except DamagedFileError:
+        return True
+    return False
 
 
 def _suite(workspace: Workspace, suite: str, waiting: list[tuple[Table, RecordKey]]) -> Iterator[Finding]:
@@ -176,7 +215,9 @@ def _evaluation(publication: Publication, workspace: Workspace, partition: Parti
     rows = [row for row in run_rows(workspace, partition, ["scope", "epoch", "started_at"]) if row["scope"]]
     last = max(rows, key=lambda row: row["started_at"], default={"scope": FULL, "epoch": ""})
     run = RunContext(str(uuid4()), last["epoch"] or "", asks=False, asks_judge=False)
-    make_again(Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"])), publication)
+    inputs = Inputs.of(workspace, partition, run=run, scope=Scope.from_label(last["scope"]))
+    note_run(inputs, publication)
+    make_again(inputs, publication)
 
 
 def _told(workspace: Workspace, source: Table, key: RecordKey) -> Finding:

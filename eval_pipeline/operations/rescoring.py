@@ -16,7 +16,7 @@ from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.completing import running
+from eval_pipeline.operations.completing import RESCORE, running
 from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.running import deliver_noted
@@ -105,7 +105,7 @@ def rescore(
         exact: also update if versions of libraries have changed.
         compares: compare the model versions of their suites afterwards; if not, the caller does.
     """
-    publication = Publication(workspace, Command(workspace.home, "rescore"))
+    publication = Publication(workspace, Command(workspace.home, RESCORE))
     with running(publication), interruptible():
         told = []
         for partition in partitions:
@@ -123,6 +123,7 @@ def rescore(
 def _rescored(inputs: Inputs, publication: Publication) -> Rescored:
     turns, before = scored(inputs)
     try:
+        note_run(inputs, publication)
         if problem := _why_not(inputs):
             return Rescored(inputs.place, turns, before, problem=problem)
         make_again(inputs, publication)
@@ -132,6 +133,12 @@ def _rescored(inputs: Inputs, publication: Publication) -> Rescored:
     return Rescored(inputs.place, turns, before, after)
 
 
+def note_run(inputs: Inputs, publication: Publication) -> None:
+    """Notes a run of an evaluation, before anything of it or of its suite is made again."""
+    scope, epoch = inputs.scope.label(), inputs.run.epoch
+    publication.command.note_run(inputs.run.run_id, [inputs.place], scope=scope, epoch=epoch)
+
+
 def make_again(inputs: Inputs, publication: Publication) -> None:
     """Runs the stages of an evaluation that are not current, publishes it, and updates its report if there is one.
 
@@ -139,7 +146,6 @@ def make_again(inputs: Inputs, publication: Publication) -> None:
         EvalError: a stage cannot be run.
     """
     command = publication.command
-    command.note_run(inputs.run.run_id, [inputs.place], scope=inputs.scope.label(), epoch=inputs.run.epoch)
     for stage in _stages(inputs):
         step = noted_step(stage, inputs, command)
         if step.blocked:
