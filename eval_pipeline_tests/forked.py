@@ -8,6 +8,7 @@ import json
 import multiprocessing
 import os
 import pkgutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -143,4 +144,5 @@ def _run(
         console._width = int(environment["COLUMNS"]) if "COLUMNS" in environment else None
     os.chdir(folder)
     sys.argv = ["eval-pipeline", *arguments]
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in the background, it is ignored
     pkgutil.resolve_name(place)()

@@ -202,5 +202,5 @@ def test_predictions_are_texts_or_objects_with_code(row: dict[str, Any], text: s
 
 
 def test_other_predictions_are_refused() -> None:
-    with pytest.raises(ValueError, match="found int"):
+    with pytest.raises(ValueError, match="found 3"):
         recorded_response({"answer": 3})
