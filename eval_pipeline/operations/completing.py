@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from uuid import uuid4
 
 from eval_pipeline.chain.wholeness import gate
-from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.later import Later
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import keep_comparisons, make_comparisons
@@ -84,7 +84,10 @@ def complete_left(
             except EvalError as error:
                 problems.append(f"the command `{left.noted.command}` was interrupted and is not done yet: {error}")
                 open_still.add(number)
-        problems += _publish_and_compare(workspace, found, live, progress, name)
+        try:
+            problems += _publish_and_compare(workspace, found, live, progress, name)
+        except StoreError as error:  # e.g. another process publishes: the notes stay for the next command
+            return [*problems, f"what an interrupted command left is not published yet: {error}"]
         for number, left in enumerate(found):
             if number in open_still:
                 continue

@@ -85,6 +85,21 @@ def test_what_a_crash_left_is_published_and_compared_by_the_next_command(three: 
     assert left(three) == []
 
 
+def test_a_store_that_another_process_keeps_locked_stops_no_command_and_is_published_by_the_next(
+    three: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def held(*_: object, **__: object) -> Published:
+        raise LockedError("another process has locked it")
+
+    dies(closed(three, "a"))
+    with monkeypatch.context() as patched:
+        patched.setattr(publishing, "publish", held)
+        (problem,) = complete_left(three.workspace())
+    assert problem == "what an interrupted command left is not published yet: another process has locked it"
+    assert complete_left(three.workspace()) == []
+    assert (published(three), left(three)) == ("ac", [])
+
+
 def test_query_and_doctor_tell_that_the_store_lags_behind(three: Lab) -> None:
     assert three.cli("query", "SELECT 1").err == ""
     dies(closed(three, "a", "b"))

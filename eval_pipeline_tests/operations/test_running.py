@@ -129,7 +129,10 @@ def test_a_suite_that_was_read_once_and_is_broken_now_runs_for_no_model_version(
 
 def test_the_others_are_compared_where_one_is_blocked_by_a_check(three: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     real = score.attempted_turns
-    lost = lambda inputs: iter(list(real(inputs))[inputs.place.model_version == "second" :])  # noqa: E731
+
+    def lost(inputs: Inputs) -> Iterator[object]:
+        return iter(list(real(inputs))[inputs.place.model_version == "second" :])
+
     monkeypatch.setattr(score, "attempted_turns", lost)
     found = evaluated(three, *VERSIONS, suites=["s0"])
     assert found.done == [Partition("s0", "puppet", DAY)]
