@@ -103,7 +103,7 @@ def _is_blank(cell: Json) -> bool:
 def _open_csv(path: Path, name: str, wanted: Collection[str]) -> UsersTable:
     text, encoding = _decoded(read_bytes(path), name)
     first = _SEPARATOR_LINE.match(text)
-    separator = first[1] if first else _separator(text, wanted)
+    separator = first[1] if first else likely_separator(text, wanted)
     lines = StringIO(text, newline="")
     if first:
         lines.readline()
@@ -142,7 +142,7 @@ def _decoded(content: bytes, name: str) -> tuple[str, str]:
     raise InputError([Problem(name, line, "", told)])
 
 
-def _separator(text: str, wanted: Collection[str]) -> str:
+def likely_separator(text: str, wanted: Collection[str] = ()) -> str:
     """Returns what parts the cells: what gives the wanted columns, or else the most rows as wide as the header."""
 
     def fits(separator: str) -> tuple[int, float, int]:

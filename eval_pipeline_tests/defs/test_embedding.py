@@ -99,3 +99,6 @@ def test_a_suite_is_late_hours_after_the_longest_pause_between_two_nights(
     monkeypatch.setenv("EVAL_NIGHTLY", "1")
     found = freshness()
     assert found == dg.FreshnessPolicy.time_window(pause + timedelta(hours=6), pause + timedelta(hours=3))
+    monkeypatch.setenv("EVAL_NIGHTLY_CRON", "every night")
+    with pytest.raises(UsageError, match=r"EVAL_NIGHTLY_CRON is 'every night', .* expected one such as '0 2 \* \* \*'"):
+        freshness()

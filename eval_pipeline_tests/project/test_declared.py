@@ -102,6 +102,11 @@ def test_the_test_sees_undeclared_imports(text: str, expected: set[str]) -> None
     assert undeclared(imports(text), CORE | EXTRAS) == expected
 
 
+def test_what_dagster_does_not_call_public_is_imported_in_three_modules() -> None:
+    found = {path.parent.name for path in PACKAGE if re.search(r"^\s*(from|import) dagster\._", path.read_text(), re.M)}
+    assert found == {"dagster_inside"}
+
+
 def test_the_licence_is_there_in_full() -> None:
     text = (ROOT / "LICENSE").read_text()
     assert PROJECT["license"] == "Apache-2.0"

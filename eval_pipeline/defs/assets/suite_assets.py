@@ -5,7 +5,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 
 import dagster as dg
-from dagster._core.storage.tags import PRIORITY_TAG
 
 from eval_pipeline.chain.evaluation import COMPARING, DELIVERING, INGESTING, chain_of
 from eval_pipeline.chain.freshness import fingerprint_of, is_current, prepared
@@ -19,6 +18,7 @@ from eval_pipeline.defs.assets.describe import check_result, check_spec, column_
 from eval_pipeline.defs.assets.nights import freshness
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, PART, RESCORES, model_version, run_context, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
+from eval_pipeline.defs.dagster_inside.running import PRIORITY_TAG
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.operations.nights import ask_part

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from datetime import date
 
 import dagster as dg
-from dagster._core.storage.tags import PARTITION_NAME_TAG, SCHEDULE_NAME_TAG
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, post
 from eval_pipeline.defs.automation.schedules import nightly
+from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG, SCHEDULE_NAME_TAG
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.reports.nights.page import write_night

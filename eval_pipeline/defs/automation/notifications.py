@@ -10,7 +10,6 @@ from http import HTTPStatus
 from typing import Any
 
 import dagster as dg
-from dagster._core.storage.tags import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
 from eval_pipeline.core.coverage import Coverage
@@ -18,6 +17,7 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
+from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 from eval_pipeline.defs.running.origin import is_of_command_line
 from eval_pipeline.reports.gold import edition_rows_told, overridden_text
 from eval_pipeline.reports.links import linked

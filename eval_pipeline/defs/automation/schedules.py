@@ -6,11 +6,13 @@ from collections.abc import Iterator
 import dagster as dg
 
 from eval_pipeline.core.days import day_of, time_zone
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
+from eval_pipeline.defs.dagster_inside.running import is_valid_cron_schedule
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -22,8 +24,20 @@ NIGHTLY = "EVAL_NIGHTLY"
 _ON = os.environ.get(NIGHTLY) == "1"
 
 
+def nightly_cron() -> str:
+    """Returns when nights begin, as a cron expression.
+
+    Raises:
+        UsageError: the environment variable holds none.
+    """
+    told = os.environ.get(CRON) or TWO_O_CLOCK
+    if not is_valid_cron_schedule(told):
+        raise UsageError(f"{CRON} is '{told}', which is no cron expression; expected one such as '{TWO_O_CLOCK}'")
+    return told
+
+
 @dg.schedule(
-    cron_schedule=os.environ.get(CRON) or TWO_O_CLOCK,
+    cron_schedule=nightly_cron(),
     job_name=ALL,
     execution_timezone=time_zone().key,
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,

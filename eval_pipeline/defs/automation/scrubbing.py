@@ -6,7 +6,7 @@ import dagster as dg
 
 from eval_pipeline.core.days import time_zone
 from eval_pipeline.core.home import find_home
-from eval_pipeline.defs.automation.schedules import CRON, TWO_O_CLOCK
+from eval_pipeline.defs.automation.schedules import nightly_cron
 from eval_pipeline.operations.scrubbing import scrub
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -31,7 +31,7 @@ def scrubbing() -> None:
 nightly_scrub = dg.ScheduleDefinition(
     name="nightly_scrub",
     job=scrubbing,
-    cron_schedule=os.environ.get(CRON) or TWO_O_CLOCK,
+    cron_schedule=nightly_cron(),
     execution_timezone=time_zone().key,
     default_status=dg.DefaultScheduleStatus.RUNNING
     if os.environ.get("EVAL_NIGHTLY") == "1"

@@ -1,11 +1,11 @@
 """Keeps Dagster's partitions in step with the model version files."""
 
 import dagster as dg
-from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.database.address import database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION, model_version
+from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.workspace import Workspace
 

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import dagster as dg
 import yaml
-from dagster._core.instance import InstanceRef
-from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.processes import is_alive, mark, worldwide_mark
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import process_name
+from eval_pipeline.defs.dagster_inside.running import InstanceRef
+from eval_pipeline.defs.dagster_inside.storages import NoOpComputeLogManager
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.defs.running.unfinished import UNFINISHED
 from eval_pipeline.store.durable import temporary_path

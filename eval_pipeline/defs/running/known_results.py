@@ -4,13 +4,13 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 import dagster as dg
-from dagster._core.definitions.data_version import (
+
+from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.dagster_inside.running import (
     DATA_VERSION_TAG,
     DEFAULT_DATA_VERSION,
     extract_data_version_from_entry,
 )
-
-from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.told_events import Source
 
 _MADE = dg.DagsterEventType.ASSET_MATERIALIZATION

@@ -8,16 +8,21 @@ import sys
 from collections.abc import Collection, Mapping
 
 import dagster as dg
-from dagster._core.definitions.job_base import InMemoryJob
-from dagster._core.definitions.repository_definition import SINGLETON_REPOSITORY_NAME
-from dagster._core.execution.api import create_execution_plan, execute_run
-from dagster._core.execution.job_execution_result import JobExecutionResult
-from dagster._core.remote_origin import ManagedGrpcPythonEnvCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
-from dagster._core.storage.tags import PARTITION_NAME_TAG
-from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
 
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
+from eval_pipeline.defs.dagster_inside.running import (
+    PARTITION_NAME_TAG,
+    SINGLETON_REPOSITORY_NAME,
+    InMemoryJob,
+    JobExecutionResult,
+    LoadableTargetOrigin,
+    ManagedGrpcPythonEnvCodeLocationOrigin,
+    RemoteJobOrigin,
+    RemoteRepositoryOrigin,
+    create_execution_plan,
+    execute_run,
+)
 
 LOCATION = "eval_pipeline"
 """Name of the code location, also used in `workspace.yaml`."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import dagster as dg
-from dagster._core.execution.plan.instance_concurrency_context import InstanceConcurrencyContext
 
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.defs.dagster_inside.running import InstanceConcurrencyContext
 from eval_pipeline.defs.running.instance import sweep_home
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.workspace.inputs import Inputs

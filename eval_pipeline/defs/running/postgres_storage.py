@@ -12,18 +12,21 @@ from functools import partial
 from typing import Any
 
 from dagster import EventLogEntry
-from dagster._core.storage.base_storage import DagsterStorage
-from dagster._core.storage.event_log import EventLogStorage
-from dagster._core.storage.runs import RunStorage
-from dagster._core.storage.schedules import ScheduleStorage
-from dagster._core.storage.sql import create_engine
-from dagster._serdes import ConfigurableClass, ConfigurableClassData
 from sqlalchemy import URL, Engine, event
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
 from eval_pipeline.database.session import PATIENCE_S, Session, missing, settings
+from eval_pipeline.defs.dagster_inside.storages import (
+    ConfigurableClass,
+    ConfigurableClassData,
+    DagsterStorage,
+    EventLogStorage,
+    RunStorage,
+    ScheduleStorage,
+    create_engine,
+)
 
 _MAKING = 0x6461_6773_7465_72
 """Key of the advisory lock under which one process at a time makes Dagster's tables."""

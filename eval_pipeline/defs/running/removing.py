@@ -6,12 +6,12 @@ from contextlib import closing
 from pathlib import Path
 
 import dagster as dg
-from dagster._core.storage.tags import PARTITION_NAME_TAG
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.workspace.commands import ended
 

@@ -18,23 +18,26 @@ from typing import Any, ClassVar, Self
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from dagster._core.event_api import EventLogRecord
-from dagster._core.events.log import EventLogEntry
-from dagster._core.storage.event_log.base import EventLogStorage
-from dagster._core.storage.event_log.schema import AssetKeyTable, SqlEventLogStorageMetadata
-from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
-from dagster._core.storage.runs.schema import RunStorageSqlMetadata
-from dagster._core.storage.runs.sqlite import SqliteRunStorage
-from dagster._core.storage.schedules.schema import ScheduleStorageSqlMetadata
-from dagster._core.storage.schedules.sqlite import SqliteScheduleStorage
-from dagster._core.storage.sql import ALEMBIC_SCRIPTS_LOCATION
-from dagster._core.storage.sqlite import create_db_conn_string
-from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspect, text
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import QueuePool, StaticPool
 
 from eval_pipeline.core.private import touch
+from eval_pipeline.defs.dagster_inside.storages import (
+    ALEMBIC_SCRIPTS_LOCATION,
+    AssetKeyTable,
+    DagsterSqliteStorage,
+    EventLogEntry,
+    EventLogRecord,
+    EventLogStorage,
+    RunStorageSqlMetadata,
+    ScheduleStorageSqlMetadata,
+    SqlEventLogStorageMetadata,
+    SqliteEventLogStorage,
+    SqliteRunStorage,
+    SqliteScheduleStorage,
+    create_db_conn_string,
+)
 from eval_pipeline.store.durable import locked
 
 INDEX_SHARD = "index"

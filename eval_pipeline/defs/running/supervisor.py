@@ -16,9 +16,6 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 import psutil
 import yaml
-from dagster._cli.proxy_server_manager import ProxyServerManager
-from dagster._core.workspace.load_target import ModuleTarget, WorkspaceFileTarget, WorkspaceLoadTarget
-from dagster._grpc.client import DagsterGrpcClient
 from dagster_shared.error import SerializableErrorInfo
 from dagster_shared.serdes import deserialize_value
 
@@ -30,6 +27,13 @@ from eval_pipeline.database.names import DAEMON
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.automation.sensors import never_run
+from eval_pipeline.defs.dagster_inside.servers import (
+    DagsterGrpcClient,
+    ModuleTarget,
+    ProxyServerManager,
+    WorkspaceFileTarget,
+    WorkspaceLoadTarget,
+)
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
 from eval_pipeline.defs.running.removing import forget

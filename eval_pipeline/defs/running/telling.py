@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import dagster as dg
-from dagster._core.execution.api import create_execution_plan
-from dagster._core.snap import ExecutionPlanSnapshot, snapshot_from_execution_plan
-from dagster._core.storage.tags import CODE_LOCATION_TAG, PARTITION_NAME_TAG
 from sqlalchemy.exc import IntegrityError
 
 from eval_pipeline.chain.evaluation import chain_of
@@ -32,6 +29,13 @@ from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, SC
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import Place, code_version, materialised, placed
 from eval_pipeline.defs.automation.jobs import ALL, COMPARE, suite_job_name
+from eval_pipeline.defs.dagster_inside.running import (
+    CODE_LOCATION_TAG,
+    PARTITION_NAME_TAG,
+    ExecutionPlanSnapshot,
+    create_execution_plan,
+    snapshot_from_execution_plan,
+)
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.known_results import KnownResults
 from eval_pipeline.defs.running.noted_runs import NotedRun, NotedStep, left_out, noted_runs

@@ -5,31 +5,31 @@ from dataclasses import dataclass
 from typing import Any
 
 import dagster as dg
-from dagster._core.definitions.asset_checks.asset_check_evaluation import (
-    AssetCheckEvaluation,
-    AssetCheckEvaluationPlanned,
-    AssetCheckEvaluationTargetMaterializationData,
-)
-from dagster._core.definitions.data_version import (
+from dagster_shared.error import SerializableErrorInfo
+
+from eval_pipeline.defs.dagster_inside.running import (
     CODE_VERSION_TAG,
     DATA_VERSION_IS_USER_PROVIDED_TAG,
     DATA_VERSION_TAG,
     NULL_EVENT_POINTER,
+    AssetCheckEvaluation,
+    AssetCheckEvaluationPlanned,
+    AssetCheckEvaluationTargetMaterializationData,
+    AssetMaterializationPlannedData,
+    DefaultPartitionsSubset,
+    ErrorSource,
+    JobFailureData,
+    NodeHandle,
+    RunFailureReason,
+    StepFailureData,
+    StepHandle,
+    StepMaterializationData,
+    StepSuccessData,
+    UserFailureData,
     get_input_data_version_tag,
     get_input_event_pointer_tag,
+    normalize_metadata,
 )
-from dagster._core.definitions.dependency import NodeHandle
-from dagster._core.definitions.metadata import normalize_metadata
-from dagster._core.definitions.partitions.subset import DefaultPartitionsSubset
-from dagster._core.events import (
-    AssetMaterializationPlannedData,
-    JobFailureData,
-    RunFailureReason,
-    StepMaterializationData,
-)
-from dagster._core.execution.plan.handle import StepHandle
-from dagster._core.execution.plan.objects import ErrorSource, StepFailureData, StepSuccessData, UserFailureData
-from dagster_shared.error import SerializableErrorInfo
 
 Kind = dg.DagsterEventType
 _DEBUG = 10

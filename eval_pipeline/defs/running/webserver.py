@@ -8,12 +8,11 @@ import sys
 
 import dagster as dg
 import uvicorn
-from dagster._core.workspace.context import WorkspaceProcessContext
-from dagster._core.workspace.load_target import WorkspaceFileTarget
 from dagster_webserver.app import create_app_from_workspace_process_context
 
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.defs.dagster_inside.servers import WorkspaceFileTarget, WorkspaceProcessContext
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import NO_TOKEN, token_of

@@ -151,10 +151,13 @@ def test_the_validator_looks_before_it_runs(code: str, verdict: str) -> None:
         ("two words.csv", "a\n1\n", "'two words' is the name of its DataFrame"),
         ("class.csv", "a\n1\n", "'class' is the name of its DataFrame"),
         ("bad.parquet", "no parquet", "pandas does not read it"),
+        ("other.csv", "a;b\n1,5;2\n", "has ';' between its cells; expected ','"),
+        ("other.csv", "a\tb\n1\t2\n", "has tabs between its cells; expected ','"),
+        ("other.csv", "a\n1\nä\n", "line 3 has the byte 0xE4, which is 'ä' in Windows-1252; save it as UTF-8"),
     ],
 )
 def test_tables_that_cannot_be_used_are_named(tmp_path: Path, name: str, contents: str, told: str) -> None:
-    (write_stall(tmp_path) / "tables" / name).write_text(contents)
+    (write_stall(tmp_path) / "tables" / name).write_text(contents, encoding="cp1252")
     with pytest.raises(InputError) as caught:
         read_tables(tmp_path, {})
     assert name in str(caught.value)

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import MOST_BYTES
+from eval_pipeline.core.foreign import MOST_BYTES, read_text, why_unread
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.users_tables import SEPARATORS, likely_separator
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 FOLDER = "tables"
 SUFFIXES = (".parquet", ".csv")
+_SAMPLE = 65536
+"""Characters by which the separator of a CSV file is told."""
 
 _DESCRIBE = """
 import json
@@ -171,7 +174,21 @@ def _why_not_read(path: Path) -> str | None:
     if not path.is_file():
         return "is no regular file"
     size = path.stat().st_size
-    return f"has {size:,} bytes; expected at most {MOST_BYTES:,}" if size > MOST_BYTES else None
+    if size > MOST_BYTES:
+        return f"has {size:,} bytes; expected at most {MOST_BYTES:,}"
+    return _why_other_csv(path) if path.suffix == ".csv" else None
+
+
+def _why_other_csv(path: Path) -> str | None:
+    """Returns why pandas, with its defaults, would read a CSV file otherwise than it is meant, or not at all."""
+    try:
+        text = read_text(path)
+    except OSError as error:
+        return why_unread(error)
+    separator = likely_separator(text[:_SAMPLE])
+    if separator == "," or "," in text.partition("\n")[0]:
+        return None
+    return f"has {SEPARATORS[separator]} between its cells; expected ',', by which pandas reads it"
 
 
 def table_rows(shared: PandasShared) -> dict[str, dict[str, list[Any]]]:
