@@ -37,7 +37,7 @@ SYNC = $(UV) sync --frozen --quiet $(1) --extra local 2>.venv/.local-extra || { 
 
 .venv/.synced: pyproject.toml uv.lock | $(BIN)/uv
 	@$(call SYNC,)
-	@$(BIN)/python -m compileall -q eval_pipeline
+	@$(BIN)/python -m compileall -q eval_pipeline eval_pipeline_plugins
 	@touch $@ .venv/.demo
 
 .venv/.demo: pyproject.toml uv.lock | $(BIN)/uv

@@ -24,9 +24,9 @@ from eval_pipeline.tracks.sql.cases.source import Database, Options
 from eval_pipeline.tracks.sql.damage import mode_of
 from eval_pipeline.tracks.sql.evidence import Compared, compare
 from eval_pipeline.tracks.sql.execute import validated
-from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics
-from eval_pipeline.tracks.sql.importers.synthesis import synthesise
 from eval_pipeline.tracks.sql.metrics.verdict import is_right
+from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics
+from eval_pipeline_plugins.data_sets.sql.synthesis import synthesise
 from eval_pipeline_tests.outside import SQL, given
 
 BIRD = SQL / "bird_mini"

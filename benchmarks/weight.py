@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 PROJECT = "eval-pipeline"
 PACKAGES, MEGABYTES = 100, 900
 """The most that a plain installation may be."""
-_SHIPPED = [Path(__file__).parents[1] / "eval_pipeline", Path(__file__).parents[1] / "data"]
+_SHIPPED = [Path(__file__).parents[1] / name for name in ("eval_pipeline", "eval_pipeline_plugins", "data")]
 _BLOCK = 512  # of `st_blocks`, whatever the file system's blocks are
 
 

@@ -14,6 +14,7 @@ import re
 import subprocess
 import tarfile
 import tempfile
+import tomllib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ from eval_pipeline.fingerprints import FingerprintError, Fingerprints
 from eval_pipeline.fingerprints.reaching import ALL, Node
 
 ROOT = Path(__file__).resolve().parents[1]
-PRODUCT, TESTS = "eval_pipeline", "eval_pipeline_tests"
+CORE, TESTS = "eval_pipeline", "eval_pipeline_tests"
+PRODUCT = (CORE, "eval_pipeline_plugins")
 DECIDES_ALL = re.compile(
     r"uv\.lock|pyproject\.toml|Makefile|\.ci/.*|eval_pipeline_tests/(conftest|costs|direct|forked|pictures|reach|services|workers)\.py"
 )
@@ -36,8 +38,9 @@ STARTING = {"subprocess", "multiprocessing", "runpy", "nbclient", "benchmarks", 
 """Who uses them starts programs, or uses code outside of the packages: in tests that may lead to any code of ours,
 elsewhere to the same module, or to what is named."""
 _OURS = re.compile(
-    r"""["'/]eval_pipeline["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess|getfixturevalue"""
+    r"""["'/]eval_pipeline(?:_plugins)?["'/]|\beval_pipeline\.__file__|\bsys\.executable\b|create_subprocess|getfixturevalue"""
 )
+_REGISTRY = re.compile(r'^(\w+)\b.* = Registry\(\s*"(\w+)"', re.MULTILINE)
 _FILE_OF = re.compile(r"\b(\w+)\.__file__")
 LAB = f"{TESTS}.support:Lab"
 """A class that can do everything: its users reach those of its members only whose names they say."""
@@ -71,7 +74,8 @@ def reach(since: str, root: Path = ROOT, cache: Path | None = None) -> Reach:
     if deciding := sorted(name for name in files if DECIDES_ALL.fullmatch(name)):
         return Reach(f"{begun}; everything runs: {deciding[0]} changed")
     with tempfile.TemporaryDirectory() as folder:
-        packed = subprocess.run(["git", "archive", base, PRODUCT, TESTS], cwd=root, capture_output=True, check=True)
+        packages = _git(root, "ls-tree", "--name-only", base, *PRODUCT, TESTS)
+        packed = subprocess.run(["git", "archive", base, *packages], cwd=root, capture_output=True, check=True)
         with tarfile.open(fileobj=io.BytesIO(packed.stdout)) as archive:
             archive.extractall(folder, filter="data")
         try:
@@ -118,7 +122,7 @@ def reached(before: Path, now: Path, files: Collection[str], cache: Path | None 
     """The tests' own definitions that lead to what changed between two trees.
 
     Args:
-        before: folder with both packages.
+        before: folder with the packages.
         now: the same later.
         files: the names of those that changed, also of those outside of the packages.
         cache: where parsed modules are kept.
@@ -132,12 +136,12 @@ def reached(before: Path, now: Path, files: Collection[str], cache: Path | None 
     whole |= {_module(place) for place in changed | gone if place.endswith(_DATA)}
     seeds = {node for node in code.leads if _place(node) in changed | along or node.module in whole}
     for file in files:
-        if not (file.endswith(".py") and file.startswith((f"{PRODUCT}/", f"{TESTS}/"))):
+        if not (file.endswith(".py") and file.startswith(tuple(f"{package}/" for package in (*PRODUCT, TESTS)))):
             seeds |= code.readers(file)
         elif not (now / file).exists():
             package = _dotted(str(Path(file).parent))
             seeds |= {node for node in code.leads if node.module == package}
-    if any(_is_in(PRODUCT, node.module) for node in seeds):
+    if any(_is_ours(node) for node in seeds):
         seeds |= code.starting()
     found = {_place(node) for node in _leading_to(seeds, code.edges()) if _is_in(TESTS, node.module)}
     return found | {f"{_dotted(file)}:" for file in files if file.startswith(TESTS) and file.endswith("/conftest.py")}
@@ -163,6 +167,10 @@ def _is_in(package: str, module: str) -> bool:
     return f"{module}.".startswith(f"{package}.")
 
 
+def _is_ours(node: Node) -> bool:
+    return any(_is_in(package, node.module) for package in PRODUCT)
+
+
 def _leading_to(seeds: Iterable[Node], edges: Iterable[tuple[Node, Node]]) -> set[Node]:
     back: dict[Node, set[Node]] = defaultdict(set)
     for one, other in edges:
@@ -176,10 +184,11 @@ def _leading_to(seeds: Iterable[Node], edges: Iterable[tuple[Node, Node]]) -> se
 
 
 class Code:
-    """Both packages in a folder: the digests of their definitions, and what each definition leads to."""
+    """The packages in a folder: the digests of their definitions, and what each definition leads to."""
 
     def __init__(self, root: Path, cache: Path | None = None) -> None:
-        packages = {name: root / name for name in (PRODUCT, TESTS)}
+        packages = {name: root / name for name in (*PRODUCT, TESTS)}
+        self._points = _entry_points(root / "pyproject.toml")
         self._files = {
             path: _dotted(str(path.relative_to(root))) for one in packages.values() for path in one.rglob("*.py")
         }
@@ -191,7 +200,7 @@ class Code:
 
     def edges(self) -> Iterator[tuple[Node, Node]]:
         """Pairs of definitions of which one leads to the other."""
-        loaded = Node(f"{PRODUCT}.definitions", ALL)
+        loaded = Node(f"{CORE}.definitions", ALL)
         for module in self._files.values():  # who names a package may put names of its modules together
             yield Node(module.rpartition(".")[0], ALL), Node(module, ALL)
         for node, leads in self.leads.items():
@@ -199,9 +208,18 @@ class Code:
             if OF_DECORATORS.match(node.module):
                 whole = Node(node.module, ALL)
                 yield from ((node, whole), (whole, node), (loaded, whole))
-            elif leads.libraries & STARTING and _is_in(PRODUCT, node.module):
+            elif leads.libraries & STARTING and _is_ours(node):
                 yield node, Node(node.module, ALL)
         yield from self._by_name()
+        yield from self._by_registry()
+
+    def _by_registry(self) -> Iterator[tuple[Node, Node]]:
+        """From a registry to the plug-ins of its group that come along."""
+        for path, module in self._files.items():
+            if _is_in(CORE, module) and "Registry(" in (text := path.read_text(encoding="utf-8")):
+                for name, group in _REGISTRY.findall(text):
+                    for point in self._points.get(f"eval_pipeline.{group}", {}).values():
+                        yield Node(module, name), Node(_module(point), ALL)
 
     def _by_name(self) -> Iterator[tuple[Node, Node]]:
         """What the tests lead to by a name that fingerprints do not resolve."""
@@ -237,7 +255,7 @@ class Code:
             UnreadError: there are none.
         """
         top, *folders = Path(file).parent.parts or ("",)
-        if top == PRODUCT:
+        if top in PRODUCT:
             while not (found := {node for node in self.leads if _is_in(".".join([top, *folders]), node.module)}):
                 folders.pop()
             return found
@@ -262,6 +280,12 @@ class Code:
                 for name, part in _parts(text):
                     if pattern.search(part):
                         yield from ((node, part) for node in nodes[f"{module}:{name}"])
+
+
+def _entry_points(project: Path) -> dict[str, dict[str, str]]:
+    found = tomllib.loads(project.read_text()) if project.exists() else {}
+    points: dict[str, dict[str, str]] = found.get("project", {}).get("entry-points", {})
+    return points
 
 
 def _parts(text: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Plug-ins of separately installed packages: found through entry points, imported on first use.
+"""Plug-ins, our own and those of separately installed packages: found through entry points, imported on first use.
 
 A package lists its plug-ins in entry-point groups named `eval_pipeline.<group>`. A plug-in that cannot be used is
 reported in one sentence and affects only what needs it.
@@ -18,6 +18,7 @@ T = TypeVar("T")
 
 PREFIX = "eval_pipeline."
 GROUPS = ("tracks", "providers", "metrics", "importers", "reports", "aggregates")
+_OURS = "eval-pipeline"
 _LOG = logging.getLogger(__name__)
 
 
@@ -42,6 +43,11 @@ class Plugin:
     version: str
 
     @property
+    def is_ours(self) -> bool:
+        """Whether it comes with eval-pipeline."""
+        return self.distribution == _OURS
+
+    @property
     def origin(self) -> str:
         """The package and its version, e.g. `my-package 1.2`."""
         return f"{self.distribution} {self.version}"
@@ -64,9 +70,9 @@ class Plugin:
 
 @cache
 def installed() -> tuple[Plugin, ...]:
-    """Returns every installed plug-in, sorted by package and name; cached for the life of the process."""
+    """Returns every plug-in, ours first, then by package and name; cached for the life of the process."""
     found = {plugin: None for package in distributions() for plugin in _plugins_of(package)}
-    return tuple(sorted(found, key=lambda plugin: (plugin.distribution, plugin.group, plugin.name)))
+    return tuple(sorted(found, key=lambda one: (not one.is_ours, one.distribution, one.group, one.name)))
 
 
 def load_place(place: str) -> Any:
@@ -141,7 +147,7 @@ class Registry(Generic[T]):
                 raise plugin.error(taken)
             first = self.installed()[plugin.name]
             if first != plugin:
-                raise plugin.error(f"is not used: {first.origin} has one of that name")
+                raise plugin.error(f"is not used: {_OURS if first.is_ours else first.origin} has one of that name")
             self.accept(plugin, plugin.load())
         except PluginError as error:
             return str(error)
@@ -152,7 +158,7 @@ class Registry(Generic[T]):
 
     def _why_taken(self, plugin: Plugin) -> str | None:
         if plugin.name in self.shipped:
-            return "is not used: eval-pipeline has one of that name"
+            return f"is not used: {_OURS} has one of that name"
         return self.taken(plugin)
 
 

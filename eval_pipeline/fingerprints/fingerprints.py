@@ -103,7 +103,7 @@ class Fingerprints:
 
     def _started(self, asked: Collection[str]) -> tuple[Reacher, list[Node], list[str]]:
         """Returns what follows references, the definitions to begin with, and the places outside of our packages."""
-        ours = frozenset({OWN, *(_top(place) for place in asked if not place.startswith("="))} - _not_ours())
+        ours = (OWN | {_top(place) for place in asked if not place.startswith("=")}) - _not_ours()
         if ours not in self._reachers:
             resolver = Resolver(self._sources, self._module, ours)
             self._reachers[ours] = resolver, Reacher(resolver, self._data_digest, self._stops)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
-OWN = "eval_pipeline"
+OWN = frozenset({"eval_pipeline", "eval_pipeline_plugins"})
+"""Our packages."""
 
 
 class Sources:

@@ -1,4 +1,4 @@
-"""Lists all plug-ins with their problems."""
+"""Lists the plug-ins of other packages with their problems."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -20,8 +20,10 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
 
 
 def plugins_with_trouble() -> Iterator[tuple[Plugin, str | None]]:
-    """Loads every plug-in and yields it, with a sentence if it cannot be used."""
+    """Loads every plug-in of another package and yields it, with a sentence if it cannot be used."""
     for plugin in installed():
+        if plugin.is_ours:
+            continue
         if plugin.group in _TROUBLE:
             yield plugin, _TROUBLE[plugin.group](plugin)
         else:

@@ -1,4 +1,4 @@
-"""The tracks and the importers of foreign data sets, by name. To add one, add a line here or write a plug-in."""
+"""The tracks and the importers of foreign data sets, by name. Importers are plug-ins, and further tracks may be."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.extras import absent, install
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.plugins import Plugin, Registry, load_place
+from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.tracks.base import Track
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
@@ -55,57 +55,6 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
     "sdmx": ("bm25s", "lxml", "pycountry"),
 }
 """Track → modules that it cannot work without; the extra of the track's name installs them."""
-IMPORTERS: Mapping[str, ForeignForm] = {
-    "convfinqa": ForeignForm("finqa", "eval_pipeline.tracks.finqa.importers.convfinqa:read_convfinqa"),
-    "statgpt": ForeignForm(
-        "sdmx",
-        "eval_pipeline.tracks.sdmx.importers.statgpt:read_statgpt",
-        "structures",
-        "SDMX structure message, or a CSV list of terms (may be given again).",
-    ),
-    "dabench": ForeignForm(
-        "pandas",
-        "eval_pipeline.tracks.pandas_code.importers.dabench:read_dabench",
-        "files",
-        "File of labels, table, or folder of such (may be given again).",
-    ),
-    **dict.fromkeys(
-        ("pandaseval", "numpyeval"),  # of one project, in one form
-        ForeignForm(
-            "pandas",
-            "eval_pipeline.tracks.pandas_code.importers.pandaseval:read_pandaseval",
-            leaves_out_wrong_gold=True,
-        ),
-    ),
-    "dacode": ForeignForm(
-        "pandas",
-        "eval_pipeline.tracks.pandas_code.importers.dacode:read_dacode",
-        "files",
-        "Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
-        leaves_out_wrong_gold=True,
-    ),
-    "bigcodebench": ForeignForm(
-        "pandas",
-        "eval_pipeline.tracks.pandas_code.importers.bigcodebench:read_bigcodebench",
-        leaves_out_wrong_gold=True,
-    ),
-    "ds1000": ForeignForm(
-        "pandas",
-        "eval_pipeline.tracks.pandas_code.importers.ds1000:read_ds1000",
-        leaves_out_wrong_gold=True,
-    ),
-    **{
-        form: ForeignForm(
-            "sql",
-            f"eval_pipeline.tracks.sql.importers.{form}:read_{form}",
-            "databases",
-            "SQLite database, or folder of such; schemas and descriptions that the form knows (may be given again).",
-        )
-        for form in ("spider", "bird", "defog", "querycraft", "kaggledbqa", "livesqlbench")
-    },
-    "text": ForeignForm("text", "eval_pipeline.tracks.text.importers.rows:read_rows", maps_columns=True),
-}
-
 
 COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval", "statgpt-answers"})
 """Subcommands of `eval-pipeline import` that import answers rather than data sets."""
@@ -132,7 +81,7 @@ def _form(plugin: Plugin, value: Any) -> ForeignForm:
 
 ALL_TRACKS: Registry[Track] = Registry("tracks", TRACKS, _track)
 ALL_IMPORTERS: Registry[ForeignForm] = Registry(
-    "importers", IMPORTERS, _form, lambda plugin: "has a command's name" if plugin.name in COMMANDS else None
+    "importers", {}, _form, lambda plugin: "has a command's name" if plugin.name in COMMANDS else None
 )
 
 
@@ -180,6 +129,5 @@ def load_importer(name: str) -> tuple[ForeignForm, Importer]:
     form = ALL_IMPORTERS.get(name)
     if why := lacks(form.track):
         raise MissingExtraError(why)
-    plugin = None if name in IMPORTERS else ALL_IMPORTERS.installed()[name]
-    importer: Importer = load_place(form.place) if plugin is None else replace(plugin, place=form.place).load()
+    importer: Importer = replace(ALL_IMPORTERS.installed()[name], place=form.place).load()
     return form, importer

@@ -19,6 +19,7 @@ def joined(texts): return ''.join(texts)
 """,
     "eval_pipeline/track.py": """\
 from eval_pipeline.core import cut
+from eval_pipeline.forms import FORMS
 
 class Track:
     def parse(self, text): return cut(text)
@@ -65,6 +66,7 @@ from helper import third
 from eval_pipeline.child import start
 from eval_pipeline.cli.app import main
 from eval_pipeline.core import cut
+from eval_pipeline.forms import FORMS
 from eval_pipeline.view.page import page
 from eval_pipeline_tests.fakes import script
 from eval_pipeline_tests.goldens import golden
@@ -90,11 +92,17 @@ def test_data(): ROOT
 
 def test_beside(): third()
 
+def test_form(): FORMS
+
 def test_script(): open(script.__file__)
 """,
     "eval_pipeline_tests/a/helper.py": "from eval_pipeline.third import plain\n\ndef third(): return plain()\n",
     "eval_pipeline_tests/fakes/script.py": "print(3)\n",
     "eval_pipeline/third.py": "def plain(): return 3\n",
+    "eval_pipeline/forms.py": 'FORMS: Registry[int] = Registry(\n    "forms", {}\n)\n',
+    "eval_pipeline_plugins/one/__init__.py": "ONE = str('x')\n",
+    "eval_pipeline_plugins/one/read.py": "def read(): return 1\n",
+    "pyproject.toml": '[project.entry-points."eval_pipeline.forms"]\none = "eval_pipeline_plugins.one:ONE"\n',
 }
 A = "eval_pipeline_tests.a.test_a:test_"
 
@@ -124,6 +132,7 @@ def written(folder: Path, files: dict[str, str]) -> Path:
         ("eval_pipeline_tests/a/test_a.py", "main()\n\n", "main() or 1\n\n", "main"),
         ("eval_pipeline/third.py", "3", "4", "beside child"),
         ("eval_pipeline_tests/fakes/script.py", "3", "4", "script"),
+        ("eval_pipeline_plugins/one/read.py", "1", "2", "form child"),
         ("data/suites/one/suite.yaml", "", "name: one", "data"),
     ],
 )

@@ -32,6 +32,13 @@ def test_a_metric_reaches_its_tolerance_and_little_else() -> None:
     assert Fingerprints().of(declared.function) == Fingerprints().of(METRIC)
 
 
+def test_plug_ins_that_come_along_are_followed_by_definition() -> None:
+    sql = "eval_pipeline_plugins.data_sets.sql"
+    reached = Fingerprints().reached(f"{sql}.kaggledbqa:read_kaggledbqa")
+    assert {f"{sql}.spider:spider_cases", "eval_pipeline.core.errors:InputError"} <= reached.keys()
+    assert not [place for place in reached if place.startswith(f"{sql}.bird")]
+
+
 def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     before = Fingerprints(cache)

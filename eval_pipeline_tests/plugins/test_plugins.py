@@ -118,6 +118,16 @@ def test_ours_is_used_where_a_package_takes_its_name(installed: Install) -> None
     assert ALL_TRACKS.names() == tuple(ALL_TRACKS.shipped)
 
 
+def test_ours_is_used_where_it_is_a_plug_in_too(installed: Install) -> None:
+    installed("a_first", PROVIDER, {"providers": {"mine": "a_first:Mine"}})
+    installed("b_ours", PROVIDER, {})
+    installed("eval-pipeline", "", {"providers": {"mine": "b_ours:Mine"}})
+    assert traits_of("mine").__module__ == "b_ours"
+    ((_, told),) = plugins_with_trouble()
+    assert told is not None
+    assert told.endswith("is not used: eval-pipeline has one of that name")
+
+
 def test_a_reader_of_a_form_that_cannot_be_loaded_is_told(installed: Install) -> None:
     code = "from eval_pipeline.tracks.registry import ForeignForm\nFORM = ForeignForm('finqa', 'gone:read')\n"
     installed("forms", code, {"importers": {"sums": "forms:FORM"}})

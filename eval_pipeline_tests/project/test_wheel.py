@@ -56,10 +56,15 @@ def test_the_wheel_has_the_licence_the_samples_and_types(wheel: Path) -> None:
         shipped = {name.removeprefix(samples) for name in names if name.startswith(samples)}
         (licence,) = (name for name in names if name.endswith("licenses/LICENSE"))
         assert opened.read(licence) == (ROOT / "LICENSE").read_bytes()
+        (points,) = (opened.read(name).decode() for name in names if name.endswith(".dist-info/entry_points.txt"))
+    modules = {name.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".") for name in names}
+    named = set(re.findall(r"= (eval_pipeline_plugins\S*):", points))
+    assert named
+    assert named <= modules
     data = ROOT / "data"
     tracked = subprocess.run(["git", "ls-files", "-z", "suites"], cwd=data, capture_output=True, text=True, check=True)
     assert {*filter(None, tracked.stdout.split("\0"))} | {"model_versions.yaml"} <= shipped
-    assert "eval_pipeline/py.typed" in names
+    assert {"eval_pipeline/py.typed", "eval_pipeline_plugins/py.typed"} <= names
     assert told["License-Expression"] == "Apache-2.0"
     classifiers = told.get_all("Classifier") or []
     assert {f"Programming Language :: Python :: {version}" for version in VERSIONS} <= set(classifiers)
@@ -90,8 +95,8 @@ def test_the_first_ten_minutes_without_a_clone(wheel: Path, version: str, way: s
     above = [found for folder in tmp_path.parents for name in PROJECT_FILES if (found := folder / name).exists()]
     assert not above, "Dagster would take that for the project"
     made = clean(str(wheel), tmp_path / "env", python) if way == "wheel" else tool(tmp_path / "git", python)
-    (package,) = made.folder.glob("lib/python*/site-packages/eval_pipeline")
-    assert made.run(f"python -W error -m compileall -q {package}", tmp_path).returncode == 0
+    packages = " ".join(map(str, made.folder.glob("lib/python*/site-packages/eval_pipeline*")))
+    assert made.run(f"python -W error -m compileall -q {packages}", tmp_path).returncode == 0
     assert made.run("eval-pipeline init my-evals", tmp_path).returncode == 0
     project = tmp_path / "my-evals"
     uv("venv", "--quiet", "--python", python, str(project / ".venv"))  # as `setup-uv` does

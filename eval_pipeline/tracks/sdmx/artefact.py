@@ -7,8 +7,8 @@ from pydantic_core import from_json
 from eval_pipeline.answers.json_text import find_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sdmx.importers.statgpt_answers import is_artefact, last_selection
 from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, merged
+from eval_pipeline.tracks.sdmx.statgpt_answers import is_artefact, last_selection
 
 FORM = '{"indicator_selection": [{"dataset_id": "...", "dimensions": [{"dimension_name": "...", "values": [...]}]}]}'
 KEY = "indicator_selection"

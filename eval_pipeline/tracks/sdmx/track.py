@@ -33,7 +33,6 @@ from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.accepted import judged, used_target
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
-from eval_pipeline.tracks.sdmx.importers.statgpt_answers import is_artefact
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
@@ -45,6 +44,7 @@ from eval_pipeline.tracks.sdmx.selection import (
     selection_json,
     selection_text,
 )
+from eval_pipeline.tracks.sdmx.statgpt_answers import is_artefact
 
 if TYPE_CHECKING:
     import pyarrow as pa

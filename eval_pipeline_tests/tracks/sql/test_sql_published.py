@@ -31,8 +31,8 @@ from eval_pipeline.tracks.sql.published import test_suite_score as score_of_test
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.plugins.data_sets.sql.helpers import cases_of, run_import
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.tracks.sql.importers.helpers import cases_of, run_import
 
 Rows = list[tuple[Any, ...]]
 

@@ -10,8 +10,8 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.foreign_entries import FOREIGN, Checked, checked, json_objects
-from eval_pipeline.tracks.sql.importers.databases import Databases
-from eval_pipeline.tracks.sql.importers.query_tags import query_tags
+from eval_pipeline_plugins.data_sets.sql.databases import Databases
+from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
 
 
 class SpiderQuestion(BaseModel):

@@ -18,12 +18,11 @@ from eval_pipeline.table_comparison.contracts import Contract
 from eval_pipeline.tracks.sql.cases.case_file import Gold
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.evidence import compare, executed
-from eval_pipeline.tracks.sql.importers.column_groups import MOST, accepted_queries
+from eval_pipeline_plugins.data_sets.sql.column_groups import MOST, accepted_queries
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.plugins.data_sets.sql.helpers import cases_of, imported, run_import, write_database
 from eval_pipeline_tests.support import Lab
-
-from .helpers import cases_of, imported, run_import, write_database
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.foreign_entries import read_json, read_text
 from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE
-from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics, is_statistics, read_statistics
-from eval_pipeline.tracks.sql.importers.synthesis import synthesise
+from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics, is_statistics, read_statistics
+from eval_pipeline_plugins.data_sets.sql.synthesis import synthesise
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".duckdb")
 _TEMPLATE = "_template"

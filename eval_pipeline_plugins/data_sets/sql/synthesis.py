@@ -21,7 +21,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement
-from eval_pipeline.tracks.sql.importers.column_statistics import (
+from eval_pipeline_plugins.data_sets.sql.column_statistics import (
     ColumnStatistics,
     DatabaseStatistics,
     TableStatistics,

@@ -23,7 +23,7 @@ from eval_pipeline.tracks.import_places import add_origin
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
-from eval_pipeline.tracks.sdmx.importers.statgpt_cases import ForeignCase, ForeignTerm, read_cases
+from eval_pipeline_plugins.data_sets.sdmx.statgpt_cases import ForeignCase, ForeignTerm, read_cases
 
 WEO = "IMF.RES:WEO"
 FROM_TARGETS = "from_targets.csv"

@@ -23,7 +23,7 @@ from eval_pipeline.tracks.import_notes import leave_out
 from eval_pipeline.tracks.import_places import Placed, add_origin
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
 from eval_pipeline.tracks.pandas_code.cases.source import FOLDER
-from eval_pipeline.tracks.pandas_code.importers.dabench import table_names
+from eval_pipeline_plugins.data_sets.pandas_code.dabench import table_names
 
 _EVALUATIONS = "eval.jsonl"
 _TEXTS = frozenset({".md", ".txt", ".yaml", ".yml", ".py", ".csv", ".json"})

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.text.importers.rows import read_rows
+from eval_pipeline_plugins.data_sets.text import read_rows
 from eval_pipeline_tests.outside import FINQA, SQL, given
 from eval_pipeline_tests.support import Lab
 

@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.tracks.sql.importers.column_statistics import DatabaseStatistics
-from eval_pipeline.tracks.sql.importers.query_tags import query_tags
-from eval_pipeline.tracks.sql.importers.synthesis import MOST_ROWS, literals_by_column, synthesise
+from eval_pipeline_plugins.data_sets.sql.column_statistics import DatabaseStatistics
+from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
+from eval_pipeline_plugins.data_sets.sql.synthesis import MOST_ROWS, literals_by_column, synthesise
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.plugins.data_sets.sql.helpers import cases_of, run_import, write_database
 from eval_pipeline_tests.support import Lab
-
-from .helpers import cases_of, run_import, write_database
 
 BIRD = outside.SQL / "bird_mini"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.sql.importers.spider import SpiderQuestion, read_questions, spider_cases
+from eval_pipeline_plugins.data_sets.sql.spider import SpiderQuestion, read_questions, spider_cases
 
 _TESTS = "*_test.json"
 

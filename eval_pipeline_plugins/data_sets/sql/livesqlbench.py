@@ -19,8 +19,8 @@ from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects,
 from eval_pipeline.tracks.import_notes import add_import_notes
 from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of
 from eval_pipeline.tracks.sql.execute import runner
-from eval_pipeline.tracks.sql.importers.databases import Databases, files_below
-from eval_pipeline.tracks.sql.importers.query_tags import query_tags
+from eval_pipeline_plugins.data_sets.sql.databases import Databases, files_below
+from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
 
 _TEMPLATE, _KNOWLEDGE = "_template", "_kb.jsonl"
 _QUERY = "query"

@@ -1,1 +1,0 @@
-"""Importers of foreign data sets for the track."""

@@ -1,0 +1,48 @@
+"""Importers of data sets that other projects made, each with its form here and an entry point in `pyproject.toml`."""
+
+from typing import Any
+
+from eval_pipeline.tracks.registry import ForeignForm
+
+
+def _form(track: str, module: str, **further: Any) -> ForeignForm:
+    return ForeignForm(track, f"{__name__}.{module}", **further)
+
+
+CONVFINQA = _form("finqa", "convfinqa:read_convfinqa")
+TEXT = _form("text", "text:read_rows", maps_columns=True)
+STATGPT = _form(
+    "sdmx",
+    "sdmx.statgpt:read_statgpt",
+    further="structures",
+    further_help="SDMX structure message, or a CSV list of terms (may be given again).",
+)
+
+DABENCH = _form(
+    "pandas",
+    "pandas_code.dabench:read_dabench",
+    further="files",
+    further_help="File of labels, table, or folder of such (may be given again).",
+)
+PANDASEVAL = _form("pandas", "pandas_code.pandaseval:read_pandaseval", leaves_out_wrong_gold=True)
+"""Also the form of `numpyeval`, which is of the same project."""
+DACODE = _form(
+    "pandas",
+    "pandas_code.dacode:read_dacode",
+    further="files",
+    further_help="Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
+    leaves_out_wrong_gold=True,
+)
+BIGCODEBENCH = _form("pandas", "pandas_code.bigcodebench:read_bigcodebench", leaves_out_wrong_gold=True)
+DS1000 = _form("pandas", "pandas_code.ds1000:read_ds1000", leaves_out_wrong_gold=True)
+
+SPIDER, BIRD, DEFOG, QUERYCRAFT, KAGGLEDBQA, LIVESQLBENCH = (
+    _form(
+        "sql",
+        f"sql.{form}:read_{form}",
+        further="databases",
+        further_help="SQLite database, or folder of such; schemas and descriptions that the form knows "
+        "(may be given again).",
+    )
+    for form in ("spider", "bird", "defog", "querycraft", "kaggledbqa", "livesqlbench")
+)
