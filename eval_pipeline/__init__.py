@@ -93,18 +93,21 @@ def compare(
     home: "str | Path | None" = None,
     data: "str | Path | None" = None,
 ) -> "pd.DataFrame":
-    """Compares the latest evaluations of model versions turn by turn.
+    """Compares evaluations turn by turn.
 
     >>> ep.compare("simulated-weak", "simulated-strong", suite="finqa_sample")[["difference", "verdict"]]
+    >>> ep.compare("my-model@before", "my-model")       # what its last change did
 
     Args:
-        models: two or more model versions; of each pair the one that is named first is model a.
+        models: two or more model versions, each standing for its latest evaluation, or other references: `NAME@DATE`,
+            `NAME@before`, the id of an evaluation, a baseline file. Of each pair the one that is named first is a.
         suite: name of a suite, or several; all if left out.
         home: as in `run`.
         data: as in `run`.
 
     Returns:
-        A row for each suite and pair, with the columns of the table `model_comparisons`.
+        A row for each suite and pair, with the columns of the table `model_comparisons`, names that tell evaluations
+        of one model version apart (`name_a`, `name_b`), and ids of evaluations.
 
     Raises:
         eval_pipeline.core.errors.EvalError: an unknown name, or no suite that two of them were evaluated on.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.analysis.comparisons.shown import comparisons_of
+from eval_pipeline.analysis.comparisons.shown import comparisons_of, referenced
 from eval_pipeline.api.drawing import evaluate_until
 from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.api.homes import Folder, at_home, outside_event_loops
@@ -136,10 +136,10 @@ def compare(models: Sequence[str], suite: Names, *, home: Folder | None, data: F
     import pandas as pd
 
     if len(set(models)) < 2:
-        raise UsageError("name two or more different model versions to compare")
+        raise UsageError("name two or more different model versions or evaluations to compare")
     with at_home(home, data) as place:
         workspace = Workspace(place)
-        found = comparisons_of(workspace, _suites(workspace, suite), models)
+        found = comparisons_of(workspace, referenced(workspace, _suites(workspace, suite), models))
     return pd.DataFrame([{"suite": name, **row} for name, rows in found.items() for row in rows])
 
 

@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 from starlette.testclient import TestClient
 
-from eval_pipeline.analysis.comparisons.shown import comparisons_of
+from eval_pipeline.analysis.comparisons.shown import comparisons_of, referenced
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.query import run_query
@@ -296,7 +296,8 @@ def test_groups_say_the_same_as_the_paired_test_and_what_has_another_gold_is_lef
     small.versions({"name": "one", "provider": "puppet"}, {"name": "two", "provider": "puppet"})
     evaluated(small, "one", {0: number(1), 1: number(-1)})
     evaluated(small, "two", {1: number(-1), 2: number(-1), 3: SILENT, 4: SILENT})
-    row = comparisons_of(small.workspace(), ["small"], ["one", "two"])["small"][0]
+    workspace = small.workspace()
+    row = comparisons_of(workspace, referenced(workspace, ["small"], ["one", "two"]))["small"][0]
     groups = "Only B wrong 2 Not answered by all 4 Only A wrong 2 All wrong alike: the same answer 5 All right 10"
     text = shown(small)
     assert f"All groups 23 {groups}" in text

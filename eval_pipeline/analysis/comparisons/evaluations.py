@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, NOT_TOLD, Served
+from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.sealed import read_sealed, write_sealed
@@ -40,6 +43,20 @@ GOLD = "gold"
 
 
 @dataclass(frozen=True, slots=True)
+class Held:
+    """What a file holds of an evaluation that the record need not have: its scored turns and its coverage.
+
+    Attributes:
+        file: name of the file.
+        turns: as `TurnReader.turns` returns them.
+    """
+
+    file: str
+    turns: pa.Table
+    coverage: Coverage
+
+
+@dataclass(frozen=True, slots=True)
 class Evaluated:
     """A completely scored evaluation.
 
@@ -49,6 +66,7 @@ class Evaluated:
         figures: joint hash of the aggregates that comparisons show.
         made_with: `suite`, `prompt`, `harness`, `scorer`, `gold` and `judge` → a text; equal texts mean the same.
         served: the models that answered.
+        held: its turns, if they come from a file and not from the record.
     """
 
     partition: Partition
@@ -58,6 +76,7 @@ class Evaluated:
     figures: str
     made_with: Mapping[str, str]
     served: Served = NOT_TOLD
+    held: Held | None = field(default=None, compare=False)
 
     def changes(self, other: "Evaluated") -> list[str]:
         """Returns what the two were made with differently; unknown code always counts as different.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.pairs import Row, why_refused
-from eval_pipeline.analysis.comparisons.scored import TurnReader, paired, with_other_gold
+from eval_pipeline.analysis.comparisons.scored import Further, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, NOT_SIGNIFICANT, SIGNIFICANT
 from eval_pipeline.statistics import Corrected, PairedMeans, holm, paired_means
 from eval_pipeline.tracks.base import Track
@@ -29,9 +29,9 @@ def metric_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader
     names = track.compared_metrics if isinstance(track, ComparesMetrics) else ()
     if not names:
         return []
-    table = turns_table(track)
+    further = Further(turns_table(track), names)
     evaluations = {id(found): found for pair in pairs for found in pair}
-    scored = {key: reader.read(found, (table, names)) for key, found in evaluations.items()}
+    scored = {key: reader.read(found, further) for key, found in evaluations.items()}
     compared = []
     for first, second in pairs:
         both = scored[id(first)], scored[id(second)]

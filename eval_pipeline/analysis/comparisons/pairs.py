@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from eval_pipeline.analysis.comparisons.two_figures import (
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import Corrected, estimate_mean, holm, paired_difference, pareto_front
 
+T = TypeVar("T")
 Row = dict[str, Any]
 COSTS = ("tokens", "usd", "latency_ms")
 CODE = ("harness", "scorer", "gold", "judge")
@@ -56,8 +57,17 @@ class Comparison:
         return None if is_refused(self.reason) else largest_p(self.figures.conservative)
 
 
-def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader) -> list[Row]:
-    """Returns one row per pair, corrected for all pairs together."""
+def comparison_rows(
+    pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader, names: Sequence[tuple[str, str]] = ()
+) -> list[Row]:
+    """Returns one row per pair, corrected for all pairs together.
+
+    Args:
+        pairs: the evaluations.
+        reader: reads their turns.
+        names: what each pair is called in remarks; by default by model versions.
+    """
+    names = names or [(a.partition.model_version, b.partition.model_version) for a, b in pairs]
     scores = {id(found): reader.read(found) for pair in pairs for found in pair}
     compared = [_compare(a, b, scores[id(a)], scores[id(b)], reader) for a, b in pairs]
     corrected = holm([found.p_value for found in compared])
@@ -66,17 +76,17 @@ def comparison_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnRe
     # One Pareto front over all evaluations that appear, each counted once.
     fronts = _fronts({id(found): (found, scores[id(found)]) for pair in pairs for found in pair})
     return [
-        _row(found, correction, tests)
+        _row(found, correction, tests, named)
         | conservative_columns(found.figures, alone)
         | reader.coverage(a).columns("_a")
         | reader.coverage(b).columns("_b")
         | _front_columns("a", fronts[id(a)])
         | _front_columns("b", fronts[id(b)])
-        for (a, b), found, correction, alone in zip(pairs, compared, corrected, conservative, strict=True)
+        for (a, b), found, correction, alone, named in zip(pairs, compared, corrected, conservative, names, strict=True)
     ]
 
 
-def every_pair(evaluations: Sequence[Evaluated]) -> list[tuple[Evaluated, Evaluated]]:
+def every_pair(evaluations: Sequence[T]) -> list[tuple[T, T]]:
     """Returns all pairs, each once, in the given order."""
     return list(combinations(evaluations, 2))
 
@@ -119,6 +129,12 @@ def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int
         differing.append(GOLD)
     if not differing:
         return None
+    files = [found.held.file for found in (first, second) if found.held is not None]
+    if files:
+        return (
+            f"{REFUSED}code and gold (they differ in {', '.join(differing)}), and what {files[0]} holds cannot be "
+            "scored again; save it anew with this version and these suites"
+        )
     places = dict.fromkeys((first.partition, second.partition))
     what = "edition of the gold" if differing == [GOLD] else "code"
     if GOLD in differing and len(differing) > 1:
@@ -163,7 +179,7 @@ def _cost_columns(both: Paired) -> dict[str, float | None]:
     return columns
 
 
-def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
+def _row(found: Comparison, corrected: Corrected | None, pairs: int, names: tuple[str, str]) -> Row:
     a, b, tested = found.first.partition, found.second.partition, found.figures.answered
     row: Row = {
         "model_a": a.model_version,
@@ -185,7 +201,7 @@ def _row(found: Comparison, corrected: Corrected | None, pairs: int) -> Row:
         "fixed_turns": json_text(list(found.fixed)),
         "correlation": tested.correlation,
     }
-    note = None if is_refused(found.reason) else note_of(found.figures, corrected, a.model_version, b.model_version)
+    note = None if is_refused(found.reason) else note_of(found.figures, corrected, *names)
     tests = _test_columns(found.figures, corrected)
     return row | tests | dict(found.costs) | {"note": note, "reason": found.reason}
 

@@ -22,7 +22,15 @@ from eval_pipeline.workspace.workspace import Workspace
 _PLACE = ("turn_id", "sample")
 _PLACE_TYPES = (pa.string(), pa.int64())
 _KEY = ("turn_id", "sample", "question", "expected")
-_VALUES = ("correct", "tokens", "usd", "latency_ms")
+VALUES = ("correct", "tokens", "usd", "latency_ms", "answered")
+"""What is compared of a turn; `answered` is 1 or 0."""
+
+
+class Further(NamedTuple):
+    """Columns of numbers that are compared as well: the table with a row per turn, and their names."""
+
+    table: Table
+    columns: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,32 +78,45 @@ class TurnReader:
         self._places, self._clusters, self._asked = Coder(), Coder(), Coder()
         self._turns = pa.table({name: pa.array([], kind) for name, kind in zip(_PLACE, _PLACE_TYPES, strict=True)})
 
-    def read(self, evaluated: Evaluated, further: tuple[Table, Sequence[str]] | None = None) -> ScoredEvaluation:
-        """Returns the turns of an evaluation that have a verdict.
+    def read(self, evaluated: Evaluated, further: Further | None = None) -> ScoredEvaluation:
+        """Returns the turns of an evaluation that have a verdict, in codes.
 
         Args:
             evaluated: the evaluation.
-            further: the table with a row per turn, and its columns of numbers that are added to the values.
+            further: columns of numbers that are added to the values.
         """
-        table = self._scored(evaluated)
+        table = self.turns(evaluated, further)
         places = self._places.codes(table["place"].combine_chunks())
         new = table.select(_PLACE).filter(places >= self._turns.num_rows)  # in the order of their codes
         self._turns = pa.concat_tables([self._turns, new])
         asked = self._asked.codes(table["asked"].combine_chunks())
         clusters = self._clusters.codes(table["cluster"].combine_chunks())
         order = np.argsort(places)
-        values = {name: floats(table[name])[order] for name in _VALUES}
-        values["answered"] = self._answered(evaluated, table)[order]
-        if further is not None:
-            values |= {name: found[order] for name, found in self._further(evaluated, table, *further).items()}
+        names = [*VALUES, *(further.columns if further else ())]
+        values = {name: floats(table[name])[order] for name in names}
         return ScoredEvaluation(places[order], clusters[order], values, asked[order])
+
+    def turns(self, evaluated: Evaluated, further: Further | None = None) -> pa.Table:
+        """Returns a row for each turn that has a verdict: all that comparisons use of it, without any text of it.
+
+        Columns: `turn_id`, `sample`, `place` and `asked` (digests of question and gold, and of the question alone),
+        `cluster`, `VALUES`, and those of `further`.
+        """
+        if evaluated.held is not None:
+            return _with_columns(evaluated.held.turns, further.columns if further else ())
+        table = self._scored(evaluated)
+        table = table.append_column("answered", pa.array(self._answered(evaluated, table)))
+        added = self._further(evaluated, table, *further) if further else {}
+        for name, found in added.items():
+            table = table.append_column(name, pa.array(found, from_pandas=True))
+        return table.drop_columns(["outcome"])
 
     def _scored(self, evaluated: Evaluated) -> pa.Table:
         """Returns the turns that have a verdict, with digests in the place of their questions and golds.
 
         A row group at a time, as the texts are the larger part.
         """
-        columns, read = [*_KEY, "cluster", "outcome", *_VALUES], list[pa.Table]()
+        columns, read = [*_KEY, "cluster", "outcome", *VALUES[:-1]], list[pa.Table]()
         for group in self._record.row_groups(TURN_RESULTS, RecordKey.of(evaluated.partition), columns):
             rows = group.filter(pa.compute.is_valid(group["correct"]))
             made = {"place": digests(rows, _KEY), "asked": digests(rows, _KEY[:-1])}
@@ -114,6 +135,8 @@ class TurnReader:
 
     def coverage(self, evaluated: Evaluated) -> Coverage:
         """Returns the coverage of an evaluation; unknown for evaluations of early versions."""
+        if evaluated.held is not None:
+            return evaluated.held.coverage
         place = evaluated.partition
         if place not in self._coverages:
             self._coverages[place] = recorded_coverage(self._record, place)
@@ -133,6 +156,14 @@ class TurnReader:
         turns = self._turns.take(places).select(_PLACE).to_pydict()
         found = zip(*turns.values(), strict=True)
         return sorted(f"{turn_id}~{sample}" if sample else str(turn_id) for turn_id, sample in found)
+
+
+def _with_columns(turns: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Returns the table with these columns; those that it lacks are unknown."""
+    for name in names:
+        if name not in turns.column_names:
+            turns = turns.append_column(name, pa.nulls(turns.num_rows, pa.float64()))
+    return turns
 
 
 def with_other_gold(first: ScoredEvaluation, second: ScoredEvaluation) -> int:

@@ -1,65 +1,181 @@
-"""Comparisons of chosen model versions over chosen suites, as shown by `eval-pipeline compare`."""
+"""Comparisons of chosen evaluations over chosen suites, as shown by `eval-pipeline compare`."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import groupby
+from pathlib import Path
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.analysis.comparisons.baselines import read_baseline, with_turns, write_baseline
+from eval_pipeline.analysis.comparisons.evaluations import evaluations_of
+from eval_pipeline.analysis.comparisons.matrix import Matrix, matrix_of
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
-from eval_pipeline.analysis.comparisons.scored import TurnReader
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.analysis.comparisons.references import Reference, Side, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.scored import Further, TurnReader
+from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.tables import MODEL_VERSIONS
+from eval_pipeline.store.tables import MODEL_VERSIONS, STATISTICS
+from eval_pipeline.tracks.capabilities import ComparesMetrics
+from eval_pipeline.tracks.turns_table import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
+Sides = Mapping[str, Sequence[Side]]
+"""The evaluations that are compared, by suite."""
 
-def comparisons_of(workspace: Workspace, suites: Sequence[str], names: Sequence[str]) -> dict[str, list[Row]]:
-    """Returns rows as in `model_comparisons`, by suite, for every pair of the model versions in the given order.
 
-    The p-values are corrected over all suites, because they are shown together. The rows come from the record, so
-    nothing has to be published. Suites answered by fewer than two of the model versions are left out.
+def referenced(workspace: Workspace, suites: Sequence[str], texts: Sequence[str]) -> dict[str, list[Side]]:
+    """Returns the evaluations that references name, by suite and in their order, each once.
 
     Raises:
-        UsageError: a model version is unknown, or no suite has been answered by two of them.
+        UsageError: a reference cannot be read, or one that names a certain evaluation (by date, id, file, or as the one
+            before the latest) names none on these suites.
     """
-    for name in names:
-        if not workspace.record.header(MODEL_VERSIONS, RecordKey.of_model_version(name)):  # retired ones are recorded
-            workspace.model_version(name)
-    pairs: list[tuple[Evaluated, Evaluated]] = []
+    references = parse_references(workspace, texts)
+    files = {found.text: read_baseline(found.file) for found in references if found.file is not None}
+    found: dict[str, list[Side]] = {suite: [] for suite in suites}
+    missing = dict.fromkeys(references)
     for suite in suites:
-        found = evaluations_of(workspace, suite)
-        pairs += every_pair([latest(found[name]) for name in dict.fromkeys(names) if name in found])
+        known = sides_of(workspace, suite)
+        for reference in references:
+            held = files.get(reference.text)
+            side = chosen(reference, known) if held is None else _of_file(held, suite)
+            if side is not None:
+                missing.pop(reference, None)
+                found[suite] += [side] * all(side is not other for other in found[suite])
+    for reference in missing:
+        if not _is_plain(reference):
+            raise UsageError(_names_none(reference, suites, files.get(reference.text, ())))
+    return {suite: sides for suite, sides in found.items() if sides}
+
+
+def parse_references(workspace: Workspace, texts: Sequence[str]) -> list[Reference]:
+    """Parses references to evaluations of a home; retired model versions are known from the record."""
+    names = {key.model_version or "" for key in workspace.record.partitions(MODEL_VERSIONS)}
+    with suppress(InputError):  # told elsewhere; what is on record can be compared all the same
+        names |= workspace.model_versions.keys()
+    return [parse_reference(text, names) for text in texts]
+
+
+def sides_of(workspace: Workspace, suite: str) -> list[Side]:
+    """Returns every complete evaluation of a suite."""
+    return [Side(one) for several in evaluations_of(workspace, suite).values() for one in several]
+
+
+def _of_file(held: Sequence[Side], suite: str) -> Side | None:
+    return next((side for side in held if side.suite == suite), None)
+
+
+def _is_plain(reference: Reference) -> bool:
+    return reference.text == reference.model_version
+
+
+def _names_none(reference: Reference, suites: Sequence[str], held: Sequence[Side]) -> str:
+    where = ", ".join(suites)
+    if reference.file is not None:
+        of = ", ".join(dict.fromkeys(side.suite for side in held)) or "nothing"
+        return f"{reference.text}: the baseline file is of {of}, and not of {where}"
+    if reference.id:
+        return f"there is no complete evaluation '{reference.id}' of {where}"
+    which = "before its latest one" if reference.when == "before" else f"of {reference.when}"
+    return f"'{reference.model_version}' has no complete evaluation {which} on {where}"
+
+
+def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
+    """Returns rows as in `model_comparisons`, by suite, for every pair of evaluations in the given order.
+
+    They also have `name_a` and `name_b`, which tell apart two evaluations of one model version, and the evaluations'
+    ids. The p-values are corrected over all suites, because they are shown together. The rows come from the record, so
+    nothing has to be published. Suites with fewer than two of the evaluations are left out.
+
+    Raises:
+        UsageError: no suite has two of them.
+    """
+    pairs = [pair for found in sides.values() for pair in _named_pairs(found)]
     if not pairs:
+        named = ", ".join(dict.fromkeys(side.model_version for found in sides.values() for side in found))
         raise UsageError(
-            f"no suite has evaluations of two of {', '.join(dict.fromkeys(names))}; `eval-pipeline run` makes them"
+            f"no suite has two different evaluations of these ({named or 'none'}); `eval-pipeline run` makes them"
         )
-    rows = comparison_rows(pairs, TurnReader(workspace))
-    told = [(pair[0].partition.suite, row) for pair, row in zip(pairs, rows, strict=True)]
+    names = [(first, second) for (first, _), (second, _) in pairs]
+    evaluated = [(a.evaluated, b.evaluated) for (_, a), (_, b) in pairs]
+    rows = comparison_rows(evaluated, TurnReader(workspace), names)
+    told = [(a.suite, row | _told(*pair)) for pair, row in zip(pairs, rows, strict=True) for (_, a), _ in [pair]]
     return {suite: [row for _, row in group] for suite, group in groupby(told, key=lambda found: found[0])}
 
 
-def metrics_of(workspace: Workspace, suites: Sequence[str], names: Sequence[str]) -> dict[str, list[Row]]:
-    """Returns rows as in `metric_comparisons`, by suite, for every pair of the model versions in the given order."""
+_Named = tuple[str, Side]
+
+
+def _named_pairs(sides: Sequence[Side]) -> list[tuple[_Named, _Named]]:
+    return every_pair(list(zip(names_of(sides), sides, strict=True)))
+
+
+def _told(first: _Named, second: _Named) -> Row:
+    """Returns what the rows tell beside the columns of `model_comparisons`."""
+    return {
+        "name_a": first[0],
+        "name_b": second[0],
+        "evaluation_a": first[1].id or None,
+        "evaluation_b": second[1].id or None,
+    }
+
+
+def metrics_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
+    """Returns rows as in `metric_comparisons`, by suite, for every pair in the given order, with names as above."""
     reader, found = TurnReader(workspace), {}
-    for suite in suites:
-        evaluations = evaluations_of(workspace, suite)
-        pairs = every_pair([latest(evaluations[name]) for name in dict.fromkeys(names) if name in evaluations])
-        if pairs and (rows := metric_rows(pairs, reader, workspace.suite(suite).track())):
-            found[suite] = rows
+    for suite, several in sides.items():
+        pairs = _named_pairs(several)
+        rows = metric_rows([(a.evaluated, b.evaluated) for (_, a), (_, b) in pairs], reader, workspace.track(suite))
+        if rows:
+            a_pair = len(rows) // len(pairs)
+            found[suite] = [row | _told(*pairs[place // a_pair]) for place, row in enumerate(rows)]
     return found
 
 
+def matrices_of(workspace: Workspace, sides: Sides, rows: Mapping[str, Sequence[Row]]) -> dict[str, Matrix]:
+    """Returns the matrix of each suite that has comparisons; `rows` are those of `comparisons_of`."""
+    return {suite: matrix_of(sides[suite], found, TurnReader(workspace)) for suite, found in rows.items()}
+
+
+def in_use(workspace: Workspace) -> list[str]:
+    """Returns the model versions on record that are not retired."""
+    names = {key.model_version or "" for key in workspace.record.partitions(STATISTICS)}
+    return [name for name in sorted(names) if not workspace.is_retired(name)]
+
+
+def save_baseline(workspace: Workspace, sides: Sides, path: Path) -> None:
+    """Writes a baseline file with one evaluation of each suite.
+
+    Raises:
+        UsageError: there are none, or two of a suite, or the file cannot be written.
+    """
+    if not sides or any(len(found) > 1 for found in sides.values()):
+        raise UsageError("a baseline file holds one evaluation of each suite; name one that the record has complete")
+    write_baseline(path, list(_with_turns(workspace, sides)))
+
+
+def _with_turns(workspace: Workspace, sides: Sides) -> Iterator[Side]:
+    for suite, (side,) in sides.items():
+        track = workspace.track(suite)
+        further = Further(turns_table(track), track.compared_metrics) if isinstance(track, ComparesMetrics) else None
+        yield with_turns(side, TurnReader(workspace), further)
+
+
 def compare_with(workspace: Workspace, partition: Partition, baseline: str) -> Row | None:
-    """Compares an evaluation with a baseline's latest one, the baseline first; None if the baseline has none.
+    """Compares an evaluation with a baseline (any reference), the baseline first.
+
+    Returns None if the baseline has no evaluation of the suite, or is this evaluation itself.
 
     Raises:
         UsageError: the evaluation is incomplete.
     """
-    found = evaluations_of(workspace, partition.suite)
-    ours = next((one for one in found.get(partition.model_version, ()) if one.partition == partition), None)
+    ours = next((one for one in sides_of(workspace, partition.suite) if one.evaluated.partition == partition), None)
     if ours is None:
         raise UsageError(f"the record has no complete evaluation of {partition}")
-    if baseline not in found:
+    theirs = referenced(workspace, [partition.suite], [baseline]).get(partition.suite)
+    if theirs is None or (theirs[0].evaluated == ours.evaluated and theirs[0].evaluated.held is None):
         return None
-    return comparison_rows([(latest(found[baseline]), ours)], TurnReader(workspace))[0]
+    (pair,) = _named_pairs([theirs[0], ours])
+    names = [(pair[0][0], pair[1][0])]
+    (row,) = comparison_rows([(theirs[0].evaluated, ours.evaluated)], TurnReader(workspace), names)
+    return row | _told(*pair)

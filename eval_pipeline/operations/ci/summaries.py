@@ -1,6 +1,5 @@
 """Runs and comparisons as Markdown, for comments on pull requests and for the job summary of GitHub Actions."""
 
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
@@ -18,6 +17,8 @@ from eval_pipeline.store.tables import GOLD_EDITIONS
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """GitHub Actions: the file that the summary of a step is added to."""
+MOST_EXAMPLES = 10
+"""How many broken and fixed turns are listed; the workbench shows all."""
 Row = Mapping[str, Any]
 _NONE = "–"
 _VERDICTS = {"a_better": "{a} is significantly better", "b_better": "{b} is significantly better"}
@@ -85,8 +86,9 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
     from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.reports.comparison.contracts import contract_rows, order_sentence
     from eval_pipeline.reports.comparison.differing import sides_of_pair
+    from eval_pipeline.reports.comparison.words import pair_names
 
-    a, b = (code(row[f"model_{side}"]) for side in ("a", "b"))
+    a, b = map(code, pair_names(row))
     yield f"### {code(suite)}: {a} → {b}"
     yield ""
     if row["simulated"]:
@@ -104,13 +106,23 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
     if order := order_sentence(contract_rows(record, sides_of_pair(suite, row))):
         yield ""
         yield words(f"Under each contract, each on all of its own turns: {order}.")
-    for column, name in (("broken", a), ("fixed", b)):
-        turns = json.loads(row[f"{column}_turns"])
+    yield from _changed(record, suite, row, (a, b))
+
+
+def _changed(record: Record, suite: str, row: Row, names: Sequence[str]) -> Iterator[str]:
+    """Yields how many turns are broken and fixed, with some of them and their questions."""
+    from eval_pipeline.reports.comparison.differing import CHANGES, differing_turns, question_text, recorded_answers
+
+    told = differing_turns(suite, row, recorded_answers(record, None), MOST_EXAMPLES)
+    for change, name in zip(CHANGES, names, strict=True):
         yield ""
-        yield f"{column.capitalize()}: {row[column]:,} turns that both answered and only {name} got right."
-        if turns:
+        yield f"{change.capitalize()}: {row[change]:,} turns that both answered and only {name} got right."
+        examples = [f"{code(one.turn)} {words(question_text(one))}".rstrip() for one in told if one.change == change]
+        if examples:
             yield ""
-            yield from bullets([code(turn) for turn in turns])
+            yield from bullets(examples)
+        if row[change] > MOST_EXAMPLES:
+            yield f"- and {row[change] - MOST_EXAMPLES:,} more"
 
 
 def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) -> Iterator[Sequence[str]]:
@@ -155,7 +167,9 @@ def _verdict(row: Row, *, refused: bool) -> str:
         return words(row["reason"][:1].upper() + row["reason"][1:])
     if row["verdict"] is None:
         return f"No test: {words(row['reason'])}"
-    names = {side: code(row[f"model_{side}"]) for side in ("a", "b")}
-    said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(**names)
+    from eval_pipeline.reports.comparison.words import pair_names
+
+    a, b = map(code, pair_names(row))
+    said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(a=a, b=b)
     ends = f"{row['low']:+.1%} to {row['high']:+.1%}"
     return f"{said}: {row['difference']:+.1%} (95% interval {ends}, p {row['p_decisive']:.2g})"

@@ -18,6 +18,8 @@ CHANGES = ("broken", "fixed")
 """Only the first of a pair is right; only the second is."""
 _COLUMNS = ("turn_id", "sample", "question", "expected", "answer", "error_class")
 _MODE = "failure_mode"
+_MOST_QUESTION = 100
+"""Characters of a question that stands beside a turn's id."""
 _SIDES_READ = 2
 """Evaluations whose answers are held at the same time: those of a pair."""
 
@@ -88,8 +90,8 @@ def recorded_answers(record: Record, of_track: Table | None) -> Answers:
         return found.join(record.read(of_track, key, [*keys, _MODE]), keys, join_type="left outer")
 
     def answers(partition: Partition, turns: Collection[str]) -> Mapping[str, Said]:
-        found = rows(partition)
-        if found is None or not turns:
+        found = rows(partition) if turns else None
+        if found is None:
             return {}
         wanted = {*turns, *(turn.rpartition("~")[0] for turn in turns)}
         chosen = found.filter(pc.is_in(found["turn_id"], pa.array(wanted, pa.string())))
@@ -105,6 +107,13 @@ def _said(row: Mapping[str, Any]) -> Said:
 def turn_name(turn_id: str, sample: int) -> str:
     """Returns a turn's id as comparisons list it, with `~<sample>` from sample 1 on."""
     return f"{turn_id}~{sample}" if sample else turn_id
+
+
+def question_text(found: Differing) -> str:
+    """Returns the question of a turn in one line, shortened; empty if the record does not have it any more."""
+    said = found.second or found.first
+    flat = " ".join("".join(c if c.isprintable() else " " for c in said.question or "").split()) if said else ""
+    return flat if len(flat) <= _MOST_QUESTION else f"{flat[: _MOST_QUESTION - 1]}…"
 
 
 def differing_turns(suite: str, pair: Mapping[str, Any], answers: Answers, most: int | None = None) -> list[Differing]:

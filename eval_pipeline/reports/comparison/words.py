@@ -1,5 +1,8 @@
 """Describes verdicts of comparisons and trends in words."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from eval_pipeline.core.left_out import sentences
 from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
 from eval_pipeline.reports.queries import literal
@@ -34,6 +37,11 @@ def comparison_warnings(compared: SuiteComparison) -> list[str]:
     return [SIMULATED_AMONG] * simulated + [f"CASES LEFT OUT: {sentence}" for sentence in left_out]
 
 
+def pair_names(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Returns what the two of a comparison are called: names that tell them apart, if it has some."""
+    return row.get("name_a") or row["model_a"], row.get("name_b") or row["model_b"]
+
+
 def pair_verdict(row: Row) -> str:
     """Returns which of the two is better (if that is known), with any remark."""
     return f"{_verdict(row)} ({row['note']})" if row["note"] else _verdict(row)
@@ -44,7 +52,8 @@ def _verdict(row: Row) -> str:
         return f"not tested: {row['reason']}"
     if row["verdict"] == NOT_SIGNIFICANT:
         return "not significant"
-    return f"{row['model_a'] if row['verdict'] == 'a_better' else row['model_b']} is better"
+    a, b = pair_names(row)
+    return f"{a if row['verdict'] == 'a_better' else b} is better"
 
 
 def trend_verdict(row: Row) -> str:

@@ -1,0 +1,36 @@
+"""A matrix of evaluations as Markdown."""
+
+from collections.abc import Iterator, Sequence
+
+from eval_pipeline.analysis.comparisons.matrix import Cell, Matrix, difference_text, legend, mark
+from eval_pipeline.operations.ci.markdown import bullets, code, table, words
+
+MOST_PAIRS = 20
+"""How many of the pairs that differ are listed."""
+
+
+def cell_texts(cell: Cell | None) -> Sequence[str]:
+    """Returns accuracy with its sign, its interval, and the cost of a right turn; a dash for no evaluation."""
+    if cell is None or cell.accuracy.mean is None:
+        return ("–",)
+    found = cell.accuracy
+    ends = f"{found.low:.1%} to {found.high:.1%}" if found.low is not None and found.high is not None else ""
+    cost = f"${cell.usd:,.4f}" if cell.usd is not None else f"{cell.tokens:,.0f} tokens" if cell.tokens else ""
+    return [text for text in (f"{mark(cell)} {found.mean:.1%}".strip(), ends, cost) if text]
+
+
+def matrix_markdown(suite: str, matrix: Matrix) -> Iterator[str]:
+    """Yields the lines of a suite's matrix: model versions down, prompts across."""
+    yield f"### {code(suite)}"
+    yield ""
+    heads = [code(prompt) for prompt in matrix.prompts] if len(matrix.prompts) > 1 else ["accuracy, cost"]
+    rows = [
+        [code(model), *("<br>".join(map(words, cell_texts(cell))) for cell in cells)] for model, cells in matrix.rows()
+    ]
+    yield from table(["model version", *heads], rows)
+    yield ""
+    yield words(legend(matrix))
+    if matrix.different:
+        yield ""
+        yield from bullets([words(difference_text(row)) for row in matrix.different], MOST_PAIRS)
+    yield ""
