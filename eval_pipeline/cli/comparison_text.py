@@ -15,7 +15,7 @@ from eval_pipeline.reports.comparison.differing import (
     recorded_answers,
     sides_of_pair,
 )
-from eval_pipeline.reports.comparison.words import pair_names
+from eval_pipeline.reports.comparison.words import is_of_file, pair_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,7 +53,8 @@ def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     yield from _conservative_lines(row)
     if row["note"]:
         yield f"  note          {row['note']}"
-    yield f"  turn by turn  {_side_by_side(suite, row)}"
+    if not is_of_file(row):
+        yield f"  turn by turn  {_side_by_side(suite, row)}"
     yield from _cost_lines(row)
     for side, name in (("a", a), ("b", b)):
         if row[f"on_front_{side}"] is not None:
@@ -76,7 +77,8 @@ def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
         yield from (f"    {one.turn}  {question_text(one)}".rstrip() for one in told if one.change == change)
         if row[change] > MOST_EXAMPLES:
             group = {"broken": "rw", "fixed": "wr"}[change]
-            yield f"    and {row[change] - MOST_EXAMPLES:,} more: {_side_by_side(suite, row, group)}"
+            where = "--format json has all" if is_of_file(row) else _side_by_side(suite, row, group)
+            yield f"    and {row[change] - MOST_EXAMPLES:,} more: {where}"
 
 
 def _side_by_side(suite: str, row: Row, group: str = "") -> str:
@@ -92,7 +94,7 @@ def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.reports.comparison.conversation import FIGURES, conversation_figures
 
-    if is_refused(row["reason"]):
+    if is_refused(row["reason"]) or is_of_file(row):
         return
     sides = [
         {found["metric"]: found for found in conversation_figures(record, side)} for side in sides_of_pair(suite, row)
@@ -110,7 +112,7 @@ def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.reports.comparison.contracts import by_model, contract_rows, order_sentence
 
-    if is_refused(row["reason"]):
+    if is_refused(row["reason"]) or is_of_file(row):
         return
     rows = contract_rows(record, sides_of_pair(suite, row))
     found = by_model(rows)

@@ -54,6 +54,21 @@ def test_gates_of_runs_and_comparisons(ready: Lab, tmp_path: Path, monkeypatch: 
     assert "small: bad is significantly worse than good" in worse.err
     assert ready.cli("compare", "bad", "good", *both, "--fail-if-worse").code == 0
 
+    saved = str(tmp_path / "main.json")
+    assert ready.cli("compare", "good", "--save", saved).code == 0
+    kept = ready.cli("compare", "bad", "--baseline", saved, *both, "--fail-if-worse")
+    assert (kept.code, "bad is significantly worse than good (main.json)" in kept.err) == (1, True)
+    assert cases_of(junit) == {"bad is not worse than good (main.json)": "failure"}
+    assert "12 turns, both answered, only good (main.json) right" in kept.out
+    assert "\n    small/case_00#0  Question 0 about case_00?\n" in kept.out
+    assert "\n    and 2 more: --format json has all\n" in kept.out
+    assert ready.cli("compare", "good", saved, "--fail-if-worse").code == 0
+    refused = ready.cli("compare", "good@before", "good")
+    assert (refused.code, "'good' has no complete evaluation before its latest one on small" in refused.err) == (
+        2,
+        True,
+    )
+
     rows = [token.content for token in MARKDOWN.parse(worse.out) if token.type == "inline"]
     assert rows[0] == "`small`: `good` → `bad`"
     assert rows[rows.index("evaluated") + 1].endswith("(today)")

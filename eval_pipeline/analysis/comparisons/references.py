@@ -119,20 +119,20 @@ def _order(side: Side) -> tuple[bool, date, bool, datetime]:
 def names_of(sides: Sequence[Side]) -> list[str]:
     """Returns a name for each evaluation that tells it from the others: the model version's where that is enough.
 
-    Evaluations of the same model version are told apart by date or file, those of one date by their time in local
-    time, and those of one minute by their ids.
+    Evaluations of the same model version are told apart by date, those of one date by their time in local time, and
+    those of one minute by their ids. What comes from a file always has its name.
     """
     return [_name(side, [other for other in sides if other is not side]) for side in sides]
 
 
 def _name(side: Side, others: Sequence[Side]) -> str:
     alike = [other for other in others if other.model_version == side.model_version]
-    if not alike:
+    if not alike and side.evaluated.held is None:
         return side.model_version
     details = [_details(one) for one in (side, *alike)]
     mine, *rest = details
-    longest = len(mine)
-    needed = next((size for size in range(1, longest) if mine[:size] not in [one[:size] for one in rest]), longest)
+    sizes = range(1, len(mine))
+    needed = next((size for size in sizes if mine[:size] not in [one[:size] for one in rest]), len(mine))
     return f"{side.model_version} ({' '.join(mine[:needed])})"
 
 

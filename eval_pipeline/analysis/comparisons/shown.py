@@ -83,9 +83,10 @@ def _names_none(reference: Reference, suites: Sequence[str], held: Sequence[Side
 def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
     """Returns rows as in `model_comparisons`, by suite, for every pair of evaluations in the given order.
 
-    They also have `name_a` and `name_b`, which tell apart two evaluations of one model version, and the evaluations'
-    ids. The p-values are corrected over all suites, because they are shown together. The rows come from the record, so
-    nothing has to be published. Suites with fewer than two of the evaluations are left out.
+    They also have names that tell apart two evaluations of one model version (`name_a`, `name_b`), the evaluations' ids
+    (`evaluation_a`, …), and the baseline files they come from (`file_a`, …). The p-values are corrected over all
+    suites, because they are shown together. The rows come from the record, so nothing has to be published. Suites with
+    fewer than two of the evaluations are left out.
 
     Raises:
         UsageError: no suite has two of them.
@@ -112,12 +113,12 @@ def _named_pairs(sides: Sequence[Side]) -> list[tuple[_Named, _Named]]:
 
 def _told(first: _Named, second: _Named) -> Row:
     """Returns what the rows tell beside the columns of `model_comparisons`."""
-    return {
-        "name_a": first[0],
-        "name_b": second[0],
-        "evaluation_a": first[1].id or None,
-        "evaluation_b": second[1].id or None,
-    }
+    found: Row = {}
+    for letter, (name, side) in zip("ab", (first, second), strict=True):
+        held = side.evaluated.held
+        found |= {f"name_{letter}": name, f"evaluation_{letter}": side.id or None}
+        found |= {f"file_{letter}": None if held is None else held.file}
+    return found
 
 
 def metrics_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:

@@ -86,7 +86,7 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
     from eval_pipeline.analysis.comparisons.pairs import is_refused
     from eval_pipeline.reports.comparison.contracts import contract_rows, order_sentence
     from eval_pipeline.reports.comparison.differing import sides_of_pair
-    from eval_pipeline.reports.comparison.words import pair_names
+    from eval_pipeline.reports.comparison.words import is_of_file, pair_names
 
     a, b = map(code, pair_names(row))
     yield f"### {code(suite)}: {a} → {b}"
@@ -103,7 +103,7 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
         yield words(row["note"])
     if refused:
         return
-    if order := order_sentence(contract_rows(record, sides_of_pair(suite, row))):
+    if not is_of_file(row) and (order := order_sentence(contract_rows(record, sides_of_pair(suite, row)))):
         yield ""
         yield words(f"Under each contract, each on all of its own turns: {order}.")
     yield from _changed(record, suite, row, (a, b))
@@ -143,6 +143,8 @@ def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) 
 
 
 def _editions(record: Record, suite: str, row: Row, side: str) -> list[dict[str, Any]]:
+    if row.get(f"file_{side}") is not None:
+        return []
     key = RecordKey.of(Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]))
     found: list[dict[str, Any]] = (
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else []

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.left_out import sentences
-from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, Row, Standing, SuiteComparison
+from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, SIDES, Row, Standing, SuiteComparison
 from eval_pipeline.reports.queries import literal
 
 SIMULATED_AMONG = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
@@ -40,6 +40,11 @@ def comparison_warnings(compared: SuiteComparison) -> list[str]:
 def pair_names(row: Mapping[str, Any]) -> tuple[str, str]:
     """Returns what the two of a comparison are called: names that tell them apart, if it has some."""
     return row.get("name_a") or row["model_a"], row.get("name_b") or row["model_b"]
+
+
+def is_of_file(row: Mapping[str, Any]) -> bool:
+    """Whether one of a comparison comes from a baseline file, so that the record need not have it."""
+    return any(row.get(f"file_{side}") is not None for side in SIDES)
 
 
 def pair_verdict(row: Row) -> str:
