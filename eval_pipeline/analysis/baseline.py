@@ -3,8 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eval_pipeline.analysis.comparisons.shown import compare_with
+from eval_pipeline.analysis.comparisons.baselines import read_baseline
+from eval_pipeline.analysis.comparisons.shown import compare_with, parse_references
 from eval_pipeline.analysis.draws.reading import look_at_all
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, SAMPLED_ESTIMATES, TURN_RESULTS
@@ -32,9 +34,17 @@ def _is_full(workspace: Workspace, partition: Partition) -> bool:
     return header is not None and header.made_from.get("scope") == FULL
 
 
-def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) -> str | None:
-    """Returns a sentence if the evaluation is significantly worse than the baseline's latest one, else None.
+def check_baseline(workspace: Workspace, baseline: str) -> None:
+    """Raises UsageError if a baseline is no reference to an evaluation, or a file that cannot be read."""
+    (reference,) = parse_references(workspace, [baseline])
+    if reference.file is not None:
+        read_baseline(reference.file)
 
+
+def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) -> str | None:
+    """Returns a sentence if the evaluation is significantly worse than the baseline, else None.
+
+    The baseline is any reference; a model version stands for its latest evaluation.
     The conservative figure is used, so that a model cannot pass by not answering. Drawn turns have been compared with
     the baseline while they were asked.
     """
@@ -49,7 +59,10 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
         worse, ends = -last.difference.value, f"[{-last.difference.high:.4f}, {-last.difference.low:.4f}]"
         told = f"{place}: {worse:.4f} worse than {baseline} on {last.turns} turns {ends}, looked at {last.looks} times"
         return told if last.verdict == "worse" else None
-    row = compare_with(workspace, partition, baseline)
+    try:
+        row = compare_with(workspace, partition, baseline)
+    except UsageError as error:  # one that names a certain evaluation need not have one of every suite
+        return f"{place}: {error}"
     if row is None:
         if newest is not None and is_drawn(workspace, newest):
             return f"{place}: of the baseline {baseline}, only drawn cases of this suite were asked; run it in full"

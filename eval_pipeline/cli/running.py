@@ -63,7 +63,10 @@ def run(
         ),
     ] = True,
     baseline: Annotated[
-        str | None, typer.Option(help="Gate: exit with 1 if significantly worse than this model version.")
+        str | None,
+        typer.Option(
+            help="Gate: exit with 1 if significantly worse than this model version, or reference as in compare."
+        ),
     ] = None,
     until: Rule = None,
     junit: Junit = None,
@@ -90,7 +93,9 @@ def run(
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
     versions = model_version_names(workspace, model_version)
     if baseline:
-        workspace.model_version(baseline)
+        from eval_pipeline.analysis.baseline import check_baseline
+
+        check_baseline(workspace, baseline)
     day = parse_day(eval_date)
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
     partitions = [Partition(name, version, day) for version, name in pairs]

@@ -60,9 +60,14 @@ def test_gates_of_runs_and_comparisons(ready: Lab, tmp_path: Path, monkeypatch: 
     assert (kept.code, "bad is significantly worse than good (main.json)" in kept.err) == (1, True)
     assert cases_of(junit) == {"bad is not worse than good (main.json)": "failure"}
     assert "12 turns, both answered, only good (main.json) right" in kept.out
-    assert "\n    small/case_00#0  Question 0 about case_00?\n" in kept.out
+    assert "\n    small/case_00#0  case_00 0?\n" in kept.out
     assert "\n    and 2 more: --format json has all\n" in kept.out
     assert ready.cli("compare", "good", saved, "--fail-if-worse").code == 0
+    gated = ready.cli(*run, "--no-canary", "--model-version", "bad", "--baseline", saved)
+    assert (gated.code, "worse than" in gated.err) == (1, True)
+    assert ready.cli(*run, "--model-version", "good", "--baseline", saved).code == 0
+    missing = ready.cli(*run, "--model-version", "good", "--baseline", "good@before")
+    assert (missing.code, "small, good: 'good' has no complete evaluation before" in missing.err) == (1, True)
     refused = ready.cli("compare", "good@before", "good")
     assert (refused.code, "'good' has no complete evaluation before its latest one on small" in refused.err) == (
         2,

@@ -165,16 +165,16 @@ def _with_turns(workspace: Workspace, sides: Sides) -> Iterator[Side]:
 def compare_with(workspace: Workspace, partition: Partition, baseline: str) -> Row | None:
     """Compares an evaluation with a baseline (any reference), the baseline first.
 
-    Returns None if the baseline has no evaluation of the suite, or is this evaluation itself.
+    Returns None if the baseline is a model version without an evaluation of the suite.
 
     Raises:
-        UsageError: the evaluation is incomplete.
+        UsageError: the evaluation is incomplete, or the baseline names a certain one that is not there.
     """
     ours = next((one for one in sides_of(workspace, partition.suite) if one.evaluated.partition == partition), None)
     if ours is None:
         raise UsageError(f"the record has no complete evaluation of {partition}")
     theirs = referenced(workspace, [partition.suite], [baseline]).get(partition.suite)
-    if theirs is None or (theirs[0].evaluated == ours.evaluated and theirs[0].evaluated.held is None):
+    if theirs is None:
         return None
     (pair,) = _named_pairs([theirs[0], ours])
     names = [(pair[0][0], pair[1][0])]
