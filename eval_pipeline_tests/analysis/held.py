@@ -1,15 +1,13 @@
 """Evaluations made of verdicts alone, as a baseline file holds them: nothing is run and no record is needed."""
 
-from collections.abc import Sequence
-from datetime import date, datetime
 from types import SimpleNamespace
-from typing import Any
 
 import pyarrow as pa
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
-from eval_pipeline.analysis.comparisons.references import Side
+from eval_pipeline.analysis.comparisons.references import Known
 from eval_pipeline.analysis.comparisons.scored import TurnReader
+from eval_pipeline.analysis.comparisons.sides import Side
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.model import Partition
 from eval_pipeline_tests.support import DAY
@@ -40,28 +38,13 @@ def turns(right: str, usd: float | None = 0.5, per_conversation: int = 1) -> pa.
 
 
 def side(
-    name: str,
-    right: str = "10",
-    *,
-    day: date = DAY,
-    file: str = "main.json",
-    held: bool = True,
-    scope: str = "full",
-    suite: str = "small",
-    begun_at: datetime | None = None,
-    made_with: dict[str, str] = MADE,
-    **more: Any,
+    name: str, right: str = "10", *, file: str = "main.json", suite: str = "small", made_with: dict[str, str] = MADE
 ) -> Side:
-    found = Held(file, turns(right), Coverage(*[len(right)] * 5)) if held else None
-    place = Partition(suite, name, day)
-    evaluated = Evaluated(place, False, scope, f"{name} {day}", "", made_with, held=found)
-    prompt = name.partition("+")[2]
-    return Side(evaluated, begun_at=begun_at, prompt=prompt, **more)
+    """An evaluation of a baseline file; what stands after `+` in its name is its prompt."""
+    held = Held(file, turns(right), Coverage(*[len(right)] * 5))
+    evaluated = Evaluated(Partition(suite, name, DAY), False, "full", f"{name} {DAY}", "", made_with, held=held)
+    return Side(evaluated, Known(name, DAY, prompt=name.partition("+")[2], file=file))
 
 
 def reader() -> TurnReader:
     return TurnReader(SimpleNamespace(record=None))  # type: ignore[arg-type]
-
-
-def names(sides: Sequence[Side]) -> list[str]:
-    return [one.model_version for one in sides]

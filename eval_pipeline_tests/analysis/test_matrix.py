@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.matrix import OWN_PROMPT, Matrix, mark, matrix_of
+from eval_pipeline.analysis.comparisons.matrix import OWN_PROMPT, Matrix, figures_of, mark, matrix_of
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, every_pair
 from eval_pipeline.analysis.comparisons.references import names_of
 from eval_pipeline.operations.ci.matrix import cell_texts, matrix_markdown
@@ -16,10 +16,12 @@ from eval_pipeline_tests.goldens import golden
 
 def matrix(patterns: dict[str, str]) -> tuple[Matrix, list[dict[str, Any]]]:
     sides = [side(name, right, file="f") for name, right in patterns.items()]
-    names = every_pair(names_of(sides))
+    called = names_of([one.known for one in sides])
+    names = every_pair(called)
     rows = comparison_rows([(a.evaluated, b.evaluated) for a, b in every_pair(sides)], reader(), names)
     named = [row | {"name_a": a, "name_b": b} for row, (a, b) in zip(rows, names, strict=True)]
-    return matrix_of(sides, named, reader()), named
+    figures = [figures_of(s.known, name, reader().read(s.evaluated)) for name, s in zip(called, sides, strict=True)]
+    return matrix_of(figures, named), named
 
 
 def test_three_prompts_and_four_models_equal_statsmodels() -> None:
@@ -36,8 +38,8 @@ def test_three_prompts_and_four_models_equal_statsmodels() -> None:
     assert list(found.models) == ["haiku (f)", "mini (f)", "opus (f)", "sonnet (f)"]
     assert [mark(found.cells[model, "steps"]) for model in found.models] == ["", "", "*", "="]
     # Sixty turns of half a dollar each.
-    assert found.cells["opus (f)", "steps"].usd == 0.5
-    assert found.cells["haiku (f)", OWN_PROMPT].usd == pytest.approx(30 / GOLDEN["input"]["haiku"].count("1"))
+    assert found.cells["opus (f)", "steps"].figures.usd == 0.5
+    assert found.cells["haiku (f)", OWN_PROMPT].figures.usd == pytest.approx(30 / GOLDEN["input"]["haiku"].count("1"))
 
 
 def test_cells_that_nobody_evaluated_or_tested_say_so() -> None:
@@ -45,9 +47,9 @@ def test_cells_that_nobody_evaluated_or_tested_say_so() -> None:
     assert [[cell is None for cell in cells] for _, cells in found.rows()] == [[False, True], [True, False]]
     assert cell_texts(None) == ("–",)
     alone, _ = matrix({"a": "1", "b": "0"})
-    assert [mark(cell) for cell in alone.in_order] == ["*", "?"]
+    assert [mark(cell) for cell in alone.cells.values()] == ["*", "?"]
     none, _ = matrix({"a": "0" * 12, "b": "0" * 12})
-    assert [(cell.is_best, cell.usd) for cell in none.in_order] == [(True, None)] * 2
+    assert [(cell.is_best, cell.figures.usd) for cell in none.cells.values()] == [(True, None)] * 2
 
 
 def test_the_matrix_as_markdown_has_a_column_for_each_prompt() -> None:

@@ -1,17 +1,16 @@
 """References to evaluations: what they mean, which evaluation they choose, and names that tell evaluations apart."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.references import Reference, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.references import Known, Reference, chosen, names_of, parse_reference
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline_tests.analysis.held import side
 from eval_pipeline_tests.support import DAY
 
-KNOWN = {"fake-1", "fake-1+terse", "claude@2025", "deadbeef00", "odd.json"}
+NAMES = {"fake-1", "fake-1+terse", "claude@2025", "deadbeef00", "odd.json"}
 
 
 @pytest.mark.parametrize(
@@ -34,7 +33,7 @@ KNOWN = {"fake-1", "fake-1+terse", "claude@2025", "deadbeef00", "odd.json"}
 def test_references_are_read_and_names_of_model_versions_win(
     text: str, model_version: str, further: dict[str, Any]
 ) -> None:
-    assert parse_reference(text, KNOWN) == Reference(text, model_version, **further)
+    assert parse_reference(text, NAMES) == Reference(text, model_version, **further)
 
 
 @pytest.mark.parametrize(
@@ -51,20 +50,20 @@ def test_references_are_read_and_names_of_model_versions_win(
 )
 def test_what_is_no_reference_is_told(text: str, expected: str) -> None:
     with pytest.raises(UsageError) as refused:
-        parse_reference(text, KNOWN)
+        parse_reference(text, NAMES)
     assert expected in str(refused.value)
 
 
-NOON = datetime(2026, 3, 4, 12).astimezone()
-LATER = DAY + timedelta(days=1)
-SIDES = {
-    "old": side("a", begun_at=NOON),
-    "first": side("a", day=LATER, begun_at=NOON + timedelta(hours=1), id="1" * 10, is_newest=False),
-    "put back": side("a", day=LATER, begun_at=NOON + timedelta(hours=2), id="2" * 10),
-    "third": side("a", day=LATER, begun_at=NOON + timedelta(hours=3), id="3" * 10, is_newest=False),
-    "part": side("a", day=LATER + timedelta(days=1), scope="cases=c00"),
-    "part of b": side("b", scope="cases=c00"),
-    "newer part of b": side("b", day=LATER, scope="cases=c00"),
+NOON = datetime(2026, 3, 4, 12)
+HOUR, LATER = timedelta(hours=1), DAY + timedelta(days=1)
+KNOWN_OF_A_AND_B = {
+    "old": Known("a", DAY, begun_at=NOON),
+    "first": Known("a", LATER, begun_at=NOON + HOUR, id="1" * 10, is_newest=False),
+    "put back": Known("a", LATER, begun_at=NOON + 2 * HOUR, id="2" * 10),
+    "third": Known("a", LATER, begun_at=NOON + 3 * HOUR, id="3" * 10, is_newest=False),
+    "part": Known("a", LATER + timedelta(days=1), is_full=False),
+    "part of b": Known("b", DAY, is_full=False),
+    "newer part of b": Known("b", LATER, is_full=False),
 }
 
 
@@ -84,31 +83,33 @@ SIDES = {
     ],
 )
 def test_a_reference_chooses_one_evaluation(text: str, expected: str | None) -> None:
-    found = chosen(parse_reference(text, {"a", "b"}), list(SIDES.values()))
-    assert found is (None if expected is None else SIDES[expected])
+    found = chosen(parse_reference(text, {"a", "b"}), list(KNOWN_OF_A_AND_B.values()))
+    assert found is (None if expected is None else KNOWN_OF_A_AND_B[expected])
 
 
 def test_there_is_nothing_before_a_single_evaluation() -> None:
-    assert chosen(parse_reference("a@before", {"a"}), [SIDES["old"]]) is None
+    assert chosen(parse_reference("a@before", {"a"}), [KNOWN_OF_A_AND_B["old"]]) is None
 
 
-def here(hours: int = 0, **more: Any) -> Any:
-    return side("a", held=False, begun_at=NOON + timedelta(hours=hours), **more)
+def a(hours: int = 0, day: date = DAY, **more: Any) -> Known:
+    # Names have local time.
+    moment = (NOON + hours * HOUR).astimezone().astimezone(UTC).replace(tzinfo=None)
+    return Known("a", day, begun_at=moment, **more)
 
 
 @pytest.mark.parametrize(
-    ("sides", "expected"),
+    ("known", "expected"),
     [
-        ([here(), side("b", held=False)], ["a", "b"]),
-        ([here(), here(day=LATER), side("b", held=False)], [f"a ({DAY})", f"a ({LATER})", "b"]),
+        ([a(), Known("b", DAY)], ["a", "b"]),
+        ([a(), a(day=LATER), Known("b", DAY)], [f"a ({DAY})", f"a ({LATER})", "b"]),
         (
-            [here(day=LATER), here(1, id="1" * 10), here(2, id="2" * 10)],
+            [a(day=LATER), a(1, id="1" * 10), a(2, id="2" * 10)],
             [f"a ({LATER})", f"a ({DAY} 13:00)", f"a ({DAY} 14:00)"],
         ),
-        ([here(id="1" * 10), here(id="2" * 10)], [f"a ({DAY} 12:00 1111111111)", f"a ({DAY} 12:00 2222222222)"]),
-        ([side("a", file="main.json"), here()], ["a (main.json)", f"a ({DAY})"]),
-        ([side("a", file="main.json"), side("b", held=False)], ["a (main.json)", "b"]),
+        ([a(id="1" * 10), a(id="2" * 10)], [f"a ({DAY} 12:00 1111111111)", f"a ({DAY} 12:00 2222222222)"]),
+        ([a(file="main.json"), a()], ["a (main.json)", f"a ({DAY})"]),
+        ([a(file="main.json"), Known("b", DAY)], ["a (main.json)", "b"]),
     ],
 )
-def test_names_tell_evaluations_apart_and_say_no_more_than_that(sides: list[Any], expected: list[str]) -> None:
-    assert names_of(sides) == expected
+def test_names_tell_evaluations_apart_and_say_no_more_than_that(known: list[Known], expected: list[str]) -> None:
+    assert names_of(known) == expected

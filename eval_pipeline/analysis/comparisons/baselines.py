@@ -14,13 +14,15 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
-from eval_pipeline.analysis.comparisons.references import Side
+from eval_pipeline.analysis.comparisons.references import Known
 from eval_pipeline.analysis.comparisons.scored import VALUES, Further, TurnReader
 from eval_pipeline.analysis.comparisons.served import Served
+from eval_pipeline.analysis.comparisons.sides import Side
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Partition
+from eval_pipeline.workspace.scope import FULL
 
 VERSION = 1
 _KIND, _CHECKSUM, _EVALUATIONS = "eval_pipeline_baseline", "checksum", "evaluations"
@@ -40,6 +42,7 @@ class _Saved(_Form):
     eval_date: date
     id: str
     begun_at: datetime | None
+    prompt: str
     simulated: bool
     scope: str
     content_hash: str
@@ -67,7 +70,8 @@ class _Saved(_Form):
             Served(*self.served),
             held,
         )
-        return Side(evaluated, self.id, self.begun_at)
+        known = Known(self.model_version, self.eval_date, self.scope == FULL, self.id, self.begun_at, file=file)
+        return Side(evaluated, replace(known, prompt=self.prompt))
 
 
 def write_baseline(path: Path, sides: Sequence[Side]) -> None:
@@ -129,8 +133,9 @@ def _saved(side: Side) -> dict[str, Any]:
         "suite": place.suite,
         "model_version": place.model_version,
         "eval_date": place.eval_date,
-        "id": side.id,
-        "begun_at": side.begun_at,
+        "id": side.known.id,
+        "begun_at": side.known.begun_at,
+        "prompt": side.known.prompt,
         "simulated": found.simulated,
         "scope": found.scope,
         "content_hash": found.content_hash,

@@ -4,32 +4,45 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from eval_pipeline.analysis.comparisons.pairs import Row
-from eval_pipeline.analysis.comparisons.references import Side, names_of
-from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation, TurnReader
+from eval_pipeline.analysis.comparisons.references import Known
+from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
-from eval_pipeline.statistics import Estimate, cost_per_success, estimate_rate
+from eval_pipeline.statistics import cost_per_success, estimate_rate
 
 OWN_PROMPT = "suite's own"
 """Heads the column of evaluations without a named prompt."""
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """An evaluation in the matrix; figures are over all of its own scored turns.
+class Figures:
+    """Figures of an evaluation over all of its own scored turns.
 
     Attributes:
         name: tells the evaluation from the others.
-        accuracy: with its clustered interval.
+        accuracy, low, high: with its clustered interval; None if unknown.
         usd, tokens: cost of one right turn, those of wrong turns included; None if unknown or nothing was right.
+    """
+
+    known: Known
+    name: str
+    accuracy: float | None
+    low: float | None
+    high: float | None
+    usd: float | None
+    tokens: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """An evaluation in the matrix.
+
+    Attributes:
+        figures: its figures.
         is_best: whether no other has a higher accuracy.
         worse: whether it is significantly worse than the best one, corrected over all pairs; None if not tested.
     """
 
-    side: Side
-    name: str
-    accuracy: Estimate
-    usd: float | None
-    tokens: float | None
+    figures: Figures
     is_best: bool
     worse: bool | None
 
@@ -56,31 +69,27 @@ class Matrix:
         for model in self.models:
             yield model, [self.cells.get((model, prompt)) for prompt in self.prompts]
 
-    @property
-    def in_order(self) -> list[Cell]:
-        """The evaluations, the most accurate first."""
-        return sorted(self.cells.values(), key=lambda cell: -(cell.accuracy.mean or 0.0))
+
+def figures_of(known: Known, name: str, turns: ScoredEvaluation) -> Figures:
+    """Returns the figures of an evaluation from its turns."""
+    found = estimate_rate(turns.values["correct"], turns.clusters)
+    usd, tokens = (cost_per_success(turns.values[cost], turns.values["correct"]).ratio for cost in ("usd", "tokens"))
+    return Figures(known, name, found.mean, found.low, found.high, usd, tokens)
 
 
-def matrix_of(sides: Sequence[Side], rows: Sequence[Row], reader: TurnReader) -> Matrix:
+def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
     """Returns the matrix of a suite.
 
     Args:
-        sides: its evaluations.
+        figures: those of each of its evaluations.
         rows: the comparisons of all pairs of them, with `name_a` and `name_b`.
-        reader: reads their turns.
     """
-    names = names_of(sides)
-    scored = [reader.read(side.evaluated) for side in sides]
-    accuracies = [estimate_rate(one.values["correct"], one.clusters) for one in scored]
-    highest = max((found.mean for found in accuracies if found.mean is not None), default=None)
-    best = next((name for name, found in zip(names, accuracies, strict=True) if found.mean == highest), "")
+    highest = max((found.accuracy for found in figures if found.accuracy is not None), default=None)
+    best = next((found.name for found in figures if found.accuracy == highest), "")
     cells = {}
-    for side, name, turns, accuracy in zip(sides, names, scored, accuracies, strict=True):
-        usd, tokens = (_per_right_turn(turns, cost) for cost in ("usd", "tokens"))
-        is_best = accuracy.mean is not None and accuracy.mean == highest
-        worse = False if is_best else _is_worse(rows, name, best)
-        cells[_place(side, name)] = Cell(side, name, accuracy, usd, tokens, is_best, worse)
+    for found in figures:
+        is_best = found.accuracy is not None and found.accuracy == highest
+        cells[_place(found)] = Cell(found, is_best, False if is_best else _is_worse(rows, found.name, best))
     tested = [row for row in rows if row["verdict"] is not None]
     different = [row for row in tested if row["verdict"] != NOT_SIGNIFICANT]
     return Matrix(
@@ -92,15 +101,10 @@ def matrix_of(sides: Sequence[Side], rows: Sequence[Row], reader: TurnReader) ->
     )
 
 
-def _place(side: Side, name: str) -> tuple[str, str]:
+def _place(found: Figures) -> tuple[str, str]:
     """Returns row and column: of `fake-1+terse (2026-11-27)`, the name without its prompt, and the prompt."""
-    if not side.prompt:
-        return name, OWN_PROMPT
-    return name.replace(f"+{side.prompt}", "", 1), side.prompt
-
-
-def _per_right_turn(turns: ScoredEvaluation, cost: str) -> float | None:
-    return cost_per_success(turns.values[cost], turns.values["correct"]).ratio
+    prompt = found.known.prompt
+    return (found.name.replace(f"+{prompt}", "", 1), prompt) if prompt else (found.name, OWN_PROMPT)
 
 
 def _is_worse(rows: Sequence[Row], name: str, best: str) -> bool | None:

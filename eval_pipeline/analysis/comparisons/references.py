@@ -10,43 +10,34 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.workspace.scope import FULL
 
 LATEST, BEFORE = "latest", "before"
 BASELINE_SUFFIX = ".json"
 _ID = re.compile(r"[0-9a-f]{10}")
-_BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One evaluation in a comparison.
+class Known:
+    """An evaluation of a suite, as far as references choose it and names tell it from others.
 
     Attributes:
-        evaluated: what is compared.
-        id: the evaluation's id; empty if it is not known.
-        begun_at: when its first run began; None if it is not known.
+        is_full: whether it covers the whole suite.
+        id: its id; empty if that is not known.
+        begun_at: when its first run began, in UTC without a time zone; None if that is not known.
         is_newest: whether it is the newest evaluation of its date.
         prompt: name of the prompt that is part of the model version's name; empty for the suite's own.
+        file: name of the baseline file that it comes from; empty for one of this home.
     """
 
-    evaluated: Evaluated
+    model_version: str
+    eval_date: date
+    is_full: bool = True
     id: str = ""
     begun_at: datetime | None = None
     is_newest: bool = True
     prompt: str = ""
-
-    @property
-    def model_version(self) -> str:
-        """Name of the model version."""
-        return self.evaluated.partition.model_version
-
-    @property
-    def suite(self) -> str:
-        """Name of the suite."""
-        return self.evaluated.partition.suite
+    file: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,50 +86,51 @@ def _day(text: str, when: str) -> date:
         ) from error
 
 
-def chosen(reference: Reference, sides: Sequence[Side]) -> Side | None:
+def chosen(reference: Reference, known: Sequence[Known]) -> Known | None:
     """Returns the evaluation of one suite that a reference names; None if there is none.
 
     The latest is the newest full evaluation of a model version, or else the newest partial one; `before` is the one
     that would be the latest without it.
     """
     if reference.id:
-        return next((side for side in sides if side.id == reference.id), None)
-    own = sorted((side for side in sides if side.model_version == reference.model_version), key=_order, reverse=True)
+        return next((found for found in known if found.id == reference.id), None)
+    own = sorted((found for found in known if found.model_version == reference.model_version), key=_order, reverse=True)
     if isinstance(reference.when, date):
-        return next((side for side in own if side.evaluated.partition.eval_date == reference.when), None)
+        return next((found for found in own if found.eval_date == reference.when), None)
     place = 1 if reference.when == BEFORE else 0
     return own[place] if len(own) > place else None
 
 
-def _order(side: Side) -> tuple[bool, date, bool, datetime]:
+def _order(found: Known) -> tuple[bool, date, bool, datetime]:
     """Returns the key by which the latest evaluation is the greatest."""
-    found = side.evaluated
-    return found.scope == FULL, found.partition.eval_date, side.is_newest, side.begun_at or _BEGINNING
+    return found.is_full, found.eval_date, found.is_newest, found.begun_at or datetime.min
 
 
-def names_of(sides: Sequence[Side]) -> list[str]:
+def names_of(known: Sequence[Known]) -> list[str]:
     """Returns a name for each evaluation that tells it from the others: the model version's where that is enough.
 
     Evaluations of the same model version are told apart by date, those of one date by their time in local time, and
     those of one minute by their ids. What comes from a file always has its name.
     """
-    return [_name(side, [other for other in sides if other is not side]) for side in sides]
+    return [_name(found, [other for other in known if other is not found]) for found in known]
 
 
-def _name(side: Side, others: Sequence[Side]) -> str:
-    alike = [other for other in others if other.model_version == side.model_version]
-    if not alike and side.evaluated.held is None:
-        return side.model_version
-    details = [_details(one) for one in (side, *alike)]
-    mine, *rest = details
+def _name(found: Known, others: Sequence[Known]) -> str:
+    alike = [other for other in others if other.model_version == found.model_version]
+    if not alike and not found.file:
+        return found.model_version
+    mine, *rest = map(_details, (found, *alike))
     sizes = range(1, len(mine))
     needed = next((size for size in sizes if mine[:size] not in [one[:size] for one in rest]), len(mine))
-    return f"{side.model_version} ({' '.join(mine[:needed])})"
+    return f"{found.model_version} ({' '.join(mine[:needed])})"
 
 
-def _details(side: Side) -> list[str]:
-    found = side.evaluated
-    if found.held is not None:
-        return [found.held.file]
-    time = "" if side.begun_at is None else f"{side.begun_at.astimezone():%H:%M}"
-    return [part for part in (str(found.partition.eval_date), time, side.id) if part]
+def _details(found: Known) -> list[str]:
+    if found.file:
+        return [found.file]
+    return [part for part in (str(found.eval_date), time_of_day(found.begun_at), found.id) if part]
+
+
+def time_of_day(moment: datetime | None) -> str:
+    """Returns hours and minutes in local time; empty for None."""
+    return "" if moment is None else f"{moment.replace(tzinfo=UTC).astimezone():%H:%M}"

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from eval_pipeline.analysis.comparisons.baselines import read_baseline, with_turns, write_baseline
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of
-from eval_pipeline.analysis.comparisons.matrix import Matrix, matrix_of
+from eval_pipeline.analysis.comparisons.matrix import Matrix, figures_of, matrix_of
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
-from eval_pipeline.analysis.comparisons.references import Reference, Side, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.references import Reference, chosen, names_of, parse_reference
 from eval_pipeline.analysis.comparisons.scored import Further, TurnReader
+from eval_pipeline.analysis.comparisons.sides import Side
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import MODEL_VERSIONS, STATISTICS
@@ -35,10 +36,10 @@ def referenced(workspace: Workspace, suites: Sequence[str], texts: Sequence[str]
     found: dict[str, list[Side]] = {suite: [] for suite in suites}
     missing = dict.fromkeys(references)
     for suite in suites:
-        known = sides_of(workspace, suite)
+        sides = sides_of(workspace, suite)
         for reference in references:
             held = files.get(reference.text)
-            side = chosen(reference, known) if held is None else _of_file(held, suite)
+            side = _chosen(reference, sides) if held is None else _of_file(held, suite)
             if side is not None:
                 missing.pop(reference, None)
                 found[suite] += [side] * all(side is not other for other in found[suite])
@@ -58,7 +59,12 @@ def parse_references(workspace: Workspace, texts: Sequence[str]) -> list[Referen
 
 def sides_of(workspace: Workspace, suite: str) -> list[Side]:
     """Returns every complete evaluation of a suite."""
-    return [Side(one) for several in evaluations_of(workspace, suite).values() for one in several]
+    return [Side.of(one) for several in evaluations_of(workspace, suite).values() for one in several]
+
+
+def _chosen(reference: Reference, sides: Sequence[Side]) -> Side | None:
+    found = chosen(reference, [side.known for side in sides])
+    return next((side for side in sides if side.known is found), None)
 
 
 def _of_file(held: Sequence[Side], suite: str) -> Side | None:
@@ -93,7 +99,7 @@ def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
     """
     pairs = [pair for found in sides.values() for pair in _named_pairs(found)]
     if not pairs:
-        named = ", ".join(dict.fromkeys(side.model_version for found in sides.values() for side in found))
+        named = ", ".join(dict.fromkeys(side.known.model_version for found in sides.values() for side in found))
         raise UsageError(
             f"no suite has two different evaluations of these ({named or 'none'}); `eval-pipeline run` makes them"
         )
@@ -107,17 +113,24 @@ def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
 _Named = tuple[str, Side]
 
 
+def _named(sides: Sequence[Side]) -> list[_Named]:
+    return list(zip(names_of([side.known for side in sides]), sides, strict=True))
+
+
 def _named_pairs(sides: Sequence[Side]) -> list[tuple[_Named, _Named]]:
-    return every_pair(list(zip(names_of(sides), sides, strict=True)))
+    return every_pair(_named(sides))
 
 
 def _told(first: _Named, second: _Named) -> Row:
     """Returns what the rows tell beside the columns of `model_comparisons`."""
     found: Row = {}
     for letter, (name, side) in zip("ab", (first, second), strict=True):
-        held = side.evaluated.held
-        found |= {f"name_{letter}": name, f"evaluation_{letter}": side.id or None}
-        found |= {f"file_{letter}": None if held is None else held.file}
+        known = side.known
+        found |= {
+            f"name_{letter}": name,
+            f"evaluation_{letter}": known.id or None,
+            f"file_{letter}": known.file or None,
+        }
     return found
 
 
@@ -135,7 +148,13 @@ def metrics_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
 
 def matrices_of(workspace: Workspace, sides: Sides, rows: Mapping[str, Sequence[Row]]) -> dict[str, Matrix]:
     """Returns the matrix of each suite that has comparisons; `rows` are those of `comparisons_of`."""
-    return {suite: matrix_of(sides[suite], found, TurnReader(workspace)) for suite, found in rows.items()}
+    reader = TurnReader(workspace)
+    return {
+        suite: matrix_of(
+            [figures_of(s.known, name, reader.read(s.evaluated)) for name, s in _named(sides[suite])], found
+        )
+        for suite, found in rows.items()
+    }
 
 
 def in_use(workspace: Workspace) -> list[str]:

@@ -11,12 +11,12 @@ MOST_PAIRS = 20
 
 def cell_texts(cell: Cell | None) -> Sequence[str]:
     """Returns accuracy with its sign, its interval, and the cost of a right turn; a dash for no evaluation."""
-    if cell is None or cell.accuracy.mean is None:
+    if cell is None or cell.figures.accuracy is None:
         return ("–",)
-    found = cell.accuracy
+    found = cell.figures
     ends = f"{found.low:.1%} to {found.high:.1%}" if found.low is not None and found.high is not None else ""
-    cost = f"${cell.usd:,.4f}" if cell.usd is not None else f"{cell.tokens:,.0f} tokens" if cell.tokens else ""
-    return [text for text in (f"{mark(cell)} {found.mean:.1%}".strip(), ends, cost) if text]
+    cost = f"${found.usd:,.4f}" if found.usd is not None else f"{found.tokens:,.0f} tokens" if found.tokens else ""
+    return [text for text in (f"{mark(cell)} {found.accuracy:.1%}".strip(), ends, cost) if text]
 
 
 def matrix_markdown(suite: str, matrix: Matrix) -> Iterator[str]:
