@@ -9,6 +9,7 @@ from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
 from eval_pipeline.statistics import cost_per_success, estimate_rate
 
+_NAMES = ("name_a", "name_b")
 OWN_PROMPT = "suite's own"
 """Heads the column of evaluations without a named prompt."""
 
@@ -55,7 +56,8 @@ class Matrix:
         cells: every evaluation, by its row and column.
         models, prompts: the rows and columns, in the order given.
         tested: number of pairs with a test.
-        different: the comparisons of those that differ significantly after Holm's correction, largest first.
+        different: the comparisons of those that differ significantly after Holm's correction: first those of one model
+            version with two prompts, then the others, each beginning with the largest difference.
     """
 
     cells: Mapping[tuple[str, str], Cell]
@@ -90,6 +92,7 @@ def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
     for found in figures:
         is_best = found.accuracy is not None and found.accuracy == highest
         cells[_place(found)] = Cell(found, is_best, False if is_best else _is_worse(rows, found.name, best))
+    rows_of = {cell.figures.name: model for (model, _), cell in cells.items()}
     tested = [row for row in rows if row["verdict"] is not None]
     different = [row for row in tested if row["verdict"] != NOT_SIGNIFICANT]
     return Matrix(
@@ -97,7 +100,7 @@ def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
         list(dict.fromkeys(model for model, _ in cells)),
         list(dict.fromkeys(prompt for _, prompt in cells)),
         len(tested),
-        sorted(different, key=lambda row: -abs(row["difference"])),
+        sorted(different, key=lambda row: (len({rows_of[row[name]] for name in _NAMES}), -abs(row["difference"]))),
     )
 
 

@@ -1,0 +1,72 @@
+"""The page with the newest evaluations of a suite by model version and prompt, and the pairs that differ."""
+
+from starlette.responses import Response
+
+from eval_pipeline.analysis.comparisons.matrix import Cell, Figures, Matrix, legend, mark, matrix_of
+from eval_pipeline.analysis.comparisons.references import Known
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.comparison.differing import sides_of_pair
+from eval_pipeline.reports.links import compare_path
+from eval_pipeline.store.ddl import text
+from eval_pipeline.view.evaluation import model_versions_of
+from eval_pipeline.view.page import NotFoundError, Page, Visit
+from eval_pipeline.view.published import Look, Row
+
+_FIGURES = """
+WITH cost AS (
+    SELECT model_version, count(*) FILTER (correct) AS correct,
+        if(count(*) = count(usd), sum(usd), NULL) AS usd, if(count(*) = count(tokens), sum(tokens), NULL) AS tokens
+    FROM latest_turn_results WHERE suite = {suite} AND correct IS NOT NULL GROUP BY model_version
+)
+SELECT d.model_version, d.eval_date, d.scope, d.accuracy, d.low, d.high, v.settings ->> '$.suite_prompt' AS prompt,
+    c.usd / nullif(c.correct, 0) AS usd, c.tokens / nullif(c.correct, 0) AS tokens
+FROM leaderboard_details({suite}) AS d
+LEFT JOIN cost AS c ON c.model_version = d.model_version
+LEFT JOIN model_versions AS v ON v.model_version = d.model_version
+ORDER BY d.model_version
+"""
+
+
+def _respond(visit: Visit) -> Response:
+    if not model_versions_of(visit.look, visit.suite):
+        raise NotFoundError(f"the store has no evaluation of a suite '{visit.suite}'")
+    found = visit.look.remembered(("matrix", visit.suite), lambda: _matrix(visit.look, visit.suite))
+    best = next((cell for cell in found.cells.values() if cell.is_best), None)
+
+    def beside_best(cell: Cell) -> str:
+        assert best is not None
+        return compare_path([_place(visit.suite, best), _place(visit.suite, cell)])
+
+    return visit.page(
+        "matrix.html.j2",
+        f"{'Prompts and model' if len(found.prompts) > 1 else 'Model'} versions on {visit.suite}",
+        matrix=found,
+        best=best,
+        legend=legend(found),
+        mark=mark,
+        place=lambda cell: _place(visit.suite, cell),
+        beside_best=beside_best,
+        beside=lambda row: compare_path(sides_of_pair(visit.suite, row)),
+    )
+
+
+def _matrix(look: Look, suite: str) -> Matrix:
+    """Returns the matrix of what is published: every pair is corrected for all pairs of the suite."""
+    figures = [_figures(row) for row in look.rows(_FIGURES.format(suite=text(suite)))]
+    shown = {found.name for found in figures}
+    pairs = look.rows("SELECT *, model_a AS name_a, model_b AS name_b FROM model_comparisons WHERE suite = ?", [suite])
+    return matrix_of(figures, [row for row in pairs if {row["name_a"], row["name_b"]} <= shown])
+
+
+def _figures(row: Row) -> Figures:
+    name = row["model_version"]
+    known = Known(name, row["eval_date"], row["scope"] == "full", prompt=row["prompt"] or "")
+    return Figures(known, name, *(row[column] for column in ("accuracy", "low", "high", "usd", "tokens")))
+
+
+def _place(suite: str, cell: Cell) -> Partition:
+    known = cell.figures.known
+    return Partition(suite, known.model_version, known.eval_date)
+
+
+PAGES = (Page("/suites/{suite}/matrix", _respond),)
