@@ -136,6 +136,14 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
             loader.dispose()
 
 
+def only_entry(path: Path, expected: str = "name, version, track and cases") -> Entry:
+    """Returns the single entry of a YAML file. Raises InputError if there is not exactly one."""
+    entries = list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), str(path)))
+    if len(entries) != 1:
+        raise InputError([Problem(str(path), 1, "", f"expected one mapping with {expected}")])
+    return entries[0]
+
+
 def problem_at(entry: Entry, location: Location, message: str) -> Problem:
     """Returns a problem with a field of an entry, with its line."""
     return Problem(entry.file, entry.line_of(location), dotted(location), message)

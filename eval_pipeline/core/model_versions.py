@@ -155,3 +155,27 @@ class ModelVersion(BaseModel):
     def identity_hash(self) -> str:
         """Returns the hash of `identity`; it is stored with every attempt."""
         return json_hash(self.identity())
+
+
+class PromptedVersion(ModelVersion):
+    """A model version that is asked with a prompt of the suites: `<model version>+<prompt>` (docs/prompts.md).
+
+    It is derived, stands in no file, and is evaluated where a suite has the prompt.
+
+    Attributes:
+        base: name of the model version.
+        suite_prompt: name of the prompt.
+    """
+
+    base: str
+    suite_prompt: str
+
+    @classmethod
+    def of(cls, version: ModelVersion, prompt: str) -> "PromptedVersion":
+        """Returns the model version with a prompt; it is not active, so that it is asked where it is named."""
+        named = {"name": f"{version.name}+{prompt}", "active": False, "base": version.name, "suite_prompt": prompt}
+        return cls.model_construct(**{**dict(version), **named})
+
+    def identity(self) -> dict[str, Json]:
+        """See `ModelVersion.identity`; what the prompt says belongs to the suite (`suites.prompts.prompt_of`)."""
+        return {**super().identity(), "suite_prompt": self.suite_prompt}

@@ -17,7 +17,7 @@ from eval_pipeline.operations.told_costs import told_so_far
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd, has_price
 from eval_pipeline.providers.registry import traits_of
-from eval_pipeline.stages.asked import prompt_version
+from eval_pipeline.stages.asked import prompting
 from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
@@ -233,9 +233,9 @@ def _cacheable(calls: Sequence[tuple[Call, float]], rate: float) -> float:
 
 def _calls(workspace: Workspace, suite: str, version: ModelVersion, cases: Sequence[Case]) -> list[Call]:
     track = workspace.track(suite)
-    name = prompt_version(version, track)
+    prompts = prompting(workspace, suite, version)
     units = list(plan_units(cases, version))
     uses = prefix_uses(track, ((unit.case, len(unit.turns)) for unit in units))
-    questions = (first_question(track, unit, turn, None, name) for unit in units for turn in unit.turns)
+    questions = (first_question(track, unit, turn, None, prompts) for unit in units for turn in unit.turns)
     code = workspace.fingerprints.of(*damage_code(track)).code
     return [call_of(track, suite, question, uses, code) for question in questions]

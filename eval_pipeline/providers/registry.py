@@ -6,7 +6,7 @@ from typing import Any, cast
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.core.plugins import Plugin, PluginError, Registry
 from eval_pipeline.providers.base import BatchProvider, Environment, Provider, Traits
 from eval_pipeline.providers.validation import SettingsError
 
@@ -42,6 +42,15 @@ def traits_of(provider: str) -> type[Traits]:
     if provider not in ALL_PROVIDERS:
         raise UsageError(f"unknown provider '{provider}'; allowed: {', '.join(ALL_PROVIDERS.names())}")
     return ALL_PROVIDERS.get(provider)
+
+
+def takes_prompts(version: ModelVersion) -> bool:
+    """Whether the answers of a model version can depend on our prompt: not if recorded, or made with its own one."""
+    try:
+        traits = traits_of(version.provider)
+    except PluginError:
+        return False  # its run reports the problem
+    return not (traits.recorded or traits.own_prompt)
 
 
 def provider_class(provider: str) -> type[Provider]:

@@ -4,9 +4,10 @@ from dataclasses import replace
 
 import pyarrow.compute as pc
 
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import CallErrorKind, Case
-from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.providers.prices import price_version
 from eval_pipeline.providers.registry import provider_class
@@ -21,8 +22,9 @@ from eval_pipeline.store.tables import (
     TURNS,
     VALIDATION,
 )
-from eval_pipeline.tracks.base import Track
+from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.tracks.code import damage_code
+from eval_pipeline.tracks.prompt_parts import Prompting
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import (
     cases_in_scope,
@@ -33,6 +35,7 @@ from eval_pipeline.workspace.planned import (
     recorded_epoch,
 )
 from eval_pipeline.workspace.runs import open_run
+from eval_pipeline.workspace.workspace import Workspace
 
 GENERATED = (GENERATIONS, GENERATION_PROMPTS, VALIDATION)
 RECOVERED = (RECOVERY_ATTEMPTS, RECOVERY_PROMPTS)
@@ -95,7 +98,7 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
     price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
     return {
         "identity": version.identity_hash(),
-        "prompt": prompt_told(version, inputs.track, partition.suite),
+        "prompt": prompt_told(inputs),
         "predictions": predictions.hash() if predictions else "",
         "answers": answers_code(inputs),
         "price": json_hash(price),
@@ -105,16 +108,24 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
     }
 
 
-def prompt_version(version: ModelVersion, track: Track) -> str:
-    """Returns the prompt version that a model version uses on a track; by default the newest."""
-    return version.prompt.get(track.name, track.prompt_versions[-1])
+def prompting(workspace: Workspace, suite: str, version: ModelVersion) -> Prompting:
+    """Returns how prompts are made: the track's prompt version, by default the newest, or by a prompt of the suite.
+
+    Raises:
+        UsageError: the suite has no such prompt.
+    """
+    source, track = workspace.suite(suite), workspace.track(suite)
+    added = prompt_of(source, version)
+    if isinstance(version, PromptedVersion) and added is None:
+        raise UsageError(f"the suite '{suite}' has no prompt '{version.suite_prompt}' any more")
+    return Prompting(version.prompt.get(track.name, track.prompt_versions[-1]), added)
 
 
-def prompt_told(version: ModelVersion, track: Track, suite: str) -> str:
-    """Returns the prompt version of the answers; for recorded ones that of their provenance, or `unknown`."""
-    predictions = version.predictions.get(suite)
+def prompt_told(inputs: Inputs) -> str:
+    """Returns the prompt of the answers; for recorded ones that of their provenance, or `unknown`."""
+    predictions = inputs.version.predictions.get(inputs.suite)
     if predictions is None:
-        return prompt_version(version, track)
+        return prompting(inputs.workspace, inputs.suite, inputs.version).told()
     return predictions.provenance.prompt_version or UNKNOWN
 
 

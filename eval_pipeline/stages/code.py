@@ -66,7 +66,7 @@ def attempts_code(inputs: Inputs) -> Roots:
         *own,
         *_WHAT_IS_ASKED,
         *_HOW_IS_ASKED,
-        *methods(inputs.track, "prompt", *_ATTEMPT, *_GOLD),
+        *methods(inputs.track, "prompt", "prompt_parts", *_ATTEMPT, *_GOLD),
     )
 
 

@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.asked import GENERATED, cases_of, prompt_version, size_in_scope, turns_planned
+from eval_pipeline.stages.asked import GENERATED, cases_of, prompting, size_in_scope, turns_planned
 from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
 from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
@@ -18,6 +18,7 @@ from eval_pipeline.stages.attempts.registration import refuse_changed, register_
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.tracks.prompt_parts import Prompting
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.ranges import is_small
@@ -71,7 +72,7 @@ async def _ask_all(
     inputs: Inputs, provider: Provider, units: Units, ordered: Ordered, advance: Callable[[int], None]
 ) -> None:
     version = inputs.version
-    prompts = prompt_version(version, inputs.track)
+    prompts = prompting(inputs.workspace, inputs.suite, version)
     places = draw(units, inputs.suite, version) if _has_canary(inputs, provider) else frozenset[int]()
     canary = Canary(inputs.track, units, places)
     async with open_asker(inputs, provider, ((unit.case, len(unit.turns)) for unit in units)) as asker:
@@ -108,7 +109,7 @@ def _heed(
     asker: Asker,
     version: ModelVersion,
     units: Units,
-    prompts: str,
+    prompts: Prompting,
 ) -> None:
     """Lets the rest be asked, or stops the run by raising CanaryError."""
     said = canary.add(place, [result.attempt for result in results])
@@ -118,7 +119,7 @@ def _heed(
         canary.pass_on()
 
 
-def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: str) -> bool:
+def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: Prompting) -> bool:
     """Whether many of the units are not in the journal yet; for those that are, nothing can be saved any more."""
     left = 0
     while left <= FEW_LEFT and (some := list(islice(units, _LOOKED_UP))):
@@ -130,7 +131,9 @@ def _left_to_ask(asker: Asker, units: Iterator[Unit], prompts: str) -> bool:
     return left > FEW_LEFT
 
 
-async def _ask_units(asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: str) -> list[list[Asked]]:
+async def _ask_units(
+    asker: Asker, version: ModelVersion, units: Sequence[Unit], prompts: Prompting
+) -> list[list[Asked]]:
     """Asks units concurrently: the first turns of all units, then the second turns, and so on."""
     asked: list[list[Asked]] = [[] for _ in units]
     own: list[dict[str, str] | None] = [{} if version.history == "own" else None for _ in units]

@@ -10,7 +10,7 @@ from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Provider
-from eval_pipeline.stages.asked import RECOVERED, prompt_version
+from eval_pipeline.stages.asked import RECOVERED, prompting
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
@@ -19,6 +19,7 @@ from eval_pipeline.stages.attempts.spending import REFUSED
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import Recovers
+from eval_pipeline.tracks.prompt_parts import Prompting
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
@@ -99,22 +100,23 @@ def _broken_turns(inputs: Inputs) -> Iterator[Broken]:
 async def _recover_all(
     inputs: Inputs, provider: Provider, count: int, ordered: Ordered, advance: Callable[[int], None]
 ) -> None:
-    version = inputs.version
+    version, prompts = inputs.version, prompting(inputs.workspace, inputs.suite, inputs.version)
     async with open_asker(inputs, provider, ((item.unit.case, 1) for item in _broken_turns(inputs))) as asker:
 
         async def ask(placed: Sequence[tuple[int, Broken]]) -> None:
-            for (place, item), asked in zip(
-                placed, await _recover(asker, version, [b for _, b in placed]), strict=True
-            ):
+            recovered = await _recover(asker, version, [b for _, b in placed], prompts)
+            for (place, item), asked in zip(placed, recovered, strict=True):
                 ordered.put(place, item.unit.case, [(item.unit.turns[0], one) for one in asked])
                 advance(1)
 
         await ask_together(enumerate(_broken_turns(inputs)), count, version, asker, ask)
 
 
-async def _recover(asker: Asker, version: ModelVersion, broken: Sequence[Broken]) -> list[list[Asked]]:
+async def _recover(
+    asker: Asker, version: ModelVersion, broken: Sequence[Broken], prompts: Prompting
+) -> list[list[Asked]]:
     """Recovers turns concurrently: the first recovery attempt for each, then the second for those still failing."""
-    track, prompts = asker.track, prompt_version(version, asker.track)
+    track = asker.track
     assert isinstance(track, Recovers)
     firsts = [first_question(track, item.unit, item.unit.turns[0], item.own_answers, prompts) for item in broken]
     waiting = [(place, item.attempt) for place, item in enumerate(broken)]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.complaints import told_value
-from eval_pipeline.core.entries import Entry, problem_at, read_entries
+from eval_pipeline.core.entries import Entry, only_entry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.json_reading import lost_in_json
@@ -24,10 +24,10 @@ from eval_pipeline.suites.headers import (
     SuiteFile,
     SuiteSource,
     at_their_lines,
-    only_entry,
 )
 from eval_pipeline.suites.left_out import LeftOutCase, read_left_out, unread_entry, wrong_case
 from eval_pipeline.suites.overrides import Override, ScoredGold, read_overrides
+from eval_pipeline.suites.prompts import check_prompts, prompt_files
 from eval_pipeline.suites.rehearsal import rehearse, rehearse_table
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import Shares
@@ -98,7 +98,8 @@ class SuiteReading:
     def __init__(self, source: SuiteSource) -> None:
         """Reads what the cases share. Raises InputError if that is wrong."""
         self._source, self._header, self._track = source, source.require(), source.track()
-        self._is_any_good = False
+        self._first: Case | None = None
+        self._fields: set[str] = set()
         self.shared: Any = None
         self.problems: list[Problem] = []
         self.left_out: list[LeftOutCase] = []
@@ -138,7 +139,9 @@ class SuiteReading:
                     self.left_out.append(wrong_case(entry, wrong))
                     continue
                 first[case.id] = f"{entry.file}:{entry.line}"
-                self._is_any_good = True
+                self._first = self._first or case
+                if self._header.prompts:
+                    self._fields.update(self._track.prompt_fields(case))
                 yield case, content
             if not count:
                 self.empty.append(name)
@@ -188,10 +191,11 @@ class SuiteReading:
 
     def refuse_wrong(self) -> None:
         """Raises InputError for what is wrong, after all cases were read; see `read_suite`."""
-        if self.problems and not (
-            self._is_any_good and isinstance(self._track, Shares) and self._track.keeps_good_cases
-        ):
+        keeps = self._first is not None and isinstance(self._track, Shares) and self._track.keeps_good_cases
+        if self.problems and not keeps:
             raise InputError(self.problems)
+        if self._first and (wrong := [*check_prompts(self._source, self._track, self._first, self._fields)]):
+            raise InputError(wrong)
 
     @property
     def has_overrides(self) -> bool:
@@ -210,7 +214,8 @@ def _case_files(source: SuiteSource, header: SuiteFile) -> list[FoundFile]:
     Raises:
         InputError: a pattern leaves the suite's folder or matches nothing.
     """
-    there = list(found_files(source.folder))
+    prompts = {str(path.relative_to(source.folder)) for path in prompt_files(source.folder, header.patterns())}
+    there = [file for file in found_files(source.folder) if file.name not in prompts]
     chosen: list[FoundFile] = []
     problems: list[Problem] = []
     for index, pattern in enumerate(header.patterns()):

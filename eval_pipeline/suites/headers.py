@@ -9,12 +9,14 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import Entry, problem_at, yaml_entries
+from eval_pipeline.core.entries import Entry, only_entry, problem_at
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text, why_unread
+from eval_pipeline.core.foreign import why_unread
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
+from eval_pipeline.core.suite_prompts import SuitePrompt
 from eval_pipeline.suites.files import found_files
+from eval_pipeline.suites.prompts import prompt_files, read_prompts
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, lacks, load_track
 from eval_pipeline.tracks.suite_metrics import with_metrics
@@ -43,6 +45,7 @@ class SuiteFile(BaseModel):
             columns are named like fields.
         gold_version: the authors' name of the gold's edition; defaults to `version`.
         metrics: metrics of installed packages to score turns with, beside all metrics of the track.
+        prompts: by name; with those of files in the folder `prompts` once the header is read.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -57,6 +60,7 @@ class SuiteFile(BaseModel):
     metrics: list[str] = Field(default_factory=list)
     options: dict[str, Json] = Field(default_factory=dict)
     gold_version: str | None = None
+    prompts: dict[str, SuitePrompt] = Field(default_factory=dict)
 
     def patterns(self) -> list[str]:
         """Returns the case patterns as a list."""
@@ -186,6 +190,7 @@ def read_header(folder: Path) -> SuiteSource:
                 [problem_at(entry, ("name",), f"'{header.name}' is not the folder's name '{folder.name}'")]
             )
         _refuse_unknown(entry, header)
+        prompts = read_prompts(entry, header.prompts, prompt_files(folder, header.patterns()))
     except ValidationError as error:
         return SuiteSource(
             folder.name, folder, None, tuple(problem_at(entry, *found) for found in complaints(error, SuiteFile))
@@ -195,7 +200,7 @@ def read_header(folder: Path) -> SuiteSource:
     except OSError as error:
         why = _missing(folder) if isinstance(error, FileNotFoundError) else f"cannot be read: {why_unread(error)}"
         return SuiteSource(folder.name, folder, None, (Problem(str(path), None, "", why),))
-    return SuiteSource(header.name, folder, header)
+    return SuiteSource(header.name, folder, header.model_copy(update={"prompts": prompts}))
 
 
 def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
@@ -228,14 +233,6 @@ def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
             problems.append(problem_at(entry, place, str(error)))
     if problems:
         raise InputError(problems)
-
-
-def only_entry(path: Path) -> Entry:
-    """Returns the single entry of `suite.yaml`. Raises InputError if there is not exactly one."""
-    entries = list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), str(path)))
-    if len(entries) != 1:
-        raise InputError([Problem(str(path), 1, "", "expected one mapping with name, version, track and cases")])
-    return entries[0]
 
 
 def suite_files(source: SuiteSource) -> list[tuple[str, Path]]:

@@ -6,7 +6,7 @@ Stages handle all kinds of tasks through this interface.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 
@@ -29,6 +29,7 @@ from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.metric import Metric as Metric
 from eval_pipeline.tracks.metric import Plain as Plain
+from eval_pipeline.tracks.prompt_parts import PromptParts, parts_of
 
 
 class CaseError(ValueError):
@@ -113,9 +114,22 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
             ValueError: with one sentence.
         """
 
-    @abstractmethod
     def prompt(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], history: Sequence[str], version: str) -> Prompt:
-        """Returns the prompt of a turn; `history` contains the answers to the earlier turns as text."""
+        """Returns the prompt of a turn; `history` contains the answers to the earlier turns as text.
+
+        A track defines this method or `prompt_parts`.
+        """
+        return self.prompt_parts(case, turn, history, version).prompt()
+
+    def prompt_parts(
+        self, case: Case[ContextT, GoldT], turn: Turn[GoldT], history: Sequence[str], version: str
+    ) -> PromptParts:
+        """Returns the parts of a turn's prompt, for prompts of suites; by default what `prompt` makes, taken apart."""
+        return parts_of(self.prompt(case, turn, history, version))
+
+    def prompt_fields(self, case: Case[ContextT, GoldT]) -> Collection[str]:
+        """Returns placeholders of prompts that only some cases have."""
+        return ()
 
     @abstractmethod
     def parse(self, text: str, *, recorded: bool) -> ArtefactT:

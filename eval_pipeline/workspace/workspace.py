@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,11 +16,11 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.memory import give_back_memory
 from eval_pipeline.core.model import Case, Json
-from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
-from eval_pipeline.providers.registry import traits_of
+from eval_pipeline.providers.registry import takes_prompts, traits_of
 from eval_pipeline.store.opening import open_record
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
@@ -131,15 +131,28 @@ class Workspace:
 
     @cached_property
     def model_versions(self) -> dict[str, ModelVersion]:
-        """Every model version by name. Raises InputError if a file is wrong."""
+        """Every model version by name, also with each prompt that a suite has. Raises InputError if a file is wrong."""
         self.imported.refresh()
-        return load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
+        listed = load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
+        prompts = self.prompts
+        asked = (version for version in listed.values() if prompts and takes_prompts(version))
+        with_prompts = (PromptedVersion.of(version, prompt) for version in asked for prompt in prompts)
+        return {version.name: version for version in with_prompts} | listed  # a name in a file wins
+
+    @cached_property
+    def prompts(self) -> tuple[str, ...]:
+        """The names of the prompts that suites have."""
+        headers = (source.header for source in self.suites.values() if source.header)
+        return tuple(dict.fromkeys(name for header in headers for name in header.prompts))
 
     def is_retired(self, model_version: str) -> bool:
         """Whether no file lists the model version any more; if no valid file exists, the record decides."""
         if any(path.exists() for path in self.home.model_version_files):
             with suppress(InputError):  # reported elsewhere
-                return model_version not in self.model_versions
+                listed = self.model_versions
+                # A suite that cannot be read may have the prompt.
+                unread = any(source.header is None for source in self.suites.values())
+                return model_version not in listed and not (unread and model_version.rpartition("+")[0] in listed)
         header = self.record.header(MODEL_VERSIONS, RecordKey.of_model_version(model_version))
         return header is not None and RETIRED in header.made_from
 
@@ -152,9 +165,20 @@ class Workspace:
 
     def model_version(self, name: str) -> ModelVersion:
         """Returns the model version of that name. Raises UsageError that lists the known names."""
-        if name not in self.model_versions:
-            raise UsageError(f"unknown model version '{name}'; known: {', '.join(self.model_versions) or 'none'}")
-        return self.model_versions[name]
+        found = self.model_versions.get(name)
+        if found is None:
+            base, _, prompt = name.rpartition("+")
+            if base in self.model_versions:
+                self._refuse_prompt(self.model_versions[base], prompt)
+            listed = [one.name for one in self.model_versions.values() if not isinstance(one, PromptedVersion)]
+            raise UsageError(f"unknown model version '{name}'; known: {', '.join(listed) or 'none'}")
+        return found
+
+    def _refuse_prompt(self, version: ModelVersion, prompt: str) -> NoReturn:
+        if prompt in self.prompts:
+            raise UsageError(f"'{version.name}' cannot be asked with the prompt '{prompt}': prompts do not reach it")
+        known = ", ".join(self.prompts) or "none; docs/prompts.md says how to write one"
+        raise UsageError(f"no suite has the prompt '{prompt}' of '{version.name}+{prompt}'; known: {known}")
 
     def track(self, suite: str) -> Track:
         """Returns the track of a suite, with the metrics that the suite asks for."""
@@ -170,6 +194,8 @@ class Workspace:
         source, version = self.suite(suite), self.model_version(model_version)
         if source.header is None:
             return None
+        if isinstance(version, PromptedVersion) and version.suite_prompt not in source.header.prompts:
+            return f"needs the prompt '{version.suite_prompt}', which the suite does not have"
         track = source.track()
         modes = track.failure_modes if isinstance(track, Damageable) else ()
         try:

@@ -28,6 +28,7 @@ from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.abilities import validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Damageable, Recovers
+from eval_pipeline.tracks.prompt_parts import Prompting
 from eval_pipeline.tracks.reasoning import apart
 
 
@@ -261,7 +262,7 @@ async def run_artefact(executor: Executor, case: Case, artefact: Any, error: Art
 
 
 def first_question(
-    track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: str
+    track: Track, unit: Unit, turn: Turn, own_answers: Mapping[str, str] | None, prompts: Prompting
 ) -> Question:
     """Returns the first attempt at a turn of a unit.
 
@@ -270,10 +271,10 @@ def first_question(
         unit: the unit that the turn belongs to.
         turn: the turn to ask.
         own_answers: turn id → the model's first answer; None: the prompt shows the gold answers.
-        prompts: the prompt version.
+        prompts: how the prompt is made.
     """
     history = history_texts(track, unit.case, turn, own_answers)
-    return Question(unit.case, turn, unit.sample, track.prompt(unit.case, turn, history, prompts), history)
+    return Question(unit.case, turn, unit.sample, prompts.prompt(track, unit.case, turn, history), history)
 
 
 def history_texts(track: Track, case: Case, turn: Turn, own_answers: Mapping[str, str] | None) -> list[str]:

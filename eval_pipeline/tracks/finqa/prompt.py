@@ -1,10 +1,11 @@
-"""Builds prompts: system message, document, conversation so far, question."""
+"""The parts of a prompt: system message, document, conversation so far, question."""
 
 from collections.abc import Mapping, Sequence
 
-from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.core.model import Json, Message
 from eval_pipeline.tracks.finqa.document import FinqaCase, FinqaTurn
 from eval_pipeline.tracks.finqa.program import OPERATIONS
+from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 
 VERSIONS = ("calculation-1", "plan-1")
 _NO_ANSWER = "(no answer)"
@@ -73,15 +74,29 @@ _SCHEMAS: Mapping[str, Mapping[str, Json]] = {
 }
 
 
-def build_prompt(case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
-    """Returns the prompt of a turn. System message and document are the same for every turn of the case.
+_TEMPLATE = (
+    Message("system", "{{ system }}"),
+    EXAMPLES,
+    Message("user", "{{ document }}"),
+    "history",
+    Message("user", "{{ question }}"),
+)
+
+
+def prompt_parts(case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> PromptParts:
+    """Returns the parts of a turn's prompt. System message and document are the same for every turn of the case.
 
     Raises:
         KeyError: the version is not in `VERSIONS`.
     """
-    messages = [Message("system", _INSTRUCTIONS[version]), Message("user", case.context.text)]
-    for earlier, answer in zip(case.turns[: turn.index], history, strict=True):
-        messages.append(Message("user", earlier.question))
-        messages.append(Message("assistant", answer or _NO_ANSWER))
-    messages.append(Message("user", turn.question))
-    return Prompt(tuple(messages), shared=2, answer_schema=_SCHEMAS[version])
+    earlier = zip(case.turns[: turn.index], history, strict=True)
+    said = (
+        (Message("user", before.question), Message("assistant", answer or _NO_ANSWER)) for before, answer in earlier
+    )
+    return PromptParts(
+        _TEMPLATE,
+        {"system": _INSTRUCTIONS[version], "document": case.context.text, "question": turn.question},
+        {"history": [message for pair in said for message in pair]},
+        shared=frozenset({"system", "document"}),
+        answer_schema=_SCHEMAS[version],
+    )

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Prompt, Ran
+from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Ran
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
@@ -42,7 +42,7 @@ from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
 from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
 from eval_pipeline.tracks.finqa.program import Program
-from eval_pipeline.tracks.finqa.prompt import VERSIONS, build_prompt
+from eval_pipeline.tracks.finqa.prompt import VERSIONS, prompt_parts
 from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
 from eval_pipeline.tracks.finqa.recorded import (
     AS_WRITTEN,
@@ -55,6 +55,7 @@ from eval_pipeline.tracks.finqa.recorded import (
 from eval_pipeline.tracks.finqa.refusals import refuses
 from eval_pipeline.tracks.finqa.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.variants.score import TurnMutants
 
@@ -184,9 +185,9 @@ class FinqaTrack(
         """Returns the number of operations of the gold program as written."""
         return turn.gold.written_operations
 
-    def prompt(self, case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> Prompt:
-        """See `prompt.build_prompt`."""
-        return build_prompt(case, turn, history, version)
+    def prompt_parts(self, case: FinqaCase, turn: FinqaTurn, history: Sequence[str], version: str) -> PromptParts:
+        """See `prompt.prompt_parts`."""
+        return prompt_parts(case, turn, history, version)
 
     def context_json(self, case: FinqaCase) -> Json:
         """Returns the page: text, table, text."""

@@ -1,11 +1,12 @@
-"""Builds prompts: instructions, the tables as a separate message, earlier questions with results, and the question."""
+"""The parts of a prompt: instructions, tables, earlier questions with their results, and the question."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Message, Prompt
+from eval_pipeline.core.model import Message
 from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
 from eval_pipeline.tracks.pandas_code.dialect import is_polars
+from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasTurn
@@ -53,8 +54,16 @@ result = df["amount"].sum()
 _NO_TABLES = "There are no tables."
 
 
-def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
-    """Builds the prompt of a turn. Instructions and tables are the same for every turn of the case.
+_TEMPLATE = (
+    Message("system", "{{ system }}"),
+    Message("user", "{{ tables }}"),
+    EXAMPLES,
+    Message("user", "{{ history }}\n\n{{ question }}\n\n{{ output }}"),
+)
+
+
+def prompt_parts(case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> PromptParts:
+    """Returns the parts of a turn's prompt. Instructions and tables are the same for every turn of the case.
 
     Raises:
         KeyError: the version is not in `VERSIONS`.
@@ -63,19 +72,20 @@ def build_prompt(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
     tested = _TESTED if context.template is None else _PART
     task = _POLARS if is_polars(context) else _TASK
     first = task if context.sets_result else tested
-    system = {"code-1": first, "code-2": _told_more(first, context)}[version]
-    messages = [Message("system", system)]
-    if context.sets_result:
-        messages.append(Message("user", tables_text(context.tables)))
-    asked = "".join(
-        f"Earlier question: {before.question}\nIts result:\n{answer}\n\n"
-        for before, answer in zip(case.turns[: turn.index], history, strict=True)
-    )
-    shared = len(messages)
-    wanted = "" if context.output is None else f"\n\n{output_request(context.output)}"
+    earlier = zip(case.turns[: turn.index], history, strict=True)
+    wanted = [] if context.output is None else [output_request(context.output)]
     if turn.gold.columns and version != "code-1":
-        wanted += f"\n\nThe columns of the result are called {', '.join(turn.gold.columns)}."
-    return Prompt((*messages, Message("user", asked + turn.question + wanted)), shared=shared)
+        wanted.append(f"The columns of the result are called {', '.join(turn.gold.columns)}.")
+    texts = {
+        "system": {"code-1": first, "code-2": _told_more(first, context)}[version],
+        "tables": tables_text(context.tables) if context.sets_result else "",
+        "history": "\n\n".join(
+            f"Earlier question: {before.question}\nIts result:\n{answer}" for before, answer in earlier
+        ),
+        "question": turn.question,
+        "output": "\n\n".join(wanted),
+    }
+    return PromptParts(_TEMPLATE, texts, shared=frozenset({"system", "tables"}))
 
 
 def _told_more(task: str, context: "PandasContext") -> str:

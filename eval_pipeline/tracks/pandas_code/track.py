@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Prompt, Ran
+from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
@@ -32,8 +32,9 @@ from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS, met, performance
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
 from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
-from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, build_prompt, tables_text
+from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, prompt_parts, tables_text
 from eval_pipeline.tracks.pandas_code.recorded import recorded_response
+from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.variants.score import TurnMutants
 
@@ -169,9 +170,9 @@ class PandasTrack(
         """Returns a key of the tables, with which the prompt begins."""
         return str(case.features["tables"]) or case.id
 
-    def prompt(self, case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> Prompt:
-        """See `prompt.build_prompt`."""
-        return build_prompt(case, turn, history, version)
+    def prompt_parts(self, case: "PandasCase", turn: "PandasTurn", history: Sequence[str], version: str) -> PromptParts:
+        """See `prompt.prompt_parts`."""
+        return prompt_parts(case, turn, history, version)
 
     def context_json(self, case: "PandasCase") -> Json:
         """Returns the tables as shown to models, with the paths of their files."""

@@ -1,9 +1,10 @@
-"""Builds prompts: instructions, the suite's data sets, the conversation so far, the candidates and the request."""
+"""The parts of a prompt: instructions, data sets, the conversation so far, the candidates and the request."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.core.model import Json, Message
+from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxTurn
@@ -55,11 +56,20 @@ _SCHEMA: Mapping[str, Json] = {
 }
 
 
-def build_prompt(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
-    """Builds the prompt of a turn.
+_TEMPLATE = (
+    Message("system", "{{ system }}"),
+    Message("user", "{{ data_sets }}"),
+    EXAMPLES,
+    "history",
+    Message("user", "{{ candidates }}\n\nRequest: {{ question }}"),
+)
+
+
+def prompt_parts(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> PromptParts:
+    """Returns the parts of a turn's prompt.
 
     The instructions and the list of data sets are normally the same for every turn of the suite. If the suite has more
-    data sets than one prompt shows, the list depends on the request and comes after it.
+    data sets than one prompt shows, the list depends on the request and comes with the candidates.
 
     Raises:
         KeyError: the version is not in `VERSIONS`.
@@ -67,17 +77,21 @@ def build_prompt(case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], ver
     context: SdmxContext = case.context  # the type leads fingerprints to the search
     found = context.candidates(turn)
     whole = len(found.data_sets) == len(context.catalogue.data_sets)
-    messages = [Message("system", {"selection-2": _TASK}[version])]
-    if whole:
-        messages.append(Message("user", _overview_text(context.retriever, found.data_sets)))
-    shared = len(messages)
-    for earlier, answer in zip(case.turns[: turn.index], history, strict=True):
-        messages.append(Message("user", earlier.question))
-        messages.append(Message("assistant", answer or _NO_ANSWER))
-    parts = [] if whole else [_overview_text(context.retriever, found.data_sets)]
-    parts += [_candidates_text(context.retriever, found), f"Request: {turn.question}"]
-    messages.append(Message("user", "\n\n".join(part for part in parts if part)))
-    return Prompt(tuple(messages), shared=shared, answer_schema=_SCHEMA)
+    listed = _overview_text(context.retriever, found.data_sets)
+    candidates = [] if whole else [listed]
+    candidates += filter(None, [_candidates_text(context.retriever, found)])
+    earlier = zip(case.turns[: turn.index], history, strict=True)
+    said = (
+        (Message("user", before.question), Message("assistant", answer or _NO_ANSWER)) for before, answer in earlier
+    )
+    texts = {
+        "system": {"selection-2": _TASK}[version],
+        "data_sets": listed if whole else "",
+        "candidates": "\n\n".join(candidates),
+        "question": turn.question,
+    }
+    messages = {"history": [message for pair in said for message in pair]}
+    return PromptParts(_TEMPLATE, texts, messages, frozenset({"system", "data_sets"}), answer_schema=_SCHEMA)
 
 
 def _overview_text(retriever: "Retriever", data_sets: Sequence[str]) -> str:

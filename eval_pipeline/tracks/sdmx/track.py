@@ -8,7 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Prompt, Ran
+from eval_pipeline.core.model import Attempt, Evidence, Json, Outcome, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
@@ -29,13 +29,14 @@ from eval_pipeline.tracks.capabilities import (
 )
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.accepted import judged, used_target
 from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.sdmx.prompt import VERSIONS, build_prompt
+from eval_pipeline.tracks.sdmx.prompt import VERSIONS, prompt_parts
 from eval_pipeline.tracks.sdmx.scoring import as_evidence, from_evidence
 from eval_pipeline.tracks.sdmx.selection import (
     NOTHING,
@@ -201,9 +202,9 @@ class SdmxTrack(
         """Returns the same key for all cases: they share the instructions and, if all are shown, the data sets."""
         return ""
 
-    def prompt(self, case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> Prompt:
-        """See `prompt.build_prompt`."""
-        return build_prompt(case, turn, history, version)
+    def prompt_parts(self, case: "SdmxCase", turn: "SdmxTurn", history: Sequence[str], version: str) -> PromptParts:
+        """See `prompt.prompt_parts`."""
+        return prompt_parts(case, turn, history, version)
 
     def context_json(self, case: "SdmxCase") -> Json:
         """Returns the data sets and their dimensions only; an application that is evaluated has its own catalogue."""

@@ -1,9 +1,10 @@
-"""Builds prompts: instructions, the schema of the database as a separate message, and the question."""
+"""The parts of a prompt: instructions, the schema of the database as a separate message, and the question."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.core.model import Json, Message
+from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline.tracks.sql.artefact import LEVELS
 
 if TYPE_CHECKING:
@@ -50,22 +51,30 @@ _SCHEMA: Mapping[str, Json] = {
 _DIALECTS = {"duckdb": "DuckDB", "sqlite": "SQLite", "postgres": "PostgreSQL", "mysql": "MySQL", "tsql": "SQL Server"}
 
 
-def build_prompt(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
-    """Builds the prompt of a turn. Instructions and schema are the same for every case about a database.
+_TEMPLATE = (
+    Message("system", "{{ system }}"),
+    Message("user", "{{ schema }}"),
+    EXAMPLES,
+    Message("user", "{{ question }}\n\n{{ hint }}"),
+)
+
+
+def prompt_parts(case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> PromptParts:
+    """Returns the parts of a turn's prompt. Instructions and schema are the same for every case about a database.
 
     Raises:
         KeyError: the version is not in `VERSIONS`.
     """
     context = case.context
-    dialect = context.database.dialect
-    schema = f"SQL dialect: {_DIALECTS.get(dialect, dialect)}\n\n{schema_text(context.database.schema)}"
-    question = f"{turn.question}\n\nHint: {context.hint}" if context.hint else turn.question
-    messages = (
-        Message("system", {"query-1": _CHANGES if context.changes_data else _TASK}[version]),
-        Message("user", schema),
-        Message("user", question),
-    )
-    return Prompt(messages, shared=2, answer_schema=_SCHEMA)
+    dialect = _DIALECTS.get(context.database.dialect, context.database.dialect)
+    texts = {
+        "system": {"query-1": _CHANGES if context.changes_data else _TASK}[version],
+        "dialect": dialect,
+        "schema": f"SQL dialect: {dialect}\n\n{schema_text(context.database.schema)}",
+        "question": turn.question,
+        "hint": f"Hint: {context.hint}" if context.hint else "",
+    }
+    return PromptParts(_TEMPLATE, texts, shared=frozenset({"system", "dialect", "schema"}), answer_schema=_SCHEMA)
 
 
 def schema_text(schema: "SqlSchema") -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.model import Attempt, Evidence, Json, Prompt, Ran
+from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task, ValidationRow
 from eval_pipeline.tracks.capabilities import (
@@ -27,12 +27,13 @@ from eval_pipeline.tracks.capabilities import (
 )
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.sql.prompt import VERSIONS, build_prompt, schema_text
+from eval_pipeline.tracks.sql.prompt import VERSIONS, prompt_parts, schema_text
 from eval_pipeline.tracks.sql.recorded import recorded_response
 from eval_pipeline.variants.score import TurnMutants
 
@@ -187,9 +188,9 @@ class SqlTrack(
         """Returns the name of the database, as prompts begin with its schema; tasks that change it have their own."""
         return case.context.database.name + " (changes)" * case.context.changes_data
 
-    def prompt(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> Prompt:
-        """See `prompt.build_prompt`."""
-        return build_prompt(case, turn, history, version)
+    def prompt_parts(self, case: "SqlCase", turn: "SqlTurn", history: Sequence[str], version: str) -> PromptParts:
+        """See `prompt.prompt_parts`."""
+        return prompt_parts(case, turn, history, version)
 
     def context_json(self, case: "SqlCase") -> Json:
         """Returns name, dialect and schema of the database, and the hint."""

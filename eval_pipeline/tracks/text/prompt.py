@@ -1,10 +1,11 @@
-"""Builds prompts: system message, few-shot examples as earlier turns, and the question in the suite's template."""
+"""The parts of a prompt: system message, few-shot examples as earlier turns, the question in the suite's template."""
 
 from collections.abc import Sequence
 from typing import Final
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Json, Message, Prompt
+from eval_pipeline.core.model import Json, Message
+from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline.tracks.text.case_file import TextCase, TextTurn, read_gold
 from eval_pipeline.tracks.text.matching import answer_shown
 from eval_pipeline.tracks.text.settings import AnswerForm, Example, TextOptions
@@ -19,32 +20,47 @@ _ASKED: Final = {
 }
 
 
-def build_prompt(case: TextCase, turn: TextTurn, history: Sequence[str], version: str) -> Prompt:
-    """Builds the prompt of a turn; the system message and the examples are the same for every case of the suite.
+_TEMPLATE = (Message("system", "{{ system }}"), EXAMPLES, Message("user", "{{ request }}"))
+
+
+def prompt_parts(case: TextCase, turn: TextTurn, history: Sequence[str], version: str) -> PromptParts:
+    """Returns the parts of a turn's prompt; the system message and the examples are the same for the whole suite.
 
     Raises:
         KeyError: the version is not in `VERSIONS`.
         TemplateError: the template cannot be filled in; reading the case has already checked this.
     """
     options = case.context.options
-    asked = {"text-1": system_text}[version](options)
-    messages = [Message("system", asked)]
+    examples = []
     for example in options.examples:
         question = render(options.prompt.template, {**example.fields, "question": example.question})
-        messages += [Message("user", question), Message("assistant", example_response(example, options.answer))]
-    shared = len(messages)
-    fields = {**case.context.fields, "question": turn.question}
-    messages.append(Message("user", render(options.prompt.template, fields)))
+        examples += [Message("user", question), Message("assistant", example_response(example, options.answer))]
+    values = {**case.context.fields, "question": turn.question}
     schema = options.answer.json_schema
-    return Prompt(tuple(messages), shared=shared, answer_schema=schema if schema.get("type") == "object" else None)
+    return PromptParts(
+        _TEMPLATE,
+        {
+            **{name: found if isinstance(found, str) else json_text(found) for name, found in values.items()},
+            "system": {"text-1": system_text}[version](options),
+            "form": form_text(options.answer),
+            "request": render(options.prompt.template, values),
+        },
+        {EXAMPLES: examples},
+        shared=frozenset({"system", "form"}),
+        question=("question", "request"),
+        answer_schema=schema if schema.get("type") == "object" else None,
+    )
 
 
 def system_text(options: TextOptions) -> str:
     """Returns the suite's system message and the instructions for its answer form."""
-    form = options.answer
+    return f"{options.prompt.system.strip()}\n\n{form_text(options.answer)}".strip()
+
+
+def form_text(form: AnswerForm) -> str:
+    """Returns the instructions for an answer form."""
     schema = f" It has to fit this JSON Schema:\n{json_text(form.json_schema)}" if form.json_schema else ""
-    asked = _ASKED[form.form].format(labels=", ".join(form.labels), schema=schema)
-    return f"{options.prompt.system.strip()}\n\n{asked}".strip()
+    return _ASKED[form.form].format(labels=", ".join(form.labels), schema=schema)
 
 
 def example_response(example: Example, form: AnswerForm) -> str:

@@ -1,6 +1,6 @@
 """The track: how the stages deal with plain text tasks that a suite describes."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from copy import copy
 from pathlib import Path
@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Prompt, Ran
+from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task
 from eval_pipeline.tracks.capabilities import Audits, Damageable, Executes, Explains, Gathers, Recovers, Seen, Shares
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
+from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.tracks.text.metrics import METRICS, SELECTABLE, selected_metrics
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
@@ -137,11 +138,15 @@ class TextTrack(
         """Returns the case's `difficulty`."""
         return int(turn.gold.difficulty)
 
-    def prompt(self, case: "TextCase", turn: "TextTurn", history: Sequence[str], version: str) -> Prompt:
-        """See `prompt.build_prompt`."""
-        from eval_pipeline.tracks.text.prompt import build_prompt
+    def prompt_parts(self, case: "TextCase", turn: "TextTurn", history: Sequence[str], version: str) -> PromptParts:
+        """See `prompt.prompt_parts`."""
+        from eval_pipeline.tracks.text.prompt import prompt_parts
 
-        return build_prompt(case, turn, history, version)
+        return prompt_parts(case, turn, history, version)
+
+    def prompt_fields(self, case: "TextCase") -> Collection[str]:
+        """Returns the fields of a case."""
+        return case.context.fields
 
     def context_json(self, case: "TextCase") -> Json:
         """Returns the fields and the requested answer form."""
