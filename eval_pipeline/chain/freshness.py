@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.fingerprints import Fingerprint
+from eval_pipeline.workspace.evaluations import ADDED
 from eval_pipeline.workspace.inputs import Inputs
 
 CODE, LIBRARIES = "code", "libraries"
@@ -33,10 +34,13 @@ def made_from(stage: Stage, inputs: Inputs) -> dict[str, str]:
 def is_current(stage: Stage, inputs: Inputs, made: Mapping[str, str] | None = None) -> bool:
     """Whether the record holds what the stage would produce now; pass `made` if `made_from` is known already."""
     ignored = ignored_in(stage, inputs)
-    wanted = _without(made_from(stage, inputs) if made is None else made, ignored)
+    wanted = made_from(stage, inputs) if made is None else made
     for table in stage.writes:
         header = inputs.header(table)
-        if header is None or header.schema_hash != table.schema_hash() or _without(header.made_from, ignored) != wanted:
+        if header is None or header.schema_hash != table.schema_hash():
+            return False
+        unsaid = ignored | (ADDED - header.made_from.keys())
+        if _without(header.made_from, unsaid) != _without(wanted, unsaid):
             return False
     return not stage.unfinished(inputs)
 

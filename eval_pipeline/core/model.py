@@ -118,11 +118,17 @@ class Suite:
 
 @value
 class Partition:
-    """The key of an evaluation in the record: suite, model version and logical date."""
+    """The key of an evaluation in the record: suite, model version and logical date.
+
+    Attributes:
+        evaluation: empty for the newest evaluation of the date; else the id of an earlier one
+            (`workspace.evaluations`).
+    """
 
     suite: str
     model_version: str
     eval_date: date
+    evaluation: str = ""
 
 
 @value

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pyarrow.compute as pc
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.model import CallErrorKind, Case
+from eval_pipeline.core.ids import canonical_json, json_hash
+from eval_pipeline.core.model import CallErrorKind, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.providers.prices import price_version
@@ -19,12 +19,14 @@ from eval_pipeline.store.tables import (
     GENERATIONS,
     RECOVERY_ATTEMPTS,
     RECOVERY_PROMPTS,
+    SUITE_EDITIONS,
     TURNS,
     VALIDATION,
 )
 from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.tracks.prompt_parts import Prompting
+from eval_pipeline.workspace.evaluations import DATA, EVALUATION, PROMPT_HASH, id_of, is_same, new_id
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import (
     cases_in_scope,
@@ -56,7 +58,13 @@ def prepare_generating(inputs: Inputs) -> Inputs:
 def note_generating(inputs: Inputs) -> None:
     """Adds the run to `runs`, whether it asks or not."""
     cases, _ = size_in_scope(inputs)
-    open_run(inputs.workspace, inputs.place, inputs.run, inputs.scope.label(), turns_planned(inputs), cases)
+    made_of = {
+        "evaluation_id": generating_settings(inputs)[EVALUATION],
+        "identity": canonical_json(inputs.version.identity()),
+        "prompt": prompt_told(inputs),
+        "prompt_text": canonical_json(own_words(inputs)),
+    }
+    open_run(inputs.workspace, inputs.place, inputs.run, inputs.scope.label(), turns_planned(inputs), cases, made_of)
 
 
 def cases_of(inputs: Inputs) -> list[Case]:
@@ -84,11 +92,15 @@ def size_in_scope(inputs: Inputs) -> tuple[int, int]:
 
 
 def generating_settings(inputs: Inputs) -> dict[str, str]:
-    """Returns what decides prompts and prices in addition to the cases.
+    """Returns what decides prompts and prices in addition to the cases, and the id of the evaluation.
 
     Raises:
         InputError: the predictions were changed after their import.
     """
+    return inputs.hold("settings", lambda: _generating_settings(inputs))
+
+
+def _generating_settings(inputs: Inputs) -> dict[str, str]:
     version, partition = inputs.version, inputs.place
     predictions = version.predictions.get(partition.suite)
     if predictions:
@@ -96,7 +108,7 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
 
         refuse_edited(inputs.workspace.home.predictions / predictions.file, predictions.content_hash)
     price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
-    return {
+    told = {
         "identity": version.identity_hash(),
         "prompt": prompt_told(inputs),
         "predictions": predictions.hash() if predictions else "",
@@ -105,7 +117,19 @@ def generating_settings(inputs: Inputs) -> dict[str, str]:
         "scope": inputs.scope.label(),
         "epoch": inputs.run.epoch,
         **({} if inputs.scope.is_full else {"selection": json_hash(sorted(case.id for case in cases_of(inputs)))}),
+        DATA: inputs.read(SUITE_EDITIONS, ["data_hash"])["data_hash"][0].as_py(),
+        PROMPT_HASH: json_hash(own_words(inputs)),
     }
+    made = told | inputs.hashes([CASES])
+    before = inputs.header(GENERATIONS)
+    resumed = before if before is not None and is_same(before.made_from, made) else None
+    return {**told, EVALUATION: id_of(partition, resumed) if resumed else new_id(partition, made)}
+
+
+def own_words(inputs: Inputs) -> dict[str, Json]:
+    """Returns the suite's own words in the prompts: those of its options, and its prompt that is asked with."""
+    added = prompt_of(inputs.workspace.suite(inputs.suite), inputs.version)
+    return inputs.track.prompt_options(inputs.options) | ({} if added is None else added.definition())
 
 
 def prompting(workspace: Workspace, suite: str, version: ModelVersion) -> Prompting:

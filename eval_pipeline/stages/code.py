@@ -55,7 +55,7 @@ def files_code(inputs: Inputs) -> Roots:
 
 def cases_code(inputs: Inputs) -> Roots:
     """Returns the roots of `cases`; its tables include the results of executing the gold."""
-    names = ("read_case", "check_gold", "gold_results", *_GOLD, *_SHARED)
+    names = ("read_case", "check_gold", "gold_results", "data_json", *_GOLD, *_SHARED)
     return "eval_pipeline.stages.ingest:ingest_cases", *methods(inputs.track, *names, "executor")
 
 

@@ -9,7 +9,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import TURN_ERRORS, all_tables
 
-FORMAT = 22
+FORMAT = 23
 """Version of the store's form.
 
 Raise it whenever the schema below or a shipped table changes (a test checks this), or when the same record would be

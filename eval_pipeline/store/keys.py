@@ -1,7 +1,7 @@
 """Keys of the record's files, and the folder names that represent them."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import lru_cache
 from typing import Self
@@ -10,22 +10,39 @@ from urllib.parse import quote, unquote
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.schemas import Table
 
+EARLIER = "evaluation="
+"""Beginning of the name of the folder of an earlier evaluation."""
 _LONGEST = 200
 _KEPT = 150
 
 
 @dataclass(frozen=True, slots=True)
 class RecordKey:
-    """Suite, model version and evaluation date; None for the parts by which the table is not keyed."""
+    """Suite, model version and evaluation date; None for the parts by which the table is not keyed.
+
+    Attributes:
+        evaluation: id of an earlier evaluation of the date, whose files are one folder deeper; empty for the newest.
+    """
 
     suite: str | None = None
     model_version: str | None = None
     eval_date: date | None = None
+    evaluation: str = ""
 
     @classmethod
     def of(cls, partition: Partition) -> Self:
         """The key of a table with a file for each partition."""
-        return cls(partition.suite, partition.model_version, partition.eval_date)
+        return cls(partition.suite, partition.model_version, partition.eval_date, partition.evaluation)
+
+    def partition(self) -> Partition:
+        """The partition with this key, of a table with a file for each of them."""
+        assert self.suite and self.model_version and self.eval_date
+        return Partition(self.suite, self.model_version, self.eval_date, self.evaluation)
+
+    @property
+    def of_date(self) -> "RecordKey":
+        """The key of the newest evaluation of the date; files of earlier ones have it, too."""
+        return replace(self, evaluation="") if self.evaluation else self
 
     @classmethod
     def of_suite(cls, name: str) -> Self:
@@ -58,8 +75,12 @@ class RecordKey:
             return False
 
     def folders(self, table: Table) -> tuple[str, ...]:
-        """Returns one folder name for each key column: `<column>=<value>`."""
-        return tuple(_folder(name, str(value)) for name, value in self.values(table).items())
+        """Returns one folder name for each key column: `<column>=<value>`; for an earlier evaluation one more.
+
+        The runs of all evaluations of a date are in one file.
+        """
+        of_date = tuple(_folder(name, str(value)) for name, value in self.values(table).items())
+        return of_date if not self.evaluation or table.name == "runs" else (*of_date, f"{EARLIER}{self.evaluation}")
 
     def holds(self, other: "RecordKey") -> bool:
         """Whether `other` has every part that this key has."""
@@ -78,9 +99,9 @@ class RecordKey:
         names = [column.name for column in table.key_columns]
         return tuple(None if parts[name] is None else _folder(name, str(parts[name])) for name in names)
 
-    def order(self) -> tuple[str, str, str]:
+    def order(self) -> tuple[str, str, str, str]:
         """Returns a sort key."""
-        return (self.suite or "", self.model_version or "", str(self.eval_date or ""))
+        return (self.suite or "", self.model_version or "", str(self.eval_date or ""), self.evaluation)
 
 
 ANY = RecordKey()

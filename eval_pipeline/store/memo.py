@@ -104,13 +104,13 @@ def _seal(head: Mapping[str, Any]) -> str:
 def key_line(key: RecordKey) -> bytes:
     """Encodes a key."""
     day = key.eval_date.isoformat() if key.eval_date else None
-    return json.dumps([key.suite, key.model_version, day]).encode()
+    return json.dumps([key.suite, key.model_version, day, *[key.evaluation] * bool(key.evaluation)]).encode()
 
 
 def key_of_line(line: bytes) -> RecordKey:
     """Decodes a key."""
-    suite, model_version, day = json.loads(line)
-    return RecordKey(suite, model_version, date.fromisoformat(day) if day else None)
+    suite, model_version, day, *evaluation = json.loads(line)
+    return RecordKey(suite, model_version, date.fromisoformat(day) if day else None, *evaluation)
 
 
 def is_as_published(store: Path) -> bool:

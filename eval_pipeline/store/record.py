@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -12,7 +13,7 @@ import pyarrow as pa
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
-from eval_pipeline.store.keys import ANY, RecordKey, key_from_folders, key_from_texts
+from eval_pipeline.store.keys import ANY, EARLIER, RecordKey, key_from_folders, key_from_texts
 from eval_pipeline.store.migrations import MIGRATIONS, Migration, migrate
 from eval_pipeline.store.parquet import Header, TableWriter, note_written, read_header, row_groups, verify
 from eval_pipeline.store.parquet.reading import damaged
@@ -141,7 +142,7 @@ class Record:
         """
         path = self.path(table, key)
         header = self._header_at(path)
-        if header is not None and key_from_texts(dict(header.key)) != key:
+        if header is not None and key_from_texts(dict(header.key)) != key.of_date:
             raise damaged(path, "it is the file of another evaluation, put there by hand")
         return header
 
@@ -235,32 +236,37 @@ class Record:
             path.replace(target)
             fsync_path(target.parent)
 
-    def partitions(self, table: Table, within: RecordKey = ANY) -> list[RecordKey]:
+    def partitions(self, table: Table, within: RecordKey = ANY, *, earlier: bool = False) -> list[RecordKey]:
         """Returns the keys of all existing files of a table, sorted.
 
         Args:
             table: a table of the record.
             within: only keys with the parts that this one has; only their folders are looked into.
+            earlier: those of earlier evaluations, instead of the newest of each date.
         """
-        return sorted((key for key, _ in self.files(table, within)), key=RecordKey.order)
+        return sorted((key for key, _ in self.files(table, within, earlier=earlier)), key=RecordKey.order)
 
-    def files(self, table: Table, within: RecordKey = ANY) -> Iterator[tuple[RecordKey, FileStatus]]:
+    def files(
+        self, table: Table, within: RecordKey = ANY, *, earlier: bool = False
+    ) -> Iterator[tuple[RecordKey, FileStatus]]:
         """Like `partitions`, but yields each key with its file's status, unordered."""
-        names = [f"{column.name}=" for column in table.key_columns]
-        for folders, status in self._listed(table, within):
+        names = [*(f"{column.name}=" for column in table.key_columns), *[EARLIER] * earlier]
+        for folders, status in self._listed(table, (*within.wanted_folders(table), *[None] * earlier)):
             if len(folders) != len(names) or not all(map(str.startswith, folders, names)):
                 continue
-            key = key_from_folders(folders)
+            key = key_from_folders(folders[: len(table.key_columns)])
             if key is None:
                 header = self._header_at(self.root.joinpath(table.name, *folders, FILE))
                 key = key_from_texts(dict(header.key)) if header else None
+            if key is not None and earlier:
+                key = replace(key, evaluation=folders[-1].removeprefix(EARLIER))
             with suppress(ValueError):  # a folder not made by the record
                 if key is not None and key.folders(table) == folders and within.holds(key):
                     yield key, status
 
-    def _listed(self, table: Table, within: RecordKey) -> Iterator[tuple[tuple[str, ...], FileStatus]]:
-        """Yields the folders and status of each file of a table, also of others than those within."""
-        for folders, path_status in _walk(self.root / table.name, (), within.wanted_folders(table)):
+    def _listed(self, table: Table, wanted: tuple[str | None, ...]) -> Iterator[tuple[tuple[str, ...], FileStatus]]:
+        """Yields the folders and status of each file of a table in wanted folders, None for any, and perhaps others."""
+        for folders, path_status in _walk(self.root / table.name, (), wanted):
             yield folders, file_status(path_status)
 
     def _header_at(self, path: Path) -> Header | None:
@@ -277,7 +283,7 @@ class Record:
             raise write_error(path, error) from error
         fsync_path(path.parent)
         with suppress(OSError):  # a folder that is not empty stays, and so do its parents
-            for folder in path.parents[: len(table.key_columns)]:
+            for folder in path.parents[: len(key.folders(table))]:
                 folder.rmdir()
         return True
 

@@ -45,7 +45,7 @@ class Hashes:
 
     def add(self, case: Case) -> None:
         """Adds a case."""
-        asked = [json_text_hash(self._track.context_json(case)), [turn.question for turn in case.turns]]
+        asked = [json_text_hash(self._track.data_json(case)), [turn.question for turn in case.turns]]
         self._data.add(case.id, [case.id, *asked])
         for turn in case.turns:
             self._gold.add(turn.id, [turn.id, self._track.gold_json(turn)])

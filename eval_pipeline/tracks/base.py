@@ -200,6 +200,14 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """Returns the case's context, without any gold, for applications that make their own prompts."""
         return plain_json(case.context)
 
+    def data_json(self, case: Case[ContextT, GoldT]) -> Json:
+        """Returns what models are shown of a case beside the prompt's own words, for `suite_editions.data_hash`."""
+        return self.context_json(case)
+
+    def prompt_options(self, options: Mapping[str, Json]) -> dict[str, Json]:
+        """Returns those of the suite's options that are the prompt's own words."""
+        return {}
+
     def artefact_json(self, artefact: ArtefactT) -> Json:
         """Returns the artefact as JSON."""
         return plain_json(artefact)

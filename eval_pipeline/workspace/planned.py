@@ -1,15 +1,18 @@
 """The plan behind a partition's generations: scope, cases, freshness epoch."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Case, Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
-from eval_pipeline.workspace.runs import FAILED, RUNNING, RunContext, open_run, run_rows
+from eval_pipeline.workspace.evaluations import id_in_place
+from eval_pipeline.workspace.runs import FAILED, MADE_OF, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.scope import FULL, Scope, failed_cases
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -79,8 +82,10 @@ def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> s
     recorded = recorded_epoch(workspace, partition)
     # A batch is paid for when it is submitted, before there is any answer.
     in_batches = workspace.model_version(partition.model_version).batch
-    columns = ["status", "epoch", "started_at", "finished_at", "calls", "responses", "journal_hits"]
-    rows = sorted(run_rows(workspace, partition, columns), key=lambda row: row["started_at"])
+    columns = ["status", "epoch", "started_at", "finished_at", "calls", "responses", "journal_hits", "identity"]
+    settings = {None, canonical_json(workspace.model_version(partition.model_version).identity())}
+    mine = [row for row in run_rows(workspace, partition, columns) if row["identity"] in settings]
+    rows = sorted(mine, key=lambda row: row["started_at"])
     for row in reversed(rows):
         if row["status"] == RUNNING or (row["status"] == FAILED and (in_batches or _may_have_paid(row))):
             return row["epoch"] or ""
@@ -109,7 +114,15 @@ def note_later_run(workspace: Workspace, partition: Partition, run_id: str) -> N
     asked = workspace.record.read(GENERATIONS, RecordKey.of(partition), ["sample"])["sample"]
     samples = 1 + max(asked.unique().to_pylist(), default=0)
     run = RunContext(run_id, recorded_epoch(workspace, partition))
-    open_run(workspace, partition, run, planned_scope(workspace, partition), turns * samples, cases)
+    scope, made_of = planned_scope(workspace, partition), made_of_in_place(workspace, partition)
+    open_run(workspace, partition, run, scope, turns * samples, cases, made_of)
+
+
+def made_of_in_place(workspace: Workspace, partition: Partition) -> dict[str, Any]:
+    """Returns the columns of `runs` that say what the evaluation is that the record holds in a partition."""
+    own = partition.evaluation or id_in_place(workspace, partition)
+    rows = run_rows(workspace, replace(partition, evaluation=own), MADE_OF)
+    return {**(rows[-1] if rows else dict.fromkeys(MADE_OF)), "evaluation_id": own}
 
 
 def planned_size(workspace: Workspace, partition: Partition) -> tuple[int, int]:

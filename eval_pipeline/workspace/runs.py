@@ -1,8 +1,8 @@
 """The table `runs` (when which scope was run, and at what cost), and the lock by which runs take turns."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from eval_pipeline.database.leases import Lease
 
 COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
+MADE_OF = ("evaluation_id", "identity", "prompt", "prompt_text")
+"""Columns of `runs` that say what evaluation a run works on."""
 _PATIENCE = 60.0
 """Seconds to wait for another process that writes a row, which takes a moment."""
 
@@ -57,11 +59,12 @@ def record_run(
     """Adds the run to the partition's `runs` or changes its columns; `counts` are added to the existing ones."""
 
     def changed() -> Contents:
-        rows = run_rows(workspace, partition)
+        rows = run_rows(workspace, replace(partition, evaluation=""))
         row = next((row for row in rows if row["run_id"] == run_id), None)
         if row is None:
             row = dict.fromkeys(column.name for column in RUNS.columns)
             row |= {"run_id": run_id, "status": RUNNING, "started_at": now()}
+            row |= {"evaluation_id": partition.evaluation or None}
             rows.append(row)
         row.update(changes)
         if counts is not None:
@@ -77,8 +80,18 @@ def record_run(
         workspace.record.rewrite(RUNS, RecordKey.of(partition), changed)
 
 
-def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope: str, turns: int, cases: int) -> None:
+def open_run(
+    workspace: Workspace,
+    partition: Partition,
+    run: RunContext,
+    scope: str,
+    turns: int,
+    cases: int,
+    made_of: Mapping[str, Any],
+) -> None:
     """Records that a run works on a partition, with the planned numbers of turns (times samples) and cases.
+
+    `made_of` are the columns `MADE_OF`, which say what evaluation it is.
 
     Raises:
         StoreError: the results could not be published, as a newer version made the store; no model is asked for them.
@@ -96,6 +109,7 @@ def open_run(workspace: Workspace, partition: Partition, run: RunContext, scope:
         turns_planned=turns,
         cases_planned=cases,
         epoch=run.epoch,
+        **made_of,
         software=json_text({"eval_pipeline": __version__, "genai-prices": price_version()}),
     )
 
@@ -131,8 +145,7 @@ def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> set[str]:
     """
     known = set[str]()
     for key in workspace.record.partitions(RUNS) if run_ids else ():
-        assert key.suite and key.model_version and key.eval_date
-        partition = Partition(key.suite, key.model_version, key.eval_date)
+        partition = key.partition()
         for row in run_rows(workspace, partition, ["run_id", "status"]):
             if row["run_id"] in run_ids:
                 known.add(row["run_id"])
@@ -142,12 +155,20 @@ def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> set[str]:
 
 
 def run_rows(workspace: Workspace, partition: Partition, columns: Sequence[str] | None = None) -> list[dict[str, Any]]:
-    """Returns the rows of the partition's `runs`, in the order in which they were added."""
+    """Returns the rows of the partition's `runs`, in the order in which they were added.
+
+    Those of all evaluations of its date; of an earlier one only its own, or those that do not say whose they are.
+    """
     key = RecordKey.of(partition)
     if workspace.record.header(RUNS, key) is None:
         return []
-    rows: list[dict[str, Any]] = workspace.record.read(RUNS, key, columns).to_pylist()
-    return rows
+    if not partition.evaluation:
+        rows: list[dict[str, Any]] = workspace.record.read(RUNS, key, columns).to_pylist()
+        return rows
+    rows = workspace.record.read(RUNS, key).to_pylist()
+    own = [row for row in rows if row["evaluation_id"] == partition.evaluation]
+    own = own or [row for row in rows if row["evaluation_id"] is None]
+    return own if columns is None else [{name: row[name] for name in columns} for row in own]
 
 
 @contextmanager

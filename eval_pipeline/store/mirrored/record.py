@@ -121,9 +121,9 @@ class MirroredRecord(Record):
             self._mirror.update(path, anew=True)
             return read_header(path)
 
-    def _listed(self, table: Table, within: RecordKey) -> Iterator[tuple[tuple[str, ...], FileStatus]]:
+    def _listed(self, table: Table, wanted: tuple[str | None, ...]) -> Iterator[tuple[tuple[str, ...], FileStatus]]:
         known: list[str] = []
-        for folder in within.wanted_folders(table):
+        for folder in wanted:
             if folder is None:
                 break
             known.append(folder)

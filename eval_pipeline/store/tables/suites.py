@@ -136,9 +136,18 @@ MODEL_VERSIONS = Table(
 
 RUNS = Table(
     "runs",
-    "One row per run that made or changed the partition; the latest by `started_at` describes it now.",
+    "One row per run that made or changed an evaluation of the partition's date; the latest by `started_at` describes "
+    "the newest one now.",
     (
         Column("run_id", "VARCHAR", "Id of the Dagster run; never NULL."),
+        Column("evaluation_id", "VARCHAR", "Evaluation that it made or changed; NULL: an older run."),
+        Column("identity", "JSON", "Settings of the model version that can change a response; NULL: an older run."),
+        Column("prompt", "VARCHAR", "Version of the track's prompt, and the hash of the suite's; NULL: an older run."),
+        Column(
+            "prompt_text",
+            "JSON",
+            "The suite's own words in the prompt; an empty object for none; NULL: an older run.",
+        ),
         Column("scope", "VARCHAR", "`full`, or the part of the suite that was requested; never NULL."),
         Column("turns_planned", "BIGINT", "Turns in that scope, from 0; never NULL."),
         Column("cases_planned", "BIGINT", "Cases in that scope, from 0; never NULL."),
@@ -175,6 +184,7 @@ RUNS = Table(
         Column("usd", "DOUBLE", "US dollars of all attempts in the partition, in whichever run; NULL: no known price."),
         Column("software", "JSON", "Versions of this package and of libraries that matter; never NULL."),
     ),
+    version=2,
 )
 
 SUITE_TABLES = (SUITES, CASES, CASE_PROBLEMS, LEFT_OUT_CASES, TURNS, MODEL_VERSIONS, RUNS)

@@ -154,6 +154,14 @@ class TextTrack(
 
         return {"fields": dict(case.context.fields), "instructions": system_text(case.context.options)}
 
+    def data_json(self, case: "TextCase") -> Json:
+        """Returns the fields."""
+        return dict(case.context.fields)
+
+    def prompt_options(self, options: Mapping[str, Json]) -> dict[str, Json]:
+        """Returns the template, the examples and the requested answer form."""
+        return {name: options[name] for name in ("prompt", "examples", "answer") if name in options}
+
     def parse(self, text: str, *, recorded: bool) -> str:
         """Returns the response unchanged; the executor, which knows the suite's options, reads the answer."""
         if not text.strip():
