@@ -1,19 +1,31 @@
 """The command `export`: writes an evaluation as a folder of pages, or in the format of another tool."""
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.cli.added import Added, Made
+from eval_pipeline.cli.options import EvalDate
 
-export_app = typer.Typer(help="Writes evaluations as pages, or in the formats of other tools.", no_args_is_help=True)
+if TYPE_CHECKING:
+    from eval_pipeline.core.plugins import Registry
 
 
-@export_app.callback()
-def _forms() -> None:
-    """Writes evaluations as pages, or in the formats of other tools."""
+class Exports(Added):
+    """The subcommands of `export`: the one defined here, and one for each format of other tools."""
+
+    def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
+        """Yields the registry of exports."""
+        from eval_pipeline.operations.exporting import ALL_EXPORTS
+
+        yield ALL_EXPORTS, lambda _, export: (None, export)
+
+
+export_app = typer.Typer(
+    cls=Exports, help="Writes evaluations as pages, or in the formats of other tools.", no_args_is_help=True
+)
 
 
 @export_app.command("folder")
@@ -32,53 +44,3 @@ def export_folder(
     from eval_pipeline.cli.viewing import write_folder
 
     write_folder(suite, model_version, eval_date, output)
-
-
-@export_app.command("inspect")
-def export_inspect(
-    suite: Annotated[str, typer.Option(help="The suite.")],
-    model_version: Annotated[str, typer.Option(help="The model version.")],
-    eval_date: EvalDate = None,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="File (.eval or .json) or folder; default: in the home's exports."),
-    ] = None,
-) -> None:
-    """Writes an evaluation as a log that `inspect view` opens; without a date, the newest one."""
-    from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.exporting.evaluations import evaluation_of
-    from eval_pipeline.operations.exporting.inspect import file_name, write_inspect_log
-    from eval_pipeline.reports.paths import safe_name
-    from eval_pipeline.workspace.progress import busy
-
-    day = parse_day(eval_date) if eval_date else None
-    workspace = open_workspace()
-    evaluation = evaluation_of(workspace, suite, model_version, day)
-    if output is None:  # a purge looks for it there
-        output = workspace.home.exports / suite / safe_name(model_version)
-    file = output if output.suffix in {".eval", ".json"} else output / file_name(evaluation)
-    if file.suffix != output.suffix and output.is_file():
-        raise UsageError(f"{output} is a file; expected a folder, or a name that ends with .eval or .json")
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with ProgressBars() as progress, busy(progress, f"writing {file.name}"):
-        samples = write_inspect_log(evaluation, file)
-    place = evaluation.partition
-    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
-    typer.echo(f"next: inspect view --log-dir {file.parent}")
-
-
-@export_app.command("statgpt")
-def export_statgpt(
-    suite: Annotated[str, typer.Option(help="A suite of the track sdmx.")],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="New or empty folder; default: in the home's exports.")
-    ] = None,
-) -> None:
-    """Writes the cases of a suite of the track sdmx as StatGPT's case files, one a case."""
-    from eval_pipeline.operations.exporting.statgpt import write_statgpt_cases
-
-    workspace = open_workspace()
-    folder = output or workspace.home.exports / suite / "statgpt_cases"
-    count = write_statgpt_cases(workspace.suite(suite), folder)
-    typer.echo(f"{suite}: {count:,} cases written to {folder}")
-    typer.echo(f"next: eval-pipeline import statgpt {folder} --suite NAME --structures FILE")

@@ -5,42 +5,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperGroup
-from typer.main import get_command
 
+from eval_pipeline.cli.added import Added, Made
 from eval_pipeline.cli.options import open_workspace
 from eval_pipeline.core.errors import EndedEarlyError, MissingExtraError, UsageError
-from eval_pipeline.operations.recorded.forms import LOGS
 
 if TYPE_CHECKING:
-    from eval_pipeline.core.plugins import PluginError
+    from eval_pipeline.core.plugins import Registry
     from eval_pipeline.core.provenance import Provenance
     from eval_pipeline.operations.recorded.importing import ImportedPredictions
     from eval_pipeline.tracks.registry import ForeignForm
 
 
-class Forms(TyperGroup):
-    """The subcommands of `import`: those defined here, and one for each data set format that is shipped or installed.
+class Forms(Added):
+    """The subcommands of `import`: those defined here, and one for each format of logs and of data sets."""
 
-    Installed packages are only searched when such a subcommand is used, not for the general help.
-    """
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Returns the names of the subcommands."""
+    def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
+        """Yields the registries of formats."""
+        from eval_pipeline.operations.recorded.logs import ALL_LOGS
         from eval_pipeline.tracks.registry import ALL_IMPORTERS
 
-        return [*super().list_commands(ctx), *ALL_IMPORTERS.names()]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Returns the subcommand of that name.
-
-        If its format cannot be used, the subcommand reports that when it is run.
-        """
-        from eval_pipeline.tracks.registry import ALL_IMPORTERS
-
-        if cmd_name not in self.commands and cmd_name in ALL_IMPORTERS:
-            return _command_of(cmd_name)
-        return super().get_command(ctx, cmd_name)
+        yield ALL_LOGS, lambda name, form: (_registers(form.what), _importing_answers(name))
+        yield ALL_IMPORTERS, _importing
 
 
 Suite = Annotated[str, typer.Option(help="Name of the suite to make.")]
@@ -126,11 +112,12 @@ def _importing_answers(form: str) -> Callable[..., None]:
     return import_answers
 
 
-COMMANDS = {"predictions": "recorded predictions (JSON Lines, or a table: CSV, Excel, Parquet)"} | {
-    name: form.what for name, form in LOGS.items()
-}
-for _form, _what in COMMANDS.items():
-    import_app.command(_form, help=f"Registers the answers in {_what} as a model version.")(_importing_answers(_form))
+def _registers(what: str) -> str:
+    return f"Registers the answers in {what} as a model version."
+
+
+_ROWS = _registers("recorded predictions (JSON Lines, or a table: CSV, Excel, Parquet)")
+import_app.command("predictions", help=_ROWS)(_importing_answers("predictions"))
 
 
 def _import_answers(
@@ -190,31 +177,10 @@ def provenance_sentences(provenance: "Provenance") -> Iterator[str]:
         yield f"unknown, and shown as that: {', '.join(unknown)} (options say it; importing again takes them over)"
 
 
-def _command_of(form: str) -> Any:
-    """Returns the subcommand for a data set format; it has a further option if the format needs additional files."""
-    from eval_pipeline.core.plugins import PluginError
-    from eval_pipeline.tracks.registry import ALL_IMPORTERS
+def _importing(form: str, foreign: "ForeignForm") -> Made:
+    """Returns the command for a data set format; it has a further option if the format needs additional files."""
+    told = f"Imports a {form} data set as a suite of track {foreign.track}."
 
-    app = typer.Typer(add_completion=False)
-    try:
-        foreign = ALL_IMPORTERS.get(form)
-    except PluginError as error:
-        app.command(form, help=str(error))(_refusing(error))
-    else:
-        app.command(form, help=f"Imports a {form} data set as a suite of track {foreign.track}.")(
-            _importing(form, foreign)
-        )
-    return get_command(app)
-
-
-def _refusing(error: "PluginError") -> Callable[[], None]:
-    def refuse() -> None:
-        raise error
-
-    return refuse
-
-
-def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
     def import_data_set(
         source: Annotated[Path, typer.Argument(metavar="FILE", help="The data set's file or folder.")],
         suite: Suite,
@@ -248,8 +214,8 @@ def _importing(form: str, foreign: "ForeignForm") -> Callable[..., None]:
         _import(form, source, suite, limit, (), into, (map or (), answer_form))
 
     if foreign.maps_columns:
-        return import_table
-    return import_with_files if foreign.further else import_data_set
+        return told, import_table
+    return told, import_with_files if foreign.further else import_data_set
 
 
 def _import(

@@ -6,7 +6,7 @@ reported in one sentence and affects only what needs it.
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import Distribution, distributions
@@ -17,7 +17,7 @@ from eval_pipeline.core.errors import UsageError
 T = TypeVar("T")
 
 PREFIX = "eval_pipeline."
-GROUPS = ("tracks", "providers", "metrics", "importers", "reports", "aggregates")
+GROUPS = ("tracks", "providers", "metrics", "importers", "logs", "exports", "reports", "aggregates")
 _OURS = "eval-pipeline"
 _LOG = logging.getLogger(__name__)
 
@@ -129,6 +129,10 @@ class Registry(Generic[T]):
             return found
         plugin = self.installed()[name]
         return self.accept(plugin, plugin.load())
+
+    def load(self, name: str, place: str) -> Any:
+        """Returns what stands at a place that a plug-in's object names. Raises PluginError if it cannot be loaded."""
+        return replace(self.installed()[name], place=place).load()
 
     def usable(self) -> dict[str, T]:
         """Returns all usable objects by name; each plug-in that cannot be used is logged once as a warning."""

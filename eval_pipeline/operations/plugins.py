@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from eval_pipeline.core.plugins import GROUPS, Plugin, installed
+from eval_pipeline.operations.exporting import ALL_EXPORTS
+from eval_pipeline.operations.recorded.logs import ALL_LOGS
 from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS
@@ -14,6 +16,8 @@ _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
     "providers": ALL_PROVIDERS.trouble,
     "metrics": METRICS.trouble,
     "importers": ALL_IMPORTERS.trouble,
+    "logs": ALL_LOGS.trouble,
+    "exports": ALL_EXPORTS.trouble,
     "reports": ALL_REPORTS.trouble,
     "aggregates": INSTALLED_AGGREGATES.trouble,
 }

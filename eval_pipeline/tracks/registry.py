@@ -1,14 +1,14 @@
 """The tracks and the importers of foreign data sets, by name. Importers are plug-ins, and further tracks may be."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
 from eval_pipeline.core.extras import absent, install
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.core.plugins import Plugin, Registry, installed
 from eval_pipeline.tracks.base import Track
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
@@ -56,8 +56,8 @@ REQUIRED: Mapping[str, tuple[str, ...]] = {
 }
 """Track → modules that it cannot work without; the extra of the track's name installs them."""
 
-COMMANDS = frozenset({"predictions", "inspect", "promptfoo", "lm-eval", "statgpt-answers"})
-"""Subcommands of `eval-pipeline import` that import answers rather than data sets."""
+COMMANDS = frozenset({"predictions", "structures"})
+"""Subcommands of `eval-pipeline import` that are none of a plug-in."""
 
 
 def _track(plugin: Plugin, value: Any) -> Track:
@@ -73,6 +73,11 @@ def _track(plugin: Plugin, value: Any) -> Track:
     return track
 
 
+def _why_taken(plugin: Plugin) -> str | None:
+    logs = {one.name for one in installed() if one.group == "logs"}
+    return "has a command's name" if plugin.name in COMMANDS | logs else None
+
+
 def _form(plugin: Plugin, value: Any) -> ForeignForm:
     if not isinstance(value, ForeignForm):
         raise plugin.error("is no ForeignForm")
@@ -80,9 +85,7 @@ def _form(plugin: Plugin, value: Any) -> ForeignForm:
 
 
 ALL_TRACKS: Registry[Track] = Registry("tracks", TRACKS, _track)
-ALL_IMPORTERS: Registry[ForeignForm] = Registry(
-    "importers", {}, _form, lambda plugin: "has a command's name" if plugin.name in COMMANDS else None
-)
+ALL_IMPORTERS: Registry[ForeignForm] = Registry("importers", {}, _form, _why_taken)
 
 
 def lacks(track: str) -> str | None:
@@ -129,5 +132,5 @@ def load_importer(name: str) -> tuple[ForeignForm, Importer]:
     form = ALL_IMPORTERS.get(name)
     if why := lacks(form.track):
         raise MissingExtraError(why)
-    importer: Importer = replace(ALL_IMPORTERS.installed()[name], place=form.place).load()
+    importer: Importer = ALL_IMPORTERS.load(name, form.place)
     return form, importer

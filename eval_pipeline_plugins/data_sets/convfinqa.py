@@ -18,8 +18,8 @@ from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text
-from eval_pipeline.tracks.foreign_entries import read_json
 from eval_pipeline.tracks.import_places import Placed
+from eval_pipeline_plugins.foreign_entries import read_json
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)
 _PAGE = re.compile(r"^(?:Single_|Double_)?(.+?)(?:-\d+)?$")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.cli.importing import COMMANDS
+from eval_pipeline.operations.recorded.logs import ALL_LOGS
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 from eval_pipeline_tests.support import SHIPPED, Lab
 
@@ -67,4 +67,4 @@ def test_a_wrong_import_is_taken_out_as_the_guide_says(lab: Lab, tmp_path: Path)
 def test_every_field_and_command_is_in_the_guide() -> None:
     fields = GUIDE.partition("## Rows")[2].partition("\n## ")[0]
     assert {name for name in FIELD_NAMES if f"`{name}`" not in fields} == set()
-    assert {name for name in COMMANDS if f"eval-pipeline import {name}" not in GUIDE} == set()
+    assert {name for name in ("predictions", *ALL_LOGS.names()) if f"eval-pipeline import {name}" not in GUIDE} == set()

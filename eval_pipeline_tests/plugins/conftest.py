@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core import plugins
+from eval_pipeline.workspace import track_tables
 from eval_pipeline_tests.plugins.installing import install
 
 Install = Callable[[str, str, Mapping[str, Mapping[str, str]]], None]
 
 
 def _forget() -> None:
-    for known in (plugins.installed, plugins._loaded, plugins._warn):
+    for known in (plugins.installed, plugins._loaded, plugins._warn, track_tables._kept):
         known.cache_clear()
 
 

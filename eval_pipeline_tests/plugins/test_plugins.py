@@ -84,6 +84,8 @@ def test_the_store_goes_without_what_cannot_be_used_and_says_so_once(
         ("tracks", "chess", "mine:ONE", "is no track named 'chess'"),
         ("importers", "predictions", "mine:ONE", "has a command's name"),
         ("importers", "sums", "mine:ONE", "is no ForeignForm"),
+        ("logs", "chats", "mine:ONE", "is no LogForm"),
+        ("exports", "chats", "mine:ODD", "is no function"),
         ("reports", "mine", "mine:ONE", "is no Report"),
         ("aggregates", "statistics", "mine:ONE", "there is a table or view of that name"),
         ("aggregates", "mine", "mine:ONE", "is no Aggregate"),
@@ -126,6 +128,13 @@ def test_ours_is_used_where_it_is_a_plug_in_too(installed: Install) -> None:
     ((_, told),) = plugins_with_trouble()
     assert told is not None
     assert told.endswith("is not used: eval-pipeline has one of that name")
+
+
+def test_no_importer_takes_the_name_of_a_form_of_logs(installed: Install) -> None:
+    installed("mine", METRIC, {"importers": {"chats": "mine:ONE"}, "logs": {"chats": "mine:ONE"}})
+    told = trouble()["importers chats"]
+    assert told is not None
+    assert told.endswith("has a command's name")
 
 
 def test_a_reader_of_a_form_that_cannot_be_loaded_is_told(installed: Install) -> None:

@@ -14,13 +14,12 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance, in_common
 from eval_pipeline.operations.recorded.entries import Entry, read_rows
-from eval_pipeline.operations.recorded.forms import ROWS
 from eval_pipeline.operations.recorded.logs import read_log
 from eval_pipeline.operations.recorded.mapping import unknown_field
 from eval_pipeline.operations.recorded.placing import Places, PlacingError, placed
 from eval_pipeline.operations.recorded.reading import ReadBack, read_back
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES, PredictionRow
-from eval_pipeline.operations.recorded.wanted import Wanted
+from eval_pipeline.operations.recorded.wanted import ROWS, Wanted
 from eval_pipeline.providers.imported_versions import save_imported
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED

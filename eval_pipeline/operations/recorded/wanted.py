@@ -14,11 +14,12 @@ from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import Price
 from eval_pipeline.core.provenance import Provenance
-from eval_pipeline.operations.recorded.forms import ROWS
 from eval_pipeline.operations.recorded.mapping import Mapped, nearest
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 
 Model = TypeVar("Model", bound=BaseModel)
+ROWS = "predictions"
+"""The format with our field names, unless mapped; all others are logs of other tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,7 @@ class Wanted:
     """The options of importing a file of recorded answers.
 
     Attributes:
-        form: `predictions`, or one of `LOGS`.
+        form: `predictions`, or one of `ALL_LOGS`.
         mapped: mapping of field names.
         only: our field → value; only rows with this value are imported.
         told: provenance of all answers whose rows do not say otherwise.

@@ -19,7 +19,7 @@ _MAX_CHARS = 3_000_000
 def parse_selection(text: str) -> Selection:
     """Finds the selection in a response: JSON alone, in a fence, or surrounded by prose; or its list, alone.
 
-    An artefact of StatGPT is read, too; see `importers.statgpt_answers`.
+    An artefact of StatGPT is read, too; see `statgpt_answers`.
 
     A term without a name, or given by its id only, gets its name from the catalogue when it is executed.
 

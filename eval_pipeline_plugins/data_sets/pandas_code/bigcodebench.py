@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field, field_validator
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
+from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 
 _ABOUT = frozenset({"pandas", "numpy"})
 _USABLE = _ABOUT | {"matplotlib"} | sys.stdlib_module_names

@@ -11,8 +11,8 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, json_objects
 from eval_pipeline.tracks.import_places import Placed
+from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 
 _NO_FUNCTION = "none"
 _QUESTION = "Complete this program:"

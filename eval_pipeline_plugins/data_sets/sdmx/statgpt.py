@@ -17,13 +17,13 @@ from uuid import NAMESPACE_URL, uuid5
 from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import read_text
 from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
 from eval_pipeline.tracks.import_places import add_origin
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms
 from eval_pipeline_plugins.data_sets.sdmx.statgpt_cases import ForeignCase, ForeignTerm, read_cases
+from eval_pipeline_plugins.foreign_entries import read_text
 
 WEO = "IMF.RES:WEO"
 FROM_TARGETS = "from_targets.csv"

@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, ValidationError, field_validator
 from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN
+from eval_pipeline_plugins.foreign_entries import FOREIGN
 
 Value = int | float | str
 

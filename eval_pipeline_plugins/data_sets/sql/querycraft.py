@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN, checked, read_json
 from eval_pipeline_plugins.data_sets.sql.databases import Databases
+from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, read_json
 
 HOSTILE = "malicious"
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.foreign_entries import FOREIGN, Checked, checked, json_objects
 from eval_pipeline_plugins.data_sets.sql.databases import Databases
 from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
+from eval_pipeline_plugins.foreign_entries import FOREIGN, Checked, checked, json_objects
 
 
 class SpiderQuestion(BaseModel):

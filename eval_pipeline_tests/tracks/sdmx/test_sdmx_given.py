@@ -11,7 +11,7 @@ import yaml
 from openpyxl import load_workbook
 
 from eval_pipeline.core.errors import InputError, UsageError
-from eval_pipeline.operations.exporting.evaluations import evaluation_of
+from eval_pipeline.operations.evaluations import evaluation_of
 from eval_pipeline.operations.programs import program_output
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book

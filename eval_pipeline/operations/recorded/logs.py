@@ -1,21 +1,47 @@
-"""Readers of other tools' logs as recorded answers; the formats are listed in `forms.py`."""
+"""Formats of other tools' logs, which plug-ins read as recorded answers."""
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.plugins import load_place
+from eval_pipeline.core.plugins import Plugin, Registry
 from eval_pipeline.operations.recorded.entries import Entry
-from eval_pipeline.operations.recorded.forms import LOGS
 
 LogReader = Callable[[Path], Iterator[Entry]]
+
+
+@dataclass(frozen=True, slots=True)
+class LogForm:
+    """A log format.
+
+    Attributes:
+        place: place of its reader: a function from a file to `Entry` values. It is called in a child process and raises
+            InputError with file, line and field.
+        what: description of such a file, for people.
+        folders: whether a folder of such files can be read, too.
+    """
+
+    place: str
+    what: str
+    folders: bool = False
+
+
+def _form(plugin: Plugin, value: Any) -> LogForm:
+    if not isinstance(value, LogForm):
+        raise plugin.error("is no LogForm")
+    return value
+
+
+ALL_LOGS: Registry[LogForm] = Registry("logs", {}, _form)
+"""Formats by name; each gives a command `eval-pipeline import <name>`."""
 
 
 def read_log(form: str, source: Path) -> list[Entry]:
@@ -26,7 +52,7 @@ def read_log(form: str, source: Path) -> list[Entry]:
         InputError: the log does not have that format.
         MissingExtraError: a required package is not installed.
     """
-    if not source.is_file() and not (LOGS[form].folders and source.is_dir()):
+    if not source.is_file() and not (ALL_LOGS.get(form).folders and source.is_dir()):
         raise UsageError(f"no file {source}")
     with TemporaryDirectory() as folder:
         made = Path(folder) / "entries.jsonl"
@@ -35,7 +61,7 @@ def read_log(form: str, source: Path) -> list[Entry]:
 
 
 def _read_there(form: str, source: str, made: str) -> None:
-    reader: LogReader = load_place(LOGS[form].place)
+    reader: LogReader = ALL_LOGS.load(form, ALL_LOGS.get(form).place)
     with Path(made).open("w", encoding="utf-8") as file:
         file.writelines(json_text(asdict(entry)) + "\n" for entry in reader(Path(source)))
 

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.operations.recorded.forms import LOGS as LOGS_BY_NAME
-from eval_pipeline.operations.recorded.forms import ROWS
-from eval_pipeline.tracks import registry
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab
 
@@ -164,7 +161,3 @@ def test_a_log_that_names_no_case_says_how_to(home: Lab) -> None:
 
 def test_a_log_that_is_not_there_is_told(home: Lab) -> None:
     assert "no file /nowhere.eval" in imported(home, Path("/nowhere.eval"), form="inspect", code=2)
-
-
-def test_no_importer_of_a_plug_in_can_take_the_name_of_a_form_of_logs() -> None:
-    assert {ROWS, *LOGS_BY_NAME} == registry.COMMANDS

@@ -1,7 +1,7 @@
-"""Exports a suite of the track `sdmx` as case files of StatGPT."""
+"""Exports a suite of the track `sdmx` as case files of StatGPT, which `data_sets.sdmx.statgpt` reads back."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -25,8 +25,6 @@ def write_statgpt_cases(source: SuiteSource, folder: Path) -> int:
         UsageError: the suite belongs to another track, or the folder holds something already.
         InputError: the suite cannot be read.
     """
-    from eval_pipeline.tracks.sdmx.exporters import statgpt_case
-
     track = source.track()
     if track.name != TRACK:
         raise UsageError(
@@ -38,7 +36,7 @@ def write_statgpt_cases(source: SuiteSource, folder: Path) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     used: set[str] = set()
     for number, (content, targets) in enumerate(zip(found.contents, _overridden(track, found), strict=True)):
-        case = statgpt_case(json.loads(content), targets)
+        case = _case(json.loads(content), targets)
         name = safe_name(str(case.get("name") or case["id"]))
         if name.lower() in used:
             name = f"{name}_{number}"
@@ -51,13 +49,37 @@ def write_statgpt_cases(source: SuiteSource, folder: Path) -> int:
 def _overridden(track: Track, found: SuiteCases) -> Iterator[list[dict[str, Json] | None]]:
     """Yields for each case the target of each turn that people have overridden; None for the others."""
     for case in found.cases:
-        yield [_target(track, found, case, turn) for turn in case.turns]
+        yield [_overridden_target(track, found, case, turn) for turn in case.turns]
 
 
-def _target(track: Track, found: SuiteCases, case: Case, turn: Turn) -> dict[str, Json] | None:
+def _overridden_target(track: Track, found: SuiteCases, case: Case, turn: Turn) -> dict[str, Json] | None:
     scored = found.scored.case(case)
     first, *others = (track.gold_json(held) for _, held in found.scored.accepted(scored, scored.turns[turn.index]))
     if others:
         told = [{"indicator_selection": other["indicator_selection"]} for other in others]
         return {**first, "alternatives": [*first.get("alternatives", ()), *told]}
     return first if first != track.gold_json(turn) else None
+
+
+def _case(raw: Mapping[str, Json], targets: Sequence[Mapping[str, Json] | None]) -> dict[str, Json]:
+    """Returns a case in StatGPT's form.
+
+    Args:
+        raw: the case in the suite's file format.
+        targets: for each turn its target if it is another one than in the file, since people have overridden it.
+    """
+    conversation = [
+        {"role": turn["role"], "content": turn["content"], "target": _target(turn["target"], other)}
+        for turn, other in zip(raw["conversation"], targets, strict=True)
+    ]
+    kept = {name: raw[name] for name in ("id", "name", "tags", "comments", "source") if raw.get(name)}
+    rejected = raw.get("rejected_datasets")
+    return kept | {"conversation": conversation} | ({"rejected_datasets": rejected} if rejected else {})
+
+
+def _target(written: Mapping[str, Json], other: Mapping[str, Json] | None) -> dict[str, Json]:
+    told = other or written
+    target: dict[str, Json] = {"is_out_of_scope": bool(told.get("is_out_of_scope"))}
+    target |= {name: written[name] for name in ("tool_calls", "datasets_selection") if name in written}
+    target["indicator_selection"] = told.get("indicator_selection") or []
+    return target | ({"alternatives": told["alternatives"]} if told.get("alternatives") else {})

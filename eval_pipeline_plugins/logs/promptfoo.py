@@ -11,7 +11,7 @@ from typing import Any
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry
-from eval_pipeline.tracks.foreign_entries import json_objects, read_json
+from eval_pipeline_plugins.foreign_entries import json_objects, read_json
 
 SAMPLING: tuple[str, ...] = (
     "temperature",

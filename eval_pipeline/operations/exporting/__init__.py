@@ -1,1 +1,0 @@
-"""Exports evaluations in the formats of other tools (docs/recorded-answers.md)."""
