@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 from eval_pipeline.fingerprints.graphs import digests
@@ -48,7 +49,13 @@ class Leads:
 class Reacher:
     """Finds everything that definitions reach; results are cached."""
 
-    def __init__(self, resolver: Resolver, data: Callable[[str, Module], str | None], stops: Collection[str]) -> None:
+    def __init__(
+        self,
+        resolver: Resolver,
+        data: Callable[[str, Module], str | None],
+        stops: Collection[str],
+        same: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         """Creates the object without following any references yet.
 
         Args:
@@ -56,7 +63,9 @@ class Reacher:
             data: returns the digest of a module's data files.
             stops: places whose own code is part of the fingerprint but whose references are not followed; modules and
                 packages named here are left out completely.
+            same: digest of a root → digest of code before it that computes the same, and stands for it.
         """
+        self._same = same
         self._resolver, self._data, self._stops = resolver, data, frozenset(stops)
         self._left_out = tuple(f"{stop}." for stop in stops if ":" not in stop)
         self._leads: dict[Node, Leads] = {}
@@ -66,7 +75,7 @@ class Reacher:
         """Returns the joint digest of definitions and of all that they reach, wherever these are defined."""
         nodes = list(nodes)
         digests(nodes, self._own, self._edges, self._digests)
-        return text_digest("\n".join(sorted(self._digests[node] for node in nodes)))
+        return text_digest("\n".join(sorted(self._same.get(found, found) for found in (self._digests[node] for node in nodes))))
 
     def _own(self, node: Node) -> str:
         """Returns the digest of a definition's source, with the data files of its module."""
