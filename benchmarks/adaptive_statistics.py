@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive import Comparison, History, Sampler, fit_factors
+from eval_pipeline.statistics.adaptive import DifferenceSampler, History, Sampler, fit_factors
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline_tests.statistics import adaptive_campaign
 from eval_pipeline_tests.statistics.test_adaptive import suite
@@ -111,7 +111,7 @@ def _recorded() -> Iterator[Cell]:
             ends = [round(share * len(units.ids)) for share in adaptive_campaign.SCHEDULE]
             history = fit_factors(History(runs[known][:, None]))
             found = [
-                adaptive_campaign.decided(Comparison(units, history, runs[known], seed=seed), runs[new], ends)
+                adaptive_campaign.decided(DifferenceSampler(units, history, runs[known], seed=seed), runs[new], ends)
                 for seed in seeds
             ]
             return np.array(found)

@@ -18,7 +18,7 @@ from pathlib import Path
 from eval_pipeline.sql_equivalence import SqlSchema
 from eval_pipeline.table_comparison.contracts import PRESETS, Contract, Preset
 from eval_pipeline.tracks.sql.artefact import without_fence
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.gold import query_response
 from eval_pipeline.tracks.sql.cases.source import Database, Options
 from eval_pipeline.tracks.sql.damage import mode_of
@@ -39,7 +39,7 @@ class Judged:
     group: str
     question: str
     generated: str
-    gold: Gold
+    gold: SqlGold
     label: bool | None = None
     found: Compared | None = None
 
@@ -101,7 +101,7 @@ def judged(place: Path, rows: Iterator[tuple[str, str, str, str, str, bool | Non
     options = Options()
     for group, name, question, sql, accepted, label in found:
         database = databases[name]
-        gold = Gold((accepted,), (), True, True, (), 0, database, options, options.compare)
+        gold = SqlGold((accepted,), (), True, True, (), 0, database, options, options.compare)
         one = Judged(group, question, sql, gold, label)
         if validated(sql, database).is_valid:
             one.found = compare(gold, sql, question)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, timedelta
 from typing import Any
 
-from eval_pipeline.table_comparison import Table, compare
+from eval_pipeline.table_comparison import ComparedTable, compare
 from eval_pipeline_tests.table_comparison.planting import planted
 
 KINDS: tuple[Callable[[random.Random, int], Any], ...] = (
@@ -28,25 +28,25 @@ KINDS: tuple[Callable[[random.Random, int], Any], ...] = (
 KEY, TEXT, REAL, _, _, DAY = range(len(KINDS))
 
 
-def large(rows: int, width: int) -> Iterator[tuple[str, Table, Table]]:
+def large(rows: int, width: int) -> Iterator[tuple[str, ComparedTable, ComparedTable]]:
     """Pairs of large tables, the generated one in another order of rows."""
     rng = random.Random(7)
     names = tuple(f"c{place}" for place in range(width))
     cells = [[KINDS[place % len(KINDS)](rng, row) for row in range(rows)] for place in range(width)]
-    expected = Table.from_columns(names, cells)
+    expected = ComparedTable.from_columns(names, cells)
     order = rng.sample(range(rows), rows)
 
     def one_of_them(key: int) -> int:
         return key if key > 1_000_000 else -1
 
-    def changed(**changes: Callable[[Any], Any]) -> Table:
+    def changed(**changes: Callable[[Any], Any]) -> ComparedTable:
         made = [list(map(changes.get(f"c{place}", lambda cell: cell), column)) for place, column in enumerate(cells)]
         return table(names, made)
 
-    def table(columns: tuple[str, ...], made: list[list[Any]]) -> Table:
+    def table(columns: tuple[str, ...], made: list[list[Any]]) -> ComparedTable:
         found = list(zip(*made, strict=True))
         # Copies, which lie in memory in their order as those of an engine do.
-        return Table(columns, pickle.loads(pickle.dumps([found[row] for row in order])))
+        return ComparedTable(columns, pickle.loads(pickle.dumps([found[row] for row in order])))
 
     yield "equal", table(names, cells), expected
     yield "case", changed(c1=str.upper), expected
@@ -57,9 +57,9 @@ def large(rows: int, width: int) -> Iterator[tuple[str, Table, Table]]:
     yield "order of columns", table(names[::-1], cells[::-1]), expected
     yield "names", table(tuple(f"{name}_x" for name in names), cells), expected
     repeated = [[*column, *column[: rows // 100]] for column in cells]
-    yield "duplicates", Table.from_columns(names, repeated), expected
+    yield "duplicates", ComparedTable.from_columns(names, repeated), expected
     yield "case, rounding", changed(c1=str.upper, c2=lambda cell: round(cell, 2)), expected
-    yield "names, text numbers", Table(tuple(f"{name}_x" for name in names), changed(c3=str).rows), expected
+    yield "names, text numbers", ComparedTable(tuple(f"{name}_x" for name in names), changed(c3=str).rows), expected
     yield "another cell", changed(c0=one_of_them), expected
     yield (
         "case, rounding, another cell",
@@ -69,9 +69,9 @@ def large(rows: int, width: int) -> Iterator[tuple[str, Table, Table]]:
     yield "a third of the cells of a column", changed(c3=lambda cell: cell + (cell % 3 == 0)), expected
     yield "floats a little off", changed(c2=lambda cell: cell * rng.uniform(0.999, 1.001)), expected
     less = table(names, cells).rows[1:]
-    yield "one row less", Table(names, less), expected
-    yield "half of the rows", Table(names, less[::2]), expected
-    yield "names, one row less", Table(tuple(f"{name}_x" for name in names), less), expected
+    yield "one row less", ComparedTable(names, less), expected
+    yield "half of the rows", ComparedTable(names, less[::2]), expected
+    yield "names, one row less", ComparedTable(tuple(f"{name}_x" for name in names), less), expected
     yield "any other table", table(names, [rng.sample(column, rows) for column in cells]), expected
 
 

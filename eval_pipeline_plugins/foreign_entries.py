@@ -66,7 +66,7 @@ def _parsed(line: bytes, source: Path, number: int) -> Json:
         raise InputError([Problem(str(source), number, "", f"not a JSON object on one line: {error}")]) from error
 
 
-class Checked(list[Entry]):
+class ForeignEntries(list[Entry]):
     """Entries of a file, in its order.
 
     Attributes:
@@ -80,13 +80,13 @@ class Checked(list[Entry]):
 
 def checked(
     model: type[Entry], source: Path, entries: Iterable[tuple[str, int | None, Json]], limit: int | None
-) -> Checked[Entry]:
+) -> ForeignEntries[Entry]:
     """Returns the first `limit` entries as instances of the model.
 
     Raises:
         InputError: lists every wrong entry and field, or says that there is no entry.
     """
-    found = Checked[Entry]()
+    found = ForeignEntries[Entry]()
     problems: list[Problem] = []
     for count, (place, line, raw) in enumerate(entries):
         if count == limit:

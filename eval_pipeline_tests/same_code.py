@@ -2,7 +2,7 @@
 
     python -m eval_pipeline_tests.same_code BEFORE
 
-BEFORE is a checkout whose code computes the same, e.g. of the commit before names were changed; whoever runs this vouches
+BEFORE is a checkout whose code computes the same, e.g. of the commit before; whoever runs this vouches
 for that. Each root whose digest differs gets a line in `eval_pipeline/fingerprints/same.json`: digest now → digest
 before. A line holds as long as nothing else changes in what the root reaches, so that later changes are seen as ever.
 """
@@ -79,26 +79,26 @@ def _same(checkout: Path) -> dict[str, str]:
     return json.loads(file.read_text()) if file.exists() else {}
 
 
-def record(before: Path, now: Path) -> dict[str, str]:
-    """Returns digest now → digest before of every root whose digest differs.
+def pairs(then: dict[str, str], today: dict[str, str], known: dict[str, str]) -> dict[str, str]:
+    """Returns digest today → digest before of every root whose digest differs; `known` are those recorded before.
 
-    Raises ValueError if a root of before is missing now, or two that differed are alike now.
+    Raises ValueError if a root is gone, or two that differed are alike now.
     """
-    then, today, known = _digests_of(before), _digests_of(now), _same(before)
-    pairs: dict[str, str] = {}
-    if missing := sorted(then.keys() - today.keys()):
-        raise ValueError(f"roots that are gone: {', '.join(missing)}")
+    if gone := sorted(then.keys() - today.keys()):
+        raise ValueError(f"roots that are gone: {', '.join(gone)}")
+    found: dict[str, str] = {}
     for name in then.keys() & today.keys():
         was = known.get(then[name], then[name])
-        if pairs.setdefault(today[name], was) != was:
+        if found.setdefault(today[name], was) != was:
             raise ValueError(f"{name} is alike with a root from which it differed")
-    return dict(sorted((new, old) for new, old in pairs.items() if new != old))
+    return dict(sorted((new, old) for new, old in found.items() if new != old))
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "--list":
         print(json.dumps(digests()))
     else:
-        found = record(Path(sys.argv[1]).resolve(), Path.cwd())
+        before = Path(sys.argv[1]).resolve()
+        found = pairs(_digests_of(before), _digests_of(Path.cwd()), _same(before))
         SAME.write_text(json.dumps(found, indent=1) + "\n")
         print(f"{len(found)} roots compute the same under another digest")

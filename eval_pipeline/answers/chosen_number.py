@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 
 from eval_pipeline.answers.markup import plain, with_plain_digits, without_latex
-from eval_pipeline.answers.mentions import Source, is_denied, is_left_open, is_quoted
+from eval_pipeline.answers.mentions import QuotableText, is_denied, is_left_open, is_quoted
 from eval_pipeline.answers.number_words import number_in_words
-from eval_pipeline.answers.numbers import Decimal, Found, numbers_in
+from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
 from eval_pipeline.answers.refusals import declines
 from eval_pipeline.answers.wording import with_equals
 from eval_pipeline.core.values import value
@@ -62,7 +62,7 @@ _AFTER_EQUALS = re.compile(r"(?:[=≈⇒]|=>|\bequals\b)(?![^=≈⇒\n]*[=≈⇒
 
 
 @value
-class Wanted:
+class WantedNumber:
     """How a number is looked for.
 
     Attributes:
@@ -77,11 +77,11 @@ class Wanted:
     closed: bool
     decimal: Decimal
     units: Sequence[str]
-    sources: Sequence[Source]
+    sources: Sequence[QuotableText]
     allow: frozenset[str]
 
 
-def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
+def number_of(text: str, wanted: WantedNumber) -> tuple[float | None, str]:
     """Returns the number that an answer section gives; None and a sentence if it gives none or several.
 
     An introduced answer (`Answer: 42 in 2019`) gives the number it begins with. Otherwise it is the number after the
@@ -114,7 +114,7 @@ def number_of(text: str, wanted: Wanted) -> tuple[float | None, str]:
     return _chosen(text, kept, wanted)
 
 
-def _in_words(text: str, wanted: Wanted) -> tuple[float | None, str]:
+def _in_words(text: str, wanted: WantedNumber) -> tuple[float | None, str]:
     lead = _LEAD.match(text)
     said = number_in_words(text[lead.end() if lead else 0 :].rstrip(" .!\"')”*"))
     if said is None or len(said[1].split()) > 3 or _NO_UNIT.search(said[1].casefold()):
@@ -122,7 +122,7 @@ def _in_words(text: str, wanted: Wanted) -> tuple[float | None, str]:
     return float(said[0]), ""
 
 
-def _asserted(text: str, found: Sequence[Found], wanted: Wanted) -> list[Found]:
+def _asserted(text: str, found: Sequence[FoundNumber], wanted: WantedNumber) -> list[FoundNumber]:
     spans = [number.span for number in found]
     return [
         number
@@ -132,7 +132,7 @@ def _asserted(text: str, found: Sequence[Found], wanted: Wanted) -> list[Found]:
     ]
 
 
-def _chosen(text: str, kept: Sequence[Found], wanted: Wanted) -> tuple[float | None, str]:
+def _chosen(text: str, kept: Sequence[FoundNumber], wanted: WantedNumber) -> tuple[float | None, str]:
     first = kept[0]
     equals = list(_AFTER_EQUALS.finditer(_BRACKETED.sub(lambda match: " " * len(match[0]), text)))
     begins = wanted.marked and _LEADING.match(text[: first.span[0]]) is not None
@@ -155,7 +155,7 @@ def _chosen(text: str, kept: Sequence[Found], wanted: Wanted) -> tuple[float | N
     return _single(text, rest[-1], wanted)
 
 
-def _single(text: str, number: Found, wanted: Wanted) -> tuple[float | None, str]:
+def _single(text: str, number: FoundNumber, wanted: WantedNumber) -> tuple[float | None, str]:
     """Returns a number unless another one stands beside it as an alternative."""
     rest = text[number.span[1] :]
     further = _ANOTHER.match(rest) or _FURTHER.search(_BRACKETED.sub("", rest.partition(". ")[0]))
@@ -164,7 +164,7 @@ def _single(text: str, number: Found, wanted: Wanted) -> tuple[float | None, str
     return _value(text, number, wanted)
 
 
-def _value(text: str, number: Found, wanted: Wanted) -> tuple[float | None, str]:
+def _value(text: str, number: FoundNumber, wanted: WantedNumber) -> tuple[float | None, str]:
     """Returns a number unless it cannot be read, is only a bound, or is left open."""
     if number.why:
         return None, f"the answer cannot be read as a number: {number.why}"

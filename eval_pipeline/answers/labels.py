@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from eval_pipeline.answers.mentions import Source, Span, is_denied, is_quoted
+from eval_pipeline.answers.mentions import QuotableText, Span, is_denied, is_quoted
 from eval_pipeline.core.values import value
 
 _LETTER_AFTER: Final = r"(?=\s*$|[)\].:,;!]|\s+(?:is|because|since|as)\b|\s*[—–]|\s-\s|[。，、]|です|입니다)"
@@ -58,7 +58,7 @@ def mentions_of(text: str, labels: Labels) -> list[Mention]:
     ]
 
 
-def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
+def asserted(text: str, labels: Labels, sources: Sequence[QuotableText], allow: frozenset[str]) -> list[str]:
     """Returns the labels that a text says are right, in order and without duplicates."""
     found = mentions_of(text, labels)
     letters = [word for word in re.findall(r"\w+", text[:_MOST_LISTED]) if word not in {"and", "or"}]
@@ -76,7 +76,7 @@ def asserted(text: str, labels: Labels, sources: Sequence[Source], allow: frozen
     return list(dict.fromkeys(kept))
 
 
-def concluded(text: str, labels: Labels, sources: Sequence[Source], allow: frozenset[str]) -> list[str]:
+def concluded(text: str, labels: Labels, sources: Sequence[QuotableText], allow: frozenset[str]) -> list[str]:
     """Returns the labels that a text asserts after the last word that concludes, such as `hence`."""
     found = list(_CONCLUDES.finditer(text))
     return asserted(text[found[-1].end() :].lstrip(" ,:"), labels, sources, allow) if found else []

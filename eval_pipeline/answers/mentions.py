@@ -68,7 +68,7 @@ _ALTERNATIVE_BEFORE = re.compile(r"(?:\b(?:and/or|or|either)|/)[\s\"'“‘`*(]*
 
 
 @value
-class Source:
+class QuotableText:
     """A text that an answer may quote.
 
     Attributes:
@@ -140,13 +140,13 @@ def is_listed(text: str, span: Span) -> bool:
     return len(bullets) >= 3 and bool(re.match(r"\s*(?:[-*•·+]|\(?\w{1,2}[.)])\s+\S", line))
 
 
-def is_quoted(text: str, span: Span, sources: Iterable[Source]) -> bool:
+def is_quoted(text: str, span: Span, sources: Iterable[QuotableText]) -> bool:
     """Returns whether a mention is in a run of words that is copied from a source and longer than necessary."""
     words = words_of(text)
     return any(_in_copy(words, span, source) for source in sources)
 
 
-def _in_copy(words: Sequence[tuple[str, int, int]], span: Span, source: Source) -> bool:
+def _in_copy(words: Sequence[tuple[str, int, int]], span: Span, source: QuotableText) -> bool:
     theirs = [word for word, _, _ in words_of(source.text)]
     starts = [start for _, start, _ in words]
     first = max(bisect_right(starts, span[0]) - 1, 0)

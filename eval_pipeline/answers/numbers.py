@@ -53,7 +53,7 @@ _FUNCTION_BEFORE = re.compile(r"(?:\b(?:log|ln|sin|cos|tan|exp)[ ({]*|\b[fgP]\()
 
 
 @value
-class Found:
+class FoundNumber:
     """A number in a text.
 
     Attributes:
@@ -73,7 +73,9 @@ class Found:
     why: str = ""
 
 
-def numbers_in(text: str, *, decimal: Decimal = ".", units: Sequence[str] = (), amounts: bool = False) -> list[Found]:
+def numbers_in(
+    text: str, *, decimal: Decimal = ".", units: Sequence[str] = (), amounts: bool = False
+) -> list[FoundNumber]:
     """Returns every number of a text, in order.
 
     Args:
@@ -148,17 +150,17 @@ def _joined(run: str, parts: Sequence[str], fraction: str, *, indian: bool = Fal
     return "".join(parts), fraction
 
 
-def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], amounts: bool) -> Found | None:
+def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], amounts: bool) -> FoundNumber | None:
     text, start = match.string, match.start()
     if start >= 2 and text[start - 1] == "/" and (text[start - 2].isalnum() or text[start - 2] == ")"):
         return None  # part of an expression such as S/2
     number = _magnitude(match, decimal)
     if isinstance(number, str):
-        return Found(0.0, match.span(), why=number)
+        return FoundNumber(0.0, match.span(), why=number)
     if _EXPRESSION_AFTER.match(text, match.end()) or _FUNCTION_BEFORE.search(text[max(start - 8, 0) : start]):
-        return Found(0.0, match.span(), why=f"'{text[start : match.end() + 8].strip()}' is not one number")
+        return FoundNumber(0.0, match.span(), why=f"'{text[start : match.end() + 8].strip()}' is not one number")
     if match["sign"] and match["inner"]:
-        return Found(0.0, match.span(), why=f"'{match[0]}' has two signs")
+        return FoundNumber(0.0, match.span(), why=f"'{match[0]}' has two signs")
     size, decimals = number
     scale = _scale(match, ignored, amounts)
     sign = (match["sign"] or "").strip().casefold()
@@ -167,10 +169,10 @@ def _read(match: re.Match[str], decimal: Decimal, ignored: set[str], amounts: bo
         is_negative = False  # "50 minus 8" is a calculation
     size *= -scale if is_negative else scale
     if not isfinite(size):
-        return Found(0.0, match.span(), why="the number is not finite")
+        return FoundNumber(0.0, match.span(), why="the number is not finite")
     is_unit = match["scale"] is not None and scale == 1 and match["scale"].casefold() not in ignored
     end = match.start("scale") if is_unit else match.end()  # the metres of "5 m" are no part of the number
-    return Found(size, (start, end), bool(match["percent"]), scale, decimals)
+    return FoundNumber(size, (start, end), bool(match["percent"]), scale, decimals)
 
 
 def _magnitude(match: re.Match[str], decimal: Decimal) -> tuple[float, int | None] | str:

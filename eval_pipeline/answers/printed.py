@@ -6,7 +6,7 @@ from decimal import Decimal as Exact
 from functools import lru_cache
 
 from eval_pipeline.answers.markup import with_plain_digits, without_latex
-from eval_pipeline.answers.numbers import Decimal, Found, numbers_in
+from eval_pipeline.answers.numbers import Decimal, FoundNumber, numbers_in
 from eval_pipeline.core.values import value
 
 _MOST_CHARS = 80
@@ -32,7 +32,7 @@ class Number:
     decimals: int = 0
 
 
-def only_number(text: str, *, decimal: Decimal = ".", units: Sequence[str] = ()) -> Found | None:
+def only_number(text: str, *, decimal: Decimal = ".", units: Sequence[str] = ()) -> FoundNumber | None:
     """Returns the number that a text consists of, with a sign, a currency and a unit of `units`; None for others."""
     text = with_plain_digits(without_latex(text))
     found = numbers_in(text, decimal=decimal, units=units)
@@ -65,7 +65,7 @@ def without_brackets(text: str) -> tuple[str, bool]:
     return _SIGN.sub("", "".join(bracketed.groups()) if bracketed else text), bracketed is not None
 
 
-def as_printed(found: Found, *, negative: bool) -> Number:
+def as_printed(found: FoundNumber, *, negative: bool) -> Number:
     """Returns a number without its magnitude, negative if its brackets say so."""
     unit = Exact(found.scale * (100 if found.percent else 1))
     value = float(Exact(repr(found.value)) / unit)  # in decimal: 8.04 / 100 is not exactly 0.0804

@@ -29,7 +29,7 @@ Location = Sequence[int | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """One entry of a file.
 
     Attributes:
@@ -56,7 +56,7 @@ def read_entries(
     say: Callable[[str], None] = lambda sentence: None,
     *,
     else_lines: bool = False,
-) -> Iterator[Entry | Problem]:
+) -> Iterator[FileEntry | Problem]:
     """Yields the entries of a file, and problems in place of entries that are wrong.
 
     Args:
@@ -85,19 +85,19 @@ def read_entries(
         yield Problem(name, None, "", f"cannot be read as UTF-8 text: {why_unread(error)}")
 
 
-def _rows(table: UsersTable, name: str, say: Callable[[str], None]) -> Iterator[Entry | Problem]:
+def _rows(table: UsersTable, name: str, say: Callable[[str], None]) -> Iterator[FileEntry | Problem]:
     say(f"{name}: read as {table.told}")
     for line, cells in table.rows:
         if isinstance(cells, Unreadable):
             yield Problem(name, line, "", cells.why)
         else:
-            yield Entry(cells, name, line, table.columns)
+            yield FileEntry(cells, name, line, table.columns)
 
 
-def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Problem]:
+def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[FileEntry | Problem]:
     for number, line in enumerate(lines, start=1):
         try:
-            yield from (Entry(item.value, name, number) for item in json_items(line.decode(), listed=False))
+            yield from (FileEntry(item.value, name, number) for item in json_items(line.decode(), listed=False))
         except UnicodeDecodeError as error:
             yield Problem(name, number, "", f"cannot be read as UTF-8 text: {undecodable(error)}")
         except JsonError as error:
@@ -105,16 +105,16 @@ def _jsonl_entries(lines: Iterable[bytes], name: str) -> Iterator[Entry | Proble
             yield Problem(name, number, "", f"{what}{error}")
 
 
-def _json_entries(text: str, name: str) -> Iterator[Entry]:
+def _json_entries(text: str, name: str) -> Iterator[FileEntry]:
     try:
         for item in json_items(text):
-            yield Entry(item.value, name, item.line, _line_within=partial(json_line, text, item))
+            yield FileEntry(item.value, name, item.line, _line_within=partial(json_line, text, item))
     except JsonError as error:
         what = "is not JSON: " if isinstance(error, NotJsonError) else ""
         raise InputError([Problem(name, error.line, "", f"{what}{error}")]) from error
 
 
-def yaml_entries(text: str, name: str) -> Iterator[Entry]:
+def yaml_entries(text: str, name: str) -> Iterator[FileEntry]:
     """Yields the documents of a YAML text; lists among them are expanded. Raises InputError if it does not parse."""
     loader = None
     try:
@@ -126,7 +126,7 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
             items = zip(value, node.value, strict=True) if isinstance(value, list) else [(value, node)]
             for raw, item in items:
                 line = item.start_mark.line + 1
-                yield Entry(raw, name, line, _line_within=partial(_yaml_line, item, line))
+                yield FileEntry(raw, name, line, _line_within=partial(_yaml_line, item, line))
     except Exception as error:  # YAML constructors may raise anything
         mark = getattr(error, "problem_mark", None)
         message = getattr(error, "problem", None) or str(error)
@@ -136,7 +136,7 @@ def yaml_entries(text: str, name: str) -> Iterator[Entry]:
             loader.dispose()
 
 
-def only_entry(path: Path, expected: str = "name, version, track and cases") -> Entry:
+def only_entry(path: Path, expected: str = "name, version, track and cases") -> FileEntry:
     """Returns the single entry of a YAML file. Raises InputError if there is not exactly one."""
     entries = list(yaml_entries(read_text(path, most=MOST_DOCUMENT_BYTES), str(path)))
     if len(entries) != 1:
@@ -144,7 +144,7 @@ def only_entry(path: Path, expected: str = "name, version, track and cases") -> 
     return entries[0]
 
 
-def problem_at(entry: Entry, location: Location, message: str) -> Problem:
+def problem_at(entry: FileEntry, location: Location, message: str) -> Problem:
     """Returns a problem with a field of an entry, with its line."""
     return Problem(entry.file, entry.line_of(location), dotted(location), message)
 

@@ -75,7 +75,8 @@ class Reacher:
         """Returns the joint digest of definitions and of all that they reach, wherever these are defined."""
         nodes = list(nodes)
         digests(nodes, self._own, self._edges, self._digests)
-        return text_digest("\n".join(sorted(self._same.get(found, found) for found in (self._digests[node] for node in nodes))))
+        found = (self._digests[node] for node in nodes)
+        return text_digest("\n".join(sorted(self._same.get(one, one) for one in found)))
 
     def _own(self, node: Node) -> str:
         """Returns the digest of a definition's source, with the data files of its module."""

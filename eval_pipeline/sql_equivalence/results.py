@@ -8,9 +8,9 @@ from typing import Any
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.table_comparison import (
-    Comparison,
+    ComparedTable,
     Relaxation,
-    Table,
+    TableComparison,
     TooManyOrdersError,
     column_choices,
     column_orders,
@@ -93,7 +93,7 @@ class Overlooked:
         return _chosen(generated, [mine for mine, _ in pairs]), _chosen(expected, [place for _, place in pairs])
 
 
-def compared(generated: Result, expected: Result) -> Comparison:
+def compared(generated: Result, expected: Result) -> TableComparison:
     """Returns what has to be overlooked for two results to be equal, whatever their columns are called.
 
     A column in place of another one is a difference in meaning, and not one missing and one extra.
@@ -106,11 +106,13 @@ def compared(generated: Result, expected: Result) -> Comparison:
     return replace(found, needs=tuple(needs), difference=difference)
 
 
-def _tables(generated: Result, expected: Result) -> tuple[Table, Table]:
-    return Table(generated.columns, generated.rows), Table(expected.columns, expected.rows, expected.ties)
+def _tables(generated: Result, expected: Result) -> tuple[ComparedTable, ComparedTable]:
+    return ComparedTable(generated.columns, generated.rows), ComparedTable(
+        expected.columns, expected.rows, expected.ties
+    )
 
 
-def overlooking(found: Comparison, generated: Result, expected: Result) -> Iterator[Overlooked]:
+def overlooking(found: TableComparison, generated: Result, expected: Result) -> Iterator[Overlooked]:
     """Yields the mildest of what makes two results equal, once for each way of pairing their columns.
 
     In short results, columns that mean different things may have the same cells. None of the ways is known if there
@@ -197,7 +199,10 @@ class ColumnMatch:
 
 def _fitting(results: Sequence[tuple[Rows, Result]], *, every: bool) -> Iterator[tuple[int, ...]]:
     """Yields orders of columns that fit all results. Raises a SqlError if there are too many to try."""
-    tables = [(Table(one.columns, rows), Table(one.columns, one.rows, one.ties)) for rows, one in reversed(results)]
+    tables = [
+        (ComparedTable(one.columns, rows), ComparedTable(one.columns, one.rows, one.ties))
+        for rows, one in reversed(results)
+    ]
     try:
         yield from column_orders(tables, every=every)
     except TooManyOrdersError as error:

@@ -25,7 +25,7 @@ from eval_pipeline.statistics.isotonic import antitonic
 from eval_pipeline.statistics.labels import LabelScore, label_scores
 from eval_pipeline.statistics.logistic import LogisticFit, clustered_logistic
 from eval_pipeline.statistics.mcnemar import mcnemar_exact
-from eval_pipeline.statistics.multiple import Corrected, holm
+from eval_pipeline.statistics.multiple import CorrectedTest, holm
 from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable, paired_difference
 from eval_pipeline.statistics.paired_means import PairedMeans, paired_means
 from eval_pipeline.statistics.pareto import pareto_front
@@ -42,7 +42,7 @@ __all__ = [
     "BrierParts",
     "Calibration",
     "Ceiling",
-    "Corrected",
+    "CorrectedTest",
     "DrawnEstimate",
     "Estimate",
     "FittedLevel",

@@ -10,7 +10,7 @@ from eval_pipeline.statistics._special import CONFIDENCE
 _ALPHA: Final = 1.0 - CONFIDENCE
 
 
-class Corrected(NamedTuple):
+class CorrectedTest(NamedTuple):
     """A test among several.
 
     Attributes:
@@ -22,7 +22,7 @@ class Corrected(NamedTuple):
     alpha: float
 
 
-def holm(p_values: Sequence[float | None]) -> list[Corrected | None]:
+def holm(p_values: Sequence[float | None]) -> list[CorrectedTest | None]:
     """Applies Holm's step-down correction (Holm 1979): the probability of any false alarm is then at most 5%.
 
     Args:
@@ -34,12 +34,12 @@ def holm(p_values: Sequence[float | None]) -> list[Corrected | None]:
         significant use the level at which the first of them failed.
     """
     ranked = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
-    found: list[Corrected | None] = [None] * len(p_values)
+    found: list[CorrectedTest | None] = [None] * len(p_values)
     largest, alpha = 0.0, _ALPHA
     for rank, (p, place) in enumerate(ranked):
         remaining = len(ranked) - rank
         if largest < _ALPHA:
             alpha = _ALPHA / remaining
         largest = max(largest, min(1.0, remaining * p))
-        found[place] = Corrected(largest, alpha)
+        found[place] = CorrectedTest(largest, alpha)
     return found

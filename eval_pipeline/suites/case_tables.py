@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.entries import Entry
+from eval_pipeline.core.entries import FileEntry
 from eval_pipeline.core.json_reading import JsonError, parsed_json
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.users_tables import Unreadable, cell_text
@@ -82,7 +82,7 @@ class CaseTable:
         if _ID not in self.by_place:
             yield "no column is the 'id': cases are named by their row, and get other names when rows move"
 
-    def read(self, entry: Entry, read_case: Callable[[Json], Case]) -> ReadRow:
+    def read(self, entry: FileEntry, read_case: Callable[[Json], Case]) -> ReadRow:
         """Reads the case of a row. Raises ValueError as `read_case` does if a case is wrong as a whole."""
         cells = {place: entry.raw[column] for place, column in self.by_place.items() if column in entry.raw}
         if wrong := [(place, cell.why) for place, cell in cells.items() if isinstance(cell, Unreadable)]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.complaints import told_value
-from eval_pipeline.core.entries import Entry, only_entry, problem_at, read_entries
+from eval_pipeline.core.entries import FileEntry, only_entry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.json_reading import lost_in_json
@@ -147,7 +147,7 @@ class SuiteReading:
                 self.empty.append(name)
             self.problems[told:] = _joined(self.problems[told:])
 
-    def _read(self, path: Path, name: str) -> Iterator[tuple[Entry, ReadRow] | Problem]:
+    def _read(self, path: Path, name: str) -> Iterator[tuple[FileEntry, ReadRow] | Problem]:
         """Yields the entries of a file with what became of each."""
         table: CaseTable | None = None
         if path.suffix.lower() in BINARY_FORMATS:
@@ -165,7 +165,7 @@ class SuiteReading:
                 self.notes[-1] = "; ".join([self.notes[-1], *table.notes()])
             yield entry, self._case(entry, table)
 
-    def _case(self, entry: Entry, table: CaseTable | None) -> ReadRow:
+    def _case(self, entry: FileEntry, table: CaseTable | None) -> ReadRow:
         def read(raw: Json) -> Case:
             return self._track.read_case(raw, self._header.name, entry.file, entry.line, self.shared)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import Entry, only_entry, problem_at
+from eval_pipeline.core.entries import FileEntry, only_entry, problem_at
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.foreign import why_unread
 from eval_pipeline.core.ids import files_hash
@@ -214,7 +214,7 @@ def at_their_lines(source: SuiteSource, error: InputError) -> InputError:
     return InputError(found)
 
 
-def _refuse_unknown(entry: Entry, header: SuiteFile) -> None:
+def _refuse_unknown(entry: FileEntry, header: SuiteFile) -> None:
     """Raises InputError if the track or a metric is unknown, or lacks what it needs."""
     if header.track not in ALL_TRACKS:
         known = ", ".join(ALL_TRACKS.names())

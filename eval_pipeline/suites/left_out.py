@@ -7,7 +7,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import Entry, problem_at, read_entries
+from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.left_out import UNREADABLE, WRONG, WRONG_GOLD
@@ -41,7 +41,7 @@ class LeftOutAtImport(BaseModel):
     why: str
 
 
-def wrong_case(entry: Entry, problems: Iterable[Problem]) -> LeftOutCase:
+def wrong_case(entry: FileEntry, problems: Iterable[Problem]) -> LeftOutCase:
     """Returns the case of an entry that could not be used, for the first of its problems.
 
     Of the path of a field only the last name is kept: paths are too long for a sentence, and `case_problems` has them.

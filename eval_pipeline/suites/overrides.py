@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import Entry, problem_at, read_entries
+from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_hash, parse_json, turn_id
 from eval_pipeline.core.model import Case, Json, Turn
@@ -134,7 +134,7 @@ def read_overrides(
         return (), NOTHING_OVERRIDDEN
     turns = {turn.id: (case, turn) for case in cases for turn in case.turns}
     overrides: list[Override] = []
-    entries: dict[str, Entry] = {}
+    entries: dict[str, FileEntry] = {}
     problems: list[Problem] = []
     for entry in read_entries(path, path.relative_to(source.folder.parent).as_posix()):
         if isinstance(entry, Problem):
@@ -207,7 +207,7 @@ def _replaced(raw: Json, place: Sequence[str | int], gold: Mapping[str, Json]) -
 
 
 def _override(
-    track: Track, suite: str, said: OverrideFile, entry: Entry, turns: Mapping[str, tuple[Case, Turn]]
+    track: Track, suite: str, said: OverrideFile, entry: FileEntry, turns: Mapping[str, tuple[Case, Turn]]
 ) -> Override:
     """Converts an entry to an override. Raises CaseError if the turn or a field of its gold does not exist."""
     name = said.turn if said.turn in turns else _public(suite, said.turn)
@@ -235,7 +235,7 @@ def _public(suite: str, name: str) -> str:
 
 
 def _wrong_gold(
-    track: Track, found: Override, entry: Entry, case: Case, turn: Turn, content: str, shared: Any
+    track: Track, found: Override, entry: FileEntry, case: Case, turn: Turn, content: str, shared: Any
 ) -> list[Problem]:
     """Returns problems with the gold of an override: the track cannot read it, or it equals the suite's gold."""
     if found.gold is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from eval_pipeline.core.complaints import Location, complaints
-from eval_pipeline.core.entries import Entry, only_entry, problem_at
+from eval_pipeline.core.entries import FileEntry, only_entry, problem_at
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.foreign import why_unread
 from eval_pipeline.core.model import Case
@@ -31,7 +31,9 @@ def prompt_files(folder: Path, cases: Sequence[str]) -> list[Path]:
     return sorted(path for ending in ("yaml", "yml") for path in (folder / PROMPTS_FOLDER).glob(f"*.{ending}"))
 
 
-def read_prompts(suite_file: Entry, inline: Mapping[str, SuitePrompt], files: Sequence[Path]) -> dict[str, SuitePrompt]:
+def read_prompts(
+    suite_file: FileEntry, inline: Mapping[str, SuitePrompt], files: Sequence[Path]
+) -> dict[str, SuitePrompt]:
     """Returns the prompts by name: those of `suite.yaml`, then those of files, which are named like them.
 
     Raises:

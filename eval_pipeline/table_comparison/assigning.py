@@ -38,7 +38,7 @@ class Fit:
 
 
 @dataclass(eq=False, slots=True)
-class Candidate:
+class ColumnCandidate:
     """A generated column with the cells of an expected one, and the codes in which they are equal.
 
     Attributes:
@@ -63,7 +63,7 @@ class Search:
     """Assigns one column after the other, and goes back where the rows no longer agree."""
 
     def __init__(
-        self, trial: "Trial", candidates: list[list[Candidate]], overlooked: Set, *, alike: bool = False
+        self, trial: "Trial", candidates: list[list[ColumnCandidate]], overlooked: Set, *, alike: bool = False
     ) -> None:
         """Begins; several columns with the same cells are all tried only if `alike`."""
         self.exhausted = False
@@ -103,9 +103,9 @@ class Search:
         mine, theirs = (np.zeros(len(side.rows), np.uint64) for side in sides)
         return mine, theirs
 
-    def _first(self) -> dict[int, Candidate] | None:
+    def _first(self) -> dict[int, ColumnCandidate] | None:
         """Returns the first candidate that is left for each column."""
-        chosen: dict[int, Candidate] = {}
+        chosen: dict[int, ColumnCandidate] = {}
         used: set[int] = set()
         last = -1
         for place in self._order:
@@ -119,7 +119,7 @@ class Search:
 
     def run_through(self) -> Iterator[Fit]:
         """Yields assignments found by trying candidates one after the other, within the limits of work."""
-        chosen: list[Candidate | None] = []
+        chosen: list[ColumnCandidate | None] = []
         rows = [self._no_columns()]
         untried = [self._untried(chosen)]
         while untried:
@@ -150,7 +150,7 @@ class Search:
                 yield self._fit(taken)
             chosen.pop()
 
-    def _untried(self, chosen: Sequence[Candidate | None]) -> Iterator[tuple[Candidate | None]]:
+    def _untried(self, chosen: Sequence[ColumnCandidate | None]) -> Iterator[tuple[ColumnCandidate | None]]:
         """Yields the candidates for the next column, one of several alike; None if it may be missing."""
         used = {one.place for one in chosen if one is not None}
         tried: set[tuple[int, int]] = set()
@@ -167,7 +167,7 @@ class Search:
     def _agree(self, mine: "Hashes", theirs: "Hashes") -> bool:
         return rows_agree(mine, theirs, self._trial.expected.ties, self._overlooked)
 
-    def _complete(self, chosen: dict[int, Candidate]) -> bool:
+    def _complete(self, chosen: dict[int, ColumnCandidate]) -> bool:
         """Returns whether enough columns are assigned.
 
         A column with other cells under an expected name is wrong, and not one missing and one extra; neither is one
@@ -185,7 +185,7 @@ class Search:
             return False
         return not any(self._trial.related(here, there) for here in left for there in absent)
 
-    def _fit(self, chosen: dict[int, Candidate]) -> Fit:
+    def _fit(self, chosen: dict[int, ColumnCandidate]) -> Fit:
         columns = [chosen[place].place if place in chosen else None for place in range(len(self._candidates))]
         decimals = [one.decimals for one in chosen.values() if one.decimals is not None]
         return Fit(tuple(columns), min(decimals, default=None))

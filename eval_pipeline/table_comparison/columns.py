@@ -23,7 +23,7 @@ from eval_pipeline.table_comparison.cells import (
 from eval_pipeline.table_comparison.codes import EXACT_UP_TO, NONE_CODE, Keys, mixed
 from eval_pipeline.table_comparison.numbers import most_decimals
 from eval_pipeline.table_comparison.relaxations import OF_TEXTS, Relaxation, Set
-from eval_pipeline.table_comparison.table import Row, Table
+from eval_pipeline.table_comparison.table import ComparedTable, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,9 +48,9 @@ _NUMBER = re.compile(f"{_BETWEEN}(?:{NUMBER.pattern})(?: ?%)?{_BETWEEN}", NUMBER
 _DATE = re.compile(f"{_BETWEEN}(?:{MAY_BE_DATE.pattern})", MAY_BE_DATE.flags)
 
 
-def columns_of(table: Table, keys: Keys) -> "list[Column]":
+def columns_of(table: ComparedTable, keys: Keys) -> "list[ComparedColumn]":
     """Returns the columns of a table."""
-    found = [Column(keys, table.rows, place) for place in range(len(table.columns))]
+    found = [ComparedColumn(keys, table.rows, place) for place in range(len(table.columns))]
     some = _AT_ONCE // max(len(found), 1) + 1
     for start in range(0, len(table.rows), some):
         for column, cells in zip(found, zip(*table.rows[start : start + some], strict=True), strict=True):
@@ -58,14 +58,14 @@ def columns_of(table: Table, keys: Keys) -> "list[Column]":
     return found
 
 
-class Column:
+class ComparedColumn:
     """A column, as it stands and under relaxations of the form of its cells."""
 
     def __init__(self, keys: Keys, rows: Sequence[Row], place: int) -> None:
         self._keys, self._rows, self._place = keys, rows, place
         self._types: set[type] = set()
         self._parts: list[Codes] = []
-        self._relaxed: dict[tuple[Set, bool], Column] = {}
+        self._relaxed: dict[tuple[Set, bool], ComparedColumn] = {}
         self._bags: dict[bool, int] = {}
         self._plain = True  # whether it has numbers only, all of them floats
 
@@ -168,13 +168,13 @@ class Column:
             isinstance(key, str) and "/" in key and is_slashed(key.strip()) for key in self.values.values()
         )
 
-    def readings(self, overlooked: Set) -> "list[Column]":
+    def readings(self, overlooked: Set) -> "list[ComparedColumn]":
         """Returns the column as `relaxed` does, and with days before months, if it has dates with slashes."""
         if Relaxation.DATES in overlooked and self.has_slashes:
             return [self.relaxed(overlooked), self.relaxed(overlooked, day_first=True)]
         return [self.relaxed(overlooked)]
 
-    def relaxed(self, overlooked: Set, *, day_first: bool = False) -> "Column":
+    def relaxed(self, overlooked: Set, *, day_first: bool = False) -> "ComparedColumn":
         """Returns the column with what is overlooked in the form of its cells taken away."""
         import numpy as np
 
@@ -183,7 +183,7 @@ class Column:
         if (overlooked, day_first) not in self._relaxed:
             keys = [relaxed_key(self.values[code], overlooked, day_first=day_first) for code in self.distinct.tolist()]
             codes = np.fromiter(map(self._keys.code, keys), np.int64, len(keys))
-            found = Column(self._keys, (), 0)
+            found = ComparedColumn(self._keys, (), 0)
             found._types, found._plain = set(map(type, keys)), False
             found.codes = codes[self.places]
             found.values = dict(zip(codes.tolist(), keys, strict=True))
@@ -242,7 +242,7 @@ class Column:
         """The least code and the greatest."""
         return (int(self.codes.min()), int(self.codes.max())) if len(self.codes) else (0, 0)
 
-    def same(self, other: "Column", *, once: bool) -> bool:
+    def same(self, other: "ComparedColumn", *, once: bool) -> bool:
         """Returns whether both have the same cells as multisets, or as sets if `once`."""
         if self.ends != other.ends:
             return False

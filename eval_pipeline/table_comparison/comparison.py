@@ -7,11 +7,11 @@ from eval_pipeline.table_comparison.difference import Difference, closest, count
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.needs import smallest_sets
 from eval_pipeline.table_comparison.relaxations import MILDEST_FIRST, Relaxation, Set
-from eval_pipeline.table_comparison.table import Row, Table
+from eval_pipeline.table_comparison.table import ComparedTable, Row
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class TableComparison:
     """How two tables compare.
 
     Attributes:
@@ -89,7 +89,7 @@ _WORDS = {
 }
 
 
-def compare(generated: Table, expected: Table) -> Comparison:
+def compare(generated: ComparedTable, expected: ComparedTable) -> TableComparison:
     """Compares two tables.
 
     Args:
@@ -99,7 +99,7 @@ def compare(generated: Table, expected: Table) -> Comparison:
     rows = len(generated.rows), len(expected.rows)
     names = expected.columns, generated.columns
     if generated.shape == expected.shape and names[0] == names[1] and _same(generated.rows, expected.rows):
-        return Comparison((frozenset(),), tuple(range(len(expected.columns))), None, None, names, rows)
+        return TableComparison((frozenset(),), tuple(range(len(expected.columns))), None, None, names, rows)
     trial = Trial(generated, expected)
     needs = smallest_sets(lambda overlooked: trial.fit(overlooked) is not None, trial.stages)
     fit = trial.fit(needs[0]) if needs else None
@@ -108,7 +108,7 @@ def compare(generated: Table, expected: Table) -> Comparison:
         columns, difference = closest(trial)
     else:
         columns, difference = fit.columns, None
-    return Comparison(needs, columns, rounded.decimals if rounded is not None else None, difference, names, rows)
+    return TableComparison(needs, columns, rounded.decimals if rounded is not None else None, difference, names, rows)
 
 
 def _same(rows: Sequence[Row], others: Sequence[Row]) -> bool:

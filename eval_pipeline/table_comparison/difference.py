@@ -10,7 +10,7 @@ from eval_pipeline.table_comparison.codes import distinct
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.needs import smallest_sets
 from eval_pipeline.table_comparison.numbers import far
-from eval_pipeline.table_comparison.pairing import Paired, closest_columns, paired
+from eval_pipeline.table_comparison.pairing import RowPairing, closest_columns, paired
 from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_TEXTS, Relaxation, Set
 from eval_pipeline.table_comparison.table import Row
 
@@ -177,7 +177,7 @@ def _of_missing_columns(trial: Trial, columns: Sequence[int | None]) -> Iterator
 
 
 def _of_rows(
-    trial: Trial, pairs: dict[int, int], added: "dict[int, tuple[Hashes, Hashes]]", rows: Paired
+    trial: Trial, pairs: dict[int, int], added: "dict[int, tuple[Hashes, Hashes]]", rows: RowPairing
 ) -> Iterator[str]:
     """Yields which rows have no counterpart, or repeat."""
     import numpy as np

@@ -9,7 +9,7 @@ from typing import Any
 from eval_pipeline.table_comparison.assignment import most_in_common
 from eval_pipeline.table_comparison.cells import key_of
 from eval_pipeline.table_comparison.matching import Trial
-from eval_pipeline.table_comparison.table import Row, Rows, Table
+from eval_pipeline.table_comparison.table import ComparedTable, Row, Rows
 
 _MOST_ASSIGNED = 400
 _LARGEST_EXACT = 2**53
@@ -37,7 +37,9 @@ def common_cells(generated: Sequence[Any], expected: Sequence[Any]) -> int:
     """Returns how many cells two columns have in common as multisets: each expected one is matched once."""
     if Counter(map(key_of, generated)) == Counter(map(key_of, expected)):
         return len(expected)
-    one = Trial(Table((None,), [(cell,) for cell in generated]), Table((None,), [(cell,) for cell in expected]))
+    one = Trial(
+        ComparedTable((None,), [(cell,) for cell in generated]), ComparedTable((None,), [(cell,) for cell in expected])
+    )
     mine, theirs = one.hashes(0, 0)
     return (Counter(mine.tolist()) & Counter(theirs.tolist())).total()
 

@@ -5,12 +5,12 @@ from functools import cached_property
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.table_comparison.assigning import Candidate, Fit, Search
+from eval_pipeline.table_comparison.assigning import ColumnCandidate, Fit, Search
 from eval_pipeline.table_comparison.codes import Keys, common, distinct, mixed
-from eval_pipeline.table_comparison.columns import Column, columns_of
+from eval_pipeline.table_comparison.columns import ComparedColumn, columns_of
 from eval_pipeline.table_comparison.numbers import Match, grouped, matches, may_match, nearest
 from eval_pipeline.table_comparison.relaxations import FORM, NONE, OF_NUMBERS, OF_TEXTS, Relaxation, Set
-from eval_pipeline.table_comparison.table import Table
+from eval_pipeline.table_comparison.table import ComparedTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,13 +32,13 @@ class TooManyOrdersError(Exception):
 class Trial:
     """Two tables that are compared under one set of relaxations after another."""
 
-    def __init__(self, generated: Table, expected: Table) -> None:
+    def __init__(self, generated: ComparedTable, expected: ComparedTable) -> None:
         keys = Keys()
         self.generated, self.expected = generated, expected
         self.mine, self.theirs = columns_of(generated, keys), columns_of(expected, keys)
         self._fits: dict[Set, Fit | None] = {}
-        self._pairs: dict[tuple[int, int, Set, bool], list[Candidate]] = {}
-        self._same: dict[tuple[int, int], Candidate] = {}
+        self._pairs: dict[tuple[int, int, Set, bool], list[ColumnCandidate]] = {}
+        self._same: dict[tuple[int, int], ColumnCandidate] = {}
         self._counterparts: dict[tuple[int, bool], list[int]] = {}
         cells = max(len(generated.rows) * len(generated.columns), len(expected.rows) * len(expected.columns))
         self.small = cells <= _SMALL
@@ -136,7 +136,7 @@ class Trial:
         optional = Relaxation.MISSING_COLUMNS in overlooked
         # A column that has the name of an expected one is no other's, see `Search._complete`.
         wanted = set(self.generated.columns) if Relaxation.EXTRA_COLUMNS in overlooked else set()
-        candidates: list[list[Candidate]] = []
+        candidates: list[list[ColumnCandidate]] = []
         for there, name in enumerate(self.expected.columns):
             found = self._candidates(there, overlooked, every=every)
             if not found and (not optional or name in wanted):
@@ -163,7 +163,7 @@ class Trial:
         if search.exhausted:
             raise TooManyOrdersError("the columns of the results fit in too many orders to try them all")
 
-    def _candidates(self, there: int, overlooked: Set, *, every: bool) -> list[Candidate]:
+    def _candidates(self, there: int, overlooked: Set, *, every: bool) -> list[ColumnCandidate]:
         """Returns the generated columns with the same cells as an expected one: of its name first, then its place.
 
         Unless `every`, columns that have counterparts with the same cells as they stand have no others, except that an
@@ -230,13 +230,13 @@ class Trial:
         unnamed = self.generated.columns[here] is None or name is None
         return unnamed and Relaxation.SHAPE in overlooked
 
-    def pair(self, here: int, there: int, overlooked: Set, *, every: bool = False) -> list[Candidate]:
+    def pair(self, here: int, there: int, overlooked: Set, *, every: bool = False) -> list[ColumnCandidate]:
         """Returns the ways in which two columns have the same cells; unless `every`, the mildest is enough."""
         mine, theirs = self.mine[here], self.theirs[there]
         once = Relaxation.DUPLICATES in overlooked
         if mine.same(theirs, once=once):
             if (here, there) not in self._same:
-                self._same[here, there] = Candidate(here, mine.codes, theirs.codes)
+                self._same[here, there] = ColumnCandidate(here, mine.codes, theirs.codes)
             if not every:
                 return [self._same[here, there]]
         if not once and len(self.generated.rows) != len(self.expected.rows):
@@ -249,7 +249,7 @@ class Trial:
             self._pairs[key] = list(self._ways(here, there, texts, once=once))
         return [one for one in self._pairs[key] if one.needs <= overlooked]
 
-    def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[Candidate]:
+    def _ways(self, here: int, there: int, overlooked: Set, *, once: bool) -> Iterator[ColumnCandidate]:
         mine, theirs = self.mine[here], self.theirs[there]
         if mine.same(theirs, once=once):
             yield self._same[here, there]
@@ -259,7 +259,7 @@ class Trial:
                 return
         for one, other in product(mine.readings(overlooked), theirs.readings(overlooked)):
             if one.same(other, once=once):
-                yield Candidate(here, one.codes, other.codes)
+                yield ColumnCandidate(here, one.codes, other.codes)
                 return
         mine, theirs = mine.relaxed(overlooked), theirs.relaxed(overlooked)
         if once or may_match(mine.spread, theirs.spread):
@@ -302,7 +302,9 @@ class Trial:
         return self.mine[here].content
 
 
-def _close(here: int, mine: Column, theirs: Column, found: Iterator[Match], *, once: bool) -> Iterator[Candidate]:
+def _close(
+    here: int, mine: ComparedColumn, theirs: ComparedColumn, found: Iterator[Match], *, once: bool
+) -> Iterator[ColumnCandidate]:
     """Yields those matches of numbers under which two columns have the same cells."""
     import numpy as np
 
@@ -313,7 +315,7 @@ def _close(here: int, mine: Column, theirs: Column, found: Iterator[Match], *, o
         else:
             same = _bag(generated, mine.counts) == _bag(wanted, theirs.counts)
         if same:
-            yield Candidate(here, generated[mine.places], wanted[theirs.places], match.decimals, match.needs)
+            yield ColumnCandidate(here, generated[mine.places], wanted[theirs.places], match.decimals, match.needs)
 
 
 def _bag(codes: "Codes", counts: Any) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval_pipeline.table_comparison.codes import mixed
 from eval_pipeline.table_comparison.matching import Trial
-from eval_pipeline.table_comparison.table import Table
+from eval_pipeline.table_comparison.table import ComparedTable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -46,7 +46,7 @@ class Pairing:
         return theirs[expected] == mine[generated]
 
 
-def pair(generated: Table, expected: Table) -> Pairing:
+def pair(generated: ComparedTable, expected: ComparedTable) -> Pairing:
     """Pairs columns, then rows as `paired` does."""
     trial = Trial(generated, expected)
     columns = tuple((there, here) for there, here in enumerate(closest_columns(trial)) if here is not None)
@@ -59,7 +59,7 @@ def pair(generated: Table, expected: Table) -> Pairing:
     return Pairing(columns, same, changed, tuple(rows.missing.tolist()), tuple(rows.extra.tolist()), cells)
 
 
-class Paired(NamedTuple):
+class RowPairing(NamedTuple):
     """Places of generated rows and of the expected ones to which they correspond, and of those that stay alone."""
 
     same: "tuple[Places, Places]"
@@ -68,7 +68,7 @@ class Paired(NamedTuple):
     missing: "Places"
 
 
-def paired(columns: "Sequence[tuple[Hashes, Hashes]]", lengths: tuple[int, int]) -> Paired:
+def paired(columns: "Sequence[tuple[Hashes, Hashes]]", lengths: tuple[int, int]) -> RowPairing:
     """Pairs rows that are equal, then those that agree in the other columns, then those with the most cells in common.
 
     The other columns are all but one, or all that have the same cells in both tables.
@@ -101,7 +101,7 @@ def paired(columns: "Sequence[tuple[Hashes, Hashes]]", lengths: tuple[int, int])
     changed.append(taken(_most_in_common(*some, alone=lengths == (1, 1))))
     mine, theirs = (np.concatenate([found[side] for found in changed]) for side in (0, 1))
     order = np.argsort(theirs)
-    return Paired(same, (mine[order], theirs[order]), left[0], left[1])
+    return RowPairing(same, (mine[order], theirs[order]), left[0], left[1])
 
 
 def _may_match(rows: "Hashes", others: "Hashes") -> bool:

@@ -10,7 +10,7 @@ from decimal import Decimal
 from eval_pipeline.table_comparison.cells import key_of
 from eval_pipeline.table_comparison.matching import TooManyOrdersError, Trial
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
-from eval_pipeline.table_comparison.table import Row, Rows, Table
+from eval_pipeline.table_comparison.table import ComparedTable, Row, Rows
 
 _INEXACT = (float, Decimal)
 _TIES: Set = frozenset({Relaxation.TIE_ORDER})
@@ -19,7 +19,7 @@ _IN_ANY_ORDER: Set = frozenset({Relaxation.COLUMN_NAMES, Relaxation.COLUMN_ORDER
 __all__ = ["TooManyOrdersError", "column_choices", "column_orders", "equal", "same_rows"]
 
 
-def equal(generated: Table, expected: Table, overlooked: Collection[Relaxation]) -> bool:
+def equal(generated: ComparedTable, expected: ComparedTable, overlooked: Collection[Relaxation]) -> bool:
     """Returns whether two tables are equal if this is overlooked, as `compare(…).accepted` does, but sooner."""
     return Trial(generated, expected).fit(frozenset(overlooked)) is not None
 
@@ -44,7 +44,7 @@ def same_rows(generated: Rows, expected: Rows, ties: Sequence[int] | None = None
         if same is None:
             names = (None,) * len(expected[0])
             groups = None if ties is None else tuple(ties)
-            return equal(Table(names, generated), Table(names, expected, groups), _TIES)
+            return equal(ComparedTable(names, generated), ComparedTable(names, expected, groups), _TIES)
         if not same:
             return False
     return True
@@ -73,7 +73,7 @@ def _groups(ties: Sequence[int]) -> Iterator[tuple[int, int]]:
             start = place
 
 
-def column_orders(tables: Sequence[tuple[Table, Table]], *, every: bool) -> Iterator[tuple[int, ...]]:
+def column_orders(tables: Sequence[tuple[ComparedTable, ComparedTable]], *, every: bool) -> Iterator[tuple[int, ...]]:
     """Yields the orders of columns in which each generated table is equal to its expected one.
 
     An order says for each expected column the place of the generated one; those near the given order come first.
@@ -98,10 +98,12 @@ def column_orders(tables: Sequence[tuple[Table, Table]], *, every: bool) -> Iter
         mine += generated.rows
         theirs += expected.rows
         ties += [start + group for group in expected.ties or (0,) * len(expected.rows)]
-    yield from Trial(Table(names, mine), Table(names, theirs, tuple(ties))).orders(_IN_ANY_ORDER, every=every)
+    yield from Trial(ComparedTable(names, mine), ComparedTable(names, theirs, tuple(ties))).orders(
+        _IN_ANY_ORDER, every=every
+    )
 
 
-def column_choices(generated: Table, expected: Table, overlooked: Set) -> Iterator[tuple[int, ...]]:
+def column_choices(generated: ComparedTable, expected: ComparedTable, overlooked: Set) -> Iterator[tuple[int, ...]]:
     """Yields, for each expected column, the place of a generated one, in every way in which the tables are equal.
 
     Args:
@@ -115,7 +117,7 @@ def column_choices(generated: Table, expected: Table, overlooked: Set) -> Iterat
     yield from Trial(generated, expected).orders(overlooked, every=True)
 
 
-def _may_fit(tables: Sequence[tuple[Table, Table]], width: int) -> bool:
+def _may_fit(tables: Sequence[tuple[ComparedTable, ComparedTable]], width: int) -> bool:
     """Returns whether the columns of each pair have the same cells in some order, as far as keys decide that."""
     for generated, expected in tables:
         sides = [[Counter(map(key_of, cells)) for cells in table.cells()] for table in (generated, expected)]

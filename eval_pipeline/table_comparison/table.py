@@ -13,7 +13,7 @@ Rows = Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ComparedTable:
     """A table with its rows.
 
     Attributes:
@@ -36,7 +36,7 @@ class Table:
         cells: Sequence[Sequence[Any]],
         ties: tuple[int, ...] | None = None,
         shape: Shape = "table",
-    ) -> "Table":
+    ) -> "ComparedTable":
         """Makes a table from the cells of each column.
 
         Raises:
@@ -45,7 +45,7 @@ class Table:
         return cls(tuple(columns), list(zip(*cells, strict=True)), ties, shape)
 
     @classmethod
-    def from_arrow(cls, table: "pa.Table", ties: tuple[int, ...] | None = None) -> "Table":
+    def from_arrow(cls, table: "pa.Table", ties: tuple[int, ...] | None = None) -> "ComparedTable":
         """Makes a table from one of Arrow."""
         return cls.from_columns(table.column_names, [column.to_pylist() for column in table.columns], ties)
 
@@ -53,6 +53,6 @@ class Table:
         """Returns the cells column by column."""
         return list(zip(*self.rows, strict=True)) if self.rows else [()] * len(self.columns)
 
-    def transposed(self) -> "Table":
+    def transposed(self) -> "ComparedTable":
         """Returns a row as a column, or a column as a row; the names go, and so does the order of rows."""
-        return Table((None,) * len(self.rows), self.cells(), None, self.shape)
+        return ComparedTable((None,) * len(self.rows), self.cells(), None, self.shape)

@@ -36,7 +36,7 @@ MEANINGS: Mapping[Mark, str] = {
 
 
 @value
-class Cell:
+class CardCell:
     """A text with its meaning.
 
     Attributes:
@@ -49,7 +49,7 @@ class Cell:
     note: str = ""
 
 
-Text: TypeAlias = str | Cell
+Text: TypeAlias = str | CardCell
 """A text with or without a mark."""
 
 

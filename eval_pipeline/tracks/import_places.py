@@ -12,7 +12,7 @@ from eval_pipeline.core.model import Json
 _ORIGINS_FILE = "import_origins.txt"
 
 
-class Placed(dict[str, Json]):
+class PlacedCase(dict[str, Json]):
     """A case with its place in the data set: its line, or the path of its entry, e.g. `dev.3`."""
 
     def __init__(self, case: Mapping[str, Json], where: str = "", line: int | None = None) -> None:
@@ -76,14 +76,14 @@ class UsersFiles:
         if problem.line is None or problem.line > len(self.cases):
             return Problem(str(self._source), None, problem.field, message)
         case = self.cases[problem.line - 1]
-        if not isinstance(case, Placed):
+        if not isinstance(case, PlacedCase):
             return Problem(str(self._source), None, problem.field, f"{message} (case '{case.get('id')}')")
         field = ".".join(filter(None, (case.where, problem.field)))
         return Problem(str(self._source), case.line, field, message)
 
     def _where(self, number: int) -> str:
         case = self.cases[number - 1] if number <= len(self.cases) else {}
-        if isinstance(case, Placed):
+        if isinstance(case, PlacedCase):
             return case.where or f"line {case.line}"
         return f"case {number}"
 

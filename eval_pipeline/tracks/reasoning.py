@@ -36,7 +36,7 @@ _HINT = re.compile("|".join(map(re.escape, _HINTS)), re.IGNORECASE)
 
 
 @value
-class Said:
+class SplitResponse:
     """A response split into its parts.
 
     Attributes:
@@ -50,26 +50,26 @@ class Said:
     cut_off: bool = False
 
 
-def apart(text: str) -> Said:
+def apart(text: str) -> SplitResponse:
     """Separates the reasoning from a response.
 
     Of several parts outside the reasoning, the last non-empty one is the answer. Tags inside code fences are ignored. A
     closing tag without an opening one ends reasoning that the prompt has begun.
     """
     if not _hints(text):
-        return Said("", text)
+        return SplitResponse("", text)
     if "<|channel|>" in text:
         return _channels(text)
     if (granite := _GRANITE.fullmatch(text)) is not None:
-        return Said(granite["thought"].strip(), _unwrapped(granite["said"]))
+        return SplitResponse(granite["thought"].strip(), _unwrapped(granite["said"]))
     if _GRANITE_OPEN.match(text):
-        return Said(text.strip(), "", cut_off=True)
+        return SplitResponse(text.strip(), "", cut_off=True)
     thought, said, is_open = _parts(text)
     if not thought:
-        return Said("", _unwrapped(text))
+        return SplitResponse("", _unwrapped(text))
     answers = [part for part in map(_unwrapped, said) if part.strip()]
     answer = answers[-1] if answers else ""
-    return Said("\n\n".join(part.strip() for part in thought), answer, cut_off=is_open and not answers)
+    return SplitResponse("\n\n".join(part.strip() for part in thought), answer, cut_off=is_open and not answers)
 
 
 def _hints(text: str) -> bool:
@@ -80,11 +80,11 @@ def _hints(text: str) -> bool:
     return any(hint in lower for hint in _HINTS)
 
 
-def _channels(text: str) -> Said:
+def _channels(text: str) -> SplitResponse:
     found = list(_messages(text))
     finals = [said for name, said in found if name == "final"]
     thought = "\n\n".join(said.strip() for name, said in found if name != "final")
-    return Said(thought, _unwrapped(finals[-1]) if finals else "", cut_off=not finals)
+    return SplitResponse(thought, _unwrapped(finals[-1]) if finals else "", cut_off=not finals)
 
 
 def _messages(text: str) -> Iterator[tuple[str, str]]:

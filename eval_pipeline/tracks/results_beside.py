@@ -3,8 +3,8 @@
 from collections.abc import Callable, Hashable, Sequence
 
 from eval_pipeline.core.values import value
-from eval_pipeline.table_comparison import Pairing, Table, pair
-from eval_pipeline.tracks.cards import BesideCard, Cell, Mark, TableCard, Text
+from eval_pipeline.table_comparison import ComparedTable, Pairing, pair
+from eval_pipeline.tracks.cards import BesideCard, CardCell, Mark, TableCard, Text
 
 MOST_ROWS = 20
 MOST_COLUMNS = 20
@@ -72,10 +72,10 @@ def beside(
     return BesideCard(title, sides, remark)
 
 
-def _table(result: ShownResult, as_compared: Callable[[Hashable], Hashable] | None) -> Table:
+def _table(result: ShownResult, as_compared: Callable[[Hashable], Hashable] | None) -> ComparedTable:
     if as_compared is None:
-        return Table(tuple(result.columns), result.rows)
-    return Table(tuple(result.columns), [tuple(map(as_compared, row)) for row in result.rows])
+        return ComparedTable(tuple(result.columns), result.rows)
+    return ComparedTable(tuple(result.columns), [tuple(map(as_compared, row)) for row in result.rows])
 
 
 def _told(pairing: Pairing, expected: ShownResult, returned: ShownResult) -> str:
@@ -112,18 +112,20 @@ def _side(
     def cell(row: int, place: int) -> Text:
         text = text_of(result.rows[row][place])
         if place not in paired:
-            return Cell(text, alone) if result.columns else text
+            return CardCell(text, alone) if result.columns else text
         if row in lonely:
-            return Cell(text, alone)
+            return CardCell(text, alone)
         if row in partner:
             there = other.rows[partner[row]][paired[place]]
             places = (row, partner[row], place) if side == 0 else (partner[row], row, paired[place])
             if pairing is not None and not pairing.alike(*places):
-                return Cell(text, Mark.WRONG, _noted(text, there, text_of)) if side else Cell(text, Mark.MISSING)
+                return (
+                    CardCell(text, Mark.WRONG, _noted(text, there, text_of)) if side else CardCell(text, Mark.MISSING)
+                )
         return text
 
     headers: list[Text] = [
-        result.columns[place] if place in paired else Cell(result.columns[place], alone) for place in kept
+        result.columns[place] if place in paired else CardCell(result.columns[place], alone) for place in kept
     ]
     places = result.places or range(len(result.rows))
     rows = [[f"{places[row] + 1:,}", *(cell(row, place) for place in kept)] for row in order[:MOST_ROWS]]

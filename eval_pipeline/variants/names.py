@@ -21,30 +21,30 @@ def assignments(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundName:
     """What a name stands for: an expression, and what the names in it stood for when it was computed."""
 
     expression: ast.expr
     names: "Names"
 
 
-Names = Mapping[str, Bound]
+Names = Mapping[str, BoundName]
 
 
 def statements(tree: ast.Module) -> Iterator[tuple[ast.stmt, Names]]:
     """Yields each statement at the top level, with what names stand for in it; a name may be assigned again."""
-    names: dict[str, Bound] = {}
+    names: dict[str, BoundName] = {}
     for statement in tree.body:
         yield statement, names
         match statement:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                names = {**names, name: Bound(value, names)}
+                names = {**names, name: BoundName(value, names)}
             case ast.Assign(
                 targets=[ast.Subscript(value=ast.Name(id=name), slice=ast.Constant(value=str()) as column)], value=value
             ):
                 column_set = ast.keyword(None, ast.Dict([column], [value]))
                 whole = ast.Call(ast.Attribute(ast.Name(name, ast.Load()), "assign", ast.Load()), [], [column_set])
-                names = {**names, name: Bound(whole, names)}
+                names = {**names, name: BoundName(whole, names)}
             case _:
                 changed = {
                     part.id
@@ -97,5 +97,5 @@ class Applied(ast.NodeTransformer):
 def _applied(function: ast.expr, table: ast.expr) -> ast.expr:
     match function:
         case ast.Lambda(args=ast.arguments(args=[ast.arg(arg=name)]), body=body):
-            return inlined(body, {name: Bound(table, {})})
+            return inlined(body, {name: BoundName(table, {})})
     return function

@@ -41,20 +41,20 @@ codes, ties, variants = Codes(json.loads(@split@)), @ties@, json.loads(@variants
 told, orders, tied, parts, mutants, kept = Outcomes(), [], [], [], [], {}
 for place in @checked@:
     tables = build(given, variants[place])
-    variant, back = Shared(codes, tables), Shared(codes, turned(tables))
+    variant, back = SharedRunner(codes, tables), SharedRunner(codes, turned(tables))
     found = [back.outcome(0)]
     if place in @shuffled@:
-        found.append(Shared(codes, shuffled(tables, @seed@)).outcome(0))
+        found.append(SharedRunner(codes, shuffled(tables, @seed@)).outcome(0))
     tied.append(told.places(some.outcome(1 + one) for one in range(ties) for some in (variant, back)))
     orders.append(told.places(found))
     kept[place] = variant
 for recipes in json.loads(@parts@):
     tables = build(given, recipes)
-    part = Shared(codes, tables)
+    part = SharedRunner(codes, tables)
     parts.append(told.places([[RAN, tables], *(part.outcome(one) for one in range(1 + ties))]))
 last = range(1 + ties, len(codes.codes))
 for place in range(len(variants)) if last else ():
-    variant = kept.pop(place, None) or Shared(codes, build(given, variants[place]))
+    variant = kept.pop(place, None) or SharedRunner(codes, build(given, variants[place]))
     mutants.append(told.places(variant.outcome(one) for one in last))
 sys.stdout = sys.__stdout__
 result = [told.told, orders, tied, parts, mutants]

@@ -20,7 +20,7 @@ from eval_pipeline.reports.shown import (
     shown_rate,
     shown_time,
 )
-from eval_pipeline.tracks.cards import MEANINGS, Card, Cell, CodeCard, FactsCard, Mark, TableCard, TextCard
+from eval_pipeline.tracks.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
 from eval_pipeline.view.differences import differences
 from eval_pipeline.view.sparkline import sparkline
@@ -136,9 +136,9 @@ def cut(text: str, most: int = MOST_TEXT) -> str:
     return text if len(text) <= most else text[:most]
 
 
-def cell(text: str | Cell) -> Cell:
+def cell(text: str | CardCell) -> CardCell:
     """Converts a card's text to a cell, so that templates handle only one type."""
-    return Cell(text) if isinstance(text, str) else text
+    return CardCell(text) if isinstance(text, str) else text
 
 
 def pretty(value: Any) -> str:
@@ -151,7 +151,7 @@ def pretty(value: Any) -> str:
 
 def marks_of(card: Card) -> list[Mark]:
     """Returns the marks that a card uses, for its legend."""
-    texts: list[str | Cell] = []
+    texts: list[str | CardCell] = []
     match card:
         case TableCard():
             texts = [*card.columns, *(text for row in card.rows for text in row)]
@@ -161,4 +161,4 @@ def marks_of(card: Card) -> list[Mark]:
             texts = [text for _, text in card.facts]
         case CodeCard():
             return sorted(set((card.marked or {}).values()))
-    return sorted({text.mark for text in texts if isinstance(text, Cell) and text.mark})
+    return sorted({text.mark for text in texts if isinstance(text, CardCell) and text.mark})

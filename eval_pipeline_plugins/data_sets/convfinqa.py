@@ -18,7 +18,7 @@ from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text
-from eval_pipeline.tracks.import_places import Placed
+from eval_pipeline.tracks.import_places import PlacedCase
 from eval_pipeline_plugins.foreign_entries import read_json
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)
@@ -96,7 +96,7 @@ def read_convfinqa(source: Path, limit: int | None) -> Iterator[dict[str, Json]]
             ) from None
         except _UnequalError as error:
             raise InputError([Problem(str(source), None, f"{where}.{error.field}", str(error))]) from None
-        yield Placed(case, where)
+        yield PlacedCase(case, where)
 
 
 class _UnequalError(Exception):

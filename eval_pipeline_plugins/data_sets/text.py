@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.answers.printed import only_number
-from eval_pipeline.core.entries import Entry, problem_at, read_entries
+from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.users_tables import Unreadable
-from eval_pipeline.tracks.import_places import Placed
+from eval_pipeline.tracks.import_places import PlacedCase
 from eval_pipeline.tracks.text.case_file import TextCaseFile
 from eval_pipeline.tracks.text.settings import FITTING
 
@@ -73,7 +73,7 @@ def read_rows(
         where = f"row {number}" if is_list else ""
         places = [(where, field) if where else (field,) for field in lacking]
         problems += [problem_at(entry, place, f"is empty; {_hint(place[-1], known)}") for place in places]
-        cases.append(Placed(case, where, entry.line))
+        cases.append(PlacedCase(case, where, entry.line))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
     chosen = form or guessed_form([case["answer"] for case in cases])
@@ -97,7 +97,7 @@ def guessed_form(answers: Sequence[Json]) -> str:
 
 def _rows(
     source: Path, wanted: Collection[str], say: Callable[[str], None], *, is_list: bool
-) -> Iterator[tuple[int, Entry]]:
+) -> Iterator[tuple[int, FileEntry]]:
     """Yields the entries of a file, each with the number by which a case without an id is named."""
     for count, entry in enumerate(read_entries(source, str(source), wanted, say), start=1):
         if isinstance(entry, Problem):
@@ -107,7 +107,7 @@ def _rows(
         yield count if is_list else entry.line, entry
 
 
-def _are_levels(rows: Sequence[tuple[int, Entry]]) -> bool:
+def _are_levels(rows: Sequence[tuple[int, FileEntry]]) -> bool:
     """Returns whether every row's `difficulty` is a valid level; otherwise the column is ignored."""
     return all(str(entry.raw.get("difficulty", "")).strip().isdecimal() for _, entry in rows)
 

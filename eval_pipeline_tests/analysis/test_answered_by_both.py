@@ -8,7 +8,7 @@ import pytest
 from openpyxl import load_workbook
 
 from eval_pipeline.analysis.baseline import baseline_verdict
-from eval_pipeline.core.entries import Entry
+from eval_pipeline.core.entries import FileEntry
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import CallErrorKind, Partition
@@ -196,7 +196,7 @@ def test_a_case_whose_turns_are_all_excluded_is_told_and_one_that_keeps_a_turn_c
 
 
 def test_a_wrong_field_and_a_wrong_line_are_named_with_their_place(tmp_path: Path) -> None:
-    entry = Entry({"id": "a"}, "s/a.yaml", 3, None)
+    entry = FileEntry({"id": "a"}, "s/a.yaml", 3, None)
     problems = [Problem("s/a.yaml", 5, "conversation.0.target.dataset_id.3", "is missing"), Problem("", 1, "", "")]
     told = wrong_case(entry, problems)
     assert told.why == "s/a.yaml:5: dataset_id: is missing (and 1 more problem of this case)"

@@ -1,5 +1,6 @@
 """Where a definition stands does not count; what it leads to does, through circles too."""
 
+from pathlib import Path
 from random import Random
 from textwrap import dedent
 
@@ -7,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.fingerprints import Fingerprints, fingerprints
 from eval_pipeline.fingerprints.graphs import digests
-from eval_pipeline_tests.fingerprints.packages import Change
+from eval_pipeline_tests import same_code
+from eval_pipeline_tests.fingerprints.packages import Change, write
 
 CLASS = "class A:\n    x: int = 1\n    def m(self):\n        return self.n()\n    def n(self):\n        return {}\n"
 CIRCLE = """
@@ -137,3 +140,35 @@ def test_digests_are_equal_for_nodes_that_are_alike(graph: Graph, rng: Random) -
         renamed,
     )
     assert {node: renamed[node,] for node in order} == known
+
+
+def test_a_root_that_is_vouched_for_keeps_its_fingerprint_until_anything_else_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fingerprint(name: str, class_name: str, value: int) -> tuple[str, str]:
+        text = f"class {class_name}:\n    x = {value}\ndef f():\n    return {class_name}().x\n"
+        found = Fingerprints(roots={"pkg": write(tmp_path / name, {"a": text})})
+        code = found.of("pkg.a:f").code
+        (digest,) = (
+            digest
+            for _, reacher in found._reachers.values()
+            for node, digest in reacher._digests.items()
+            if node.name == "f"
+        )
+        return code, digest
+
+    before, then = fingerprint("before", "Pair", 1)
+    renamed, now = fingerprint("renamed", "NumberPair", 1)
+    assert renamed != before
+    monkeypatch.setattr(fingerprints, "_same", lambda: same_code.pairs({"f": then}, {"f": now}, {}))
+    assert fingerprint("again", "NumberPair", 1) == (before, now)
+    assert fingerprint("changed", "NumberPair", 2)[0] not in {before, renamed}
+    assert fingerprint("as it was", "Pair", 1) == (before, then)
+
+
+def test_what_is_vouched_for_leads_to_the_first_digest_and_never_makes_two_roots_one() -> None:
+    assert same_code.pairs({"f": "b", "g": "c"}, {"f": "d", "g": "c", "new": "e"}, {"b": "a"}) == {"d": "a"}
+    with pytest.raises(ValueError, match="roots that are gone: g"):
+        same_code.pairs({"f": "a", "g": "b"}, {"f": "a"}, {})
+    with pytest.raises(ValueError, match="is alike with a root from which it differed"):
+        same_code.pairs({"f": "a", "g": "b"}, {"f": "c", "g": "c"}, {})

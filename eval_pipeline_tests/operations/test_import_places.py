@@ -10,7 +10,7 @@ import pytest
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.importing import Columns, import_suite
-from eval_pipeline.tracks.import_places import Placed, UsersFiles, add_origin
+from eval_pipeline.tracks.import_places import PlacedCase, UsersFiles, add_origin
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import Lab
 
@@ -133,7 +133,7 @@ def test_what_has_no_known_place_is_told_with_the_case(tmp_path: Path) -> None:
     made = tmp_path / "aside" / "set"
     made.mkdir(parents=True)
     known = UsersFiles(made, "cases.jsonl", Path("their.json"))
-    known.cases = [{"id": "a"}, Placed({"id": "b"}, "dev.1"), {"id": "a"}]
+    known.cases = [{"id": "a"}, PlacedCase({"id": "b"}, "dev.1"), {"id": "a"}]
     add_origin(made, made / "tables" / "t.csv", Path("their") / "t 1.csv")
     known.take_origins()
     told = {

@@ -13,7 +13,7 @@ from typing import Any
 import sqlglot
 
 from eval_pipeline.sql_equivalence import check
-from eval_pipeline.sql_equivalence.queries.mutants import Mutant, mutants
+from eval_pipeline.sql_equivalence.queries.mutants import QueryMutant, mutants
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.sql_equivalence.brute_force import refuted_by_brute_force
@@ -41,7 +41,7 @@ class Gold:
         assert self.spider is not None
         return _of_spider()[self.spider]
 
-    def mutants(self) -> list[Mutant]:
+    def mutants(self) -> list[QueryMutant]:
         return mutants(sqlglot.parse_one(self.sql, dialect=DIALECT))
 
 

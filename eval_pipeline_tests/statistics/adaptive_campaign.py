@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow.parquet as pq
 
-from eval_pipeline.statistics.adaptive import Comparison, History, Sampler, Units, fit_factors
+from eval_pipeline.statistics.adaptive import DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
 from eval_pipeline.statistics.adaptive.engine import Engine
-from eval_pipeline.statistics.adaptive.evidence import Evidence
+from eval_pipeline.statistics.adaptive.evidence import BatchEvidence
 from eval_pipeline.statistics.adaptive.looks import spending
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline.statistics.intervals import wilson_interval
@@ -61,7 +61,7 @@ def draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 8) -
     return np.array(found, dtype=float)
 
 
-def gain(found: Floats, units: Units, truth: Floats, n: int) -> Gain:
+def gain(found: Floats, units: SuiteUnits, truth: Floats, n: int) -> Gain:
     """Over a uniform sample of ``n`` units, given the rows of `draws`."""
     number, mean = len(units.ids), float(truth.mean())
     spread = float(units.sums(truth - mean).var(ddof=1))
@@ -82,7 +82,7 @@ def new_models(outcomes: Floats) -> tuple[Sampler, list[Floats]]:
     """A sampler whose history are the earlier models, and the outcomes of each model of the last third."""
     turns, models = outcomes.shape
     earlier = models - models // 3
-    units = Units(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
+    units = SuiteUnits(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
     sampler = Sampler(units, fit_factors(History(outcomes[:, :earlier])), seed=0)
     return sampler, [outcomes[:, m] for m in range(earlier, models)]
 
@@ -106,12 +106,12 @@ def told(label: str, found: list[Gain]) -> str:
     )
 
 
-def recorded() -> tuple[Units, dict[str, Floats]]:
+def recorded() -> tuple[SuiteUnits, dict[str, Floats]]:
     """The conversations of the public finqa sample, and what two recorded runs of one model got right."""
     from eval_pipeline_tests.tracks.finqa.shared_sample import cases, scored
 
     runs = {run: scored(run) for run in ("a", "b")}
-    units = Units(tuple(case.id for case in cases()), np.array([len(case.turns) for case in cases()]))
+    units = SuiteUnits(tuple(case.id for case in cases()), np.array([len(case.turns) for case in cases()]))
     places = [(case.id, turn.index) for case in cases() for turn in case.turns]
     return units, {
         run: np.array([float(found[place]["numerical_match"]) for place in places]) for run, found in runs.items()
@@ -126,13 +126,13 @@ def again(sampler: Sampler, seed: int) -> Sampler:
     """A sampler that has asked nothing, as if made anew with another seed; what the prior expects is not made anew."""
     found, engine = copy.copy(sampler), copy.copy(sampler._engine)
     assert not engine._seen.batches
-    engine._seed, engine._seen = seed, Evidence()
+    engine._seed, engine._seen = seed, BatchEvidence()
     engine._asked, engine._turn_outcomes = engine._asked.copy(), engine._turn_outcomes.copy()
     found._engine = engine
     return found
 
 
-def stops(units: Units, looks: int, seeds: range) -> Floats:
+def stops(units: SuiteUnits, looks: int, seeds: range) -> Floats:
     """Whether the interval at each look misses the truth, one row a seed; half of the suite is asked by the last.
 
     Four of five evaluations have a history that fits them, the others have none.
@@ -177,16 +177,16 @@ def effect(turns: int, rate: float = 0.8) -> float:
     return found
 
 
-def decisions(units: Units, difference: float, seeds: range, schedule: Sequence[float] = SCHEDULE) -> Floats:
+def decisions(units: SuiteUnits, difference: float, seeds: range, schedule: Sequence[float] = SCHEDULE) -> Floats:
     """Per comparison without history: 1, -1 or 0 (undecided), and the share of the suite asked; one row a seed."""
     ends, rows = [round(share * len(units.ids)) for share in schedule], []
     for seed in seeds:
         a, b = two_models(np.random.default_rng([5, seed]), units.turns, difference)
-        rows.append(decided(Comparison(units, None, a, seed=seed), b, ends))
+        rows.append(decided(DifferenceSampler(units, None, a, seed=seed), b, ends))
     return np.array(rows)
 
 
-def decided(comparison: Comparison, b: Floats, ends: Sequence[int]) -> tuple[float, float]:
+def decided(comparison: DifferenceSampler, b: Floats, ends: Sequence[int]) -> tuple[float, float]:
     """Asks until B is decided against A: 1, -1 or 0 (undecided), and the share of turns asked."""
     units, asked = comparison._engine._suite, 0
     for look, end in enumerate(ends, start=1):
@@ -199,14 +199,14 @@ def decided(comparison: Comparison, b: Floats, ends: Sequence[int]) -> tuple[flo
     return 0.0, estimate.turns / units.turns
 
 
-def clustered(cases: int, of_cluster: int) -> Units:
+def clustered(cases: int, of_cluster: int) -> SuiteUnits:
     """A suite of conversations of one to three turns, of which so many are of one cluster."""
     names = tuple(f"case {place}" for place in range(cases))
     sizes = np.array([1 + place % 3 for place in range(cases)])
-    return Units(names, sizes, tuple(f"cluster {place // of_cluster}" for place in range(cases)))
+    return SuiteUnits(names, sizes, tuple(f"cluster {place // of_cluster}" for place in range(cases)))
 
 
-def clustered_decisions(units: Units, ability: float, seeds: range, *, known: bool = True) -> Floats:
+def clustered_decisions(units: SuiteUnits, ability: float, seeds: range, *, known: bool = True) -> Floats:
     """As `decisions`, of two models of which each is better at some clusters; B is better by ``ability`` log odds.
 
     Suites are samples of clusters, so with an ability of 0 the two are equal, though not on this very suite. Unless
@@ -220,5 +220,5 @@ def clustered_decisions(units: Units, ability: float, seeds: range, *, known: bo
         own = rng.normal(0.0, 2.0, (2, cluster.max() + 1))[:, cluster]
         odds = factors.design @ factors.mean + own + np.array([[0.0], [ability]])
         a, b = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(float)
-        found[row] = decided(Comparison(told, factors if seed % 2 else None, a, seed=seed), b, ends)
+        found[row] = decided(DifferenceSampler(told, factors if seed % 2 else None, a, seed=seed), b, ends)
     return found

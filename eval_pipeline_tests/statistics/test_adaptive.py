@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.statistics.adaptive import Batch, Factors, History, Sampler, Units, expected_turns, fit_factors
+from eval_pipeline.statistics.adaptive import (
+    Factors,
+    History,
+    Sampler,
+    SuiteUnits,
+    UnitBatch,
+    expected_turns,
+    fit_factors,
+)
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
 from eval_pipeline.statistics.adaptive.units import Floats
 
@@ -21,11 +29,11 @@ def factors_of(turns: int, evaluations: int = 12, seed: int = 0, gaps: float = 0
     return fit_factors(History(table))
 
 
-def suite(sizes: Sequence[int]) -> Units:
-    return Units(tuple(f"case {i}" for i in range(len(sizes))), np.array(sizes))
+def suite(sizes: Sequence[int]) -> SuiteUnits:
+    return SuiteUnits(tuple(f"case {i}" for i in range(len(sizes))), np.array(sizes))
 
 
-def answers(units: Units, batch: Batch, truth: Floats) -> list[Floats]:
+def answers(units: SuiteUnits, batch: UnitBatch, truth: Floats) -> list[Floats]:
     return [truth[units.starts[u] : units.starts[u] + units.sizes[u]] for u in batch.units]
 
 
@@ -44,7 +52,7 @@ def test_the_estimate_is_exactly_unbiased_over_all_draws(sizes: list[int]) -> No
             _, chances = sampler._engine._chances(1)
             free = np.flatnonzero(~sampler._engine._asked)
             q = chances[np.searchsorted(free, unit)]
-            batch = Batch(np.array([unit]), np.array([q]))
+            batch = UnitBatch(np.array([unit]), np.array([q]))
             sampler.observe(batch, answers(units, batch, truth))
             chance *= q
         value = sampler.estimate().value
@@ -105,8 +113,8 @@ def test_each_unit_is_drawn_with_exactly_its_probability() -> None:
 
 
 def run(
-    units: Units, factors: Factors | None, truth: Floats, sizes: Sequence[int], seed: int
-) -> tuple[Sampler, list[Batch]]:
+    units: SuiteUnits, factors: Factors | None, truth: Floats, sizes: Sequence[int], seed: int
+) -> tuple[Sampler, list[UnitBatch]]:
     sampler, batches = Sampler(units, factors, seed=seed), []
     for n in sizes:
         batches.append(sampler.draw(n))
@@ -147,7 +155,7 @@ def test_bad_input_is_told_in_a_sentence() -> None:
     with pytest.raises(ValueError, match=r"needs [12] outcomes of 0 or 1"):
         sampler.observe(batch, [np.array([0.5])] * 2)
     with pytest.raises(ValueError, match="other probabilities"):
-        sampler.observe(Batch(batch.units, batch.probabilities * 0.9), right)
+        sampler.observe(UnitBatch(batch.units, batch.probabilities * 0.9), right)
     sampler.observe(batch, right)
     with pytest.raises(ValueError, match="asked already"):
         sampler.observe(batch, right)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from eval_pipeline.statistics._special import t_critical
-from eval_pipeline.statistics.adaptive import Comparison, Sampler
+from eval_pipeline.statistics.adaptive import DifferenceSampler, Sampler
 from eval_pipeline.statistics.adaptive.looks import critical, spending, student
 from eval_pipeline.statistics.adaptive.spread import suite_spread
 from eval_pipeline_tests import outside
@@ -120,7 +120,7 @@ def test_of_few_clusters_it_is_not_known_how_looks_correlate(clusters: int, know
     """By hand for Bonferroni: the second of two looks may err with half of 5%."""
     units, rng = clustered(clusters * 2, 2), np.random.default_rng(3)
     a, b = (rng.random(units.turns) < 0.7).astype(float), (rng.random(units.turns) < 0.7).astype(float)
-    comparison = Comparison(units, None, a, seed=1)
+    comparison = DifferenceSampler(units, None, a, seed=1)
     for size in (30, clusters * 2 - 30):
         batch = comparison.draw(size)
         comparison.observe(batch, answers(units, batch, b))
@@ -150,7 +150,7 @@ def test_a_whole_comparison_is_the_paired_one(clusters: int) -> None:
     names, rng = [place % clusters for place in range(40)], np.random.default_rng(0)
     units = replace(suite([1, 3, 2, 4] * 10), clusters=tuple(map(str, names)))
     a, b = (rng.integers(0, 2, units.turns).astype(float) for _ in range(2))
-    comparison = Comparison(units, factors_of(units.turns), a, seed=1)
+    comparison = DifferenceSampler(units, factors_of(units.turns), a, seed=1)
     while comparison.left:
         batch = comparison.draw(15)
         comparison.observe(batch, answers(units, batch, b))
@@ -160,7 +160,7 @@ def test_a_whole_comparison_is_the_paired_one(clusters: int) -> None:
     inside = comparison.estimate(beyond=False)
     assert inside.low == inside.high == pytest.approx(whole.value)
     with pytest.raises(ValueError, match="the baseline needs 100 outcomes"):
-        Comparison(units, None, a[:-1], seed=0)
+        DifferenceSampler(units, None, a[:-1], seed=0)
 
 
 AIMS = {"crux": {0.1: 1.5, 0.2: 1.8, 0.3: 2.0}, "gsm": {0.1: 1.3, 0.2: 1.6, 0.3: 1.8}}

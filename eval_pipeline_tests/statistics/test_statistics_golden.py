@@ -13,7 +13,7 @@ import pytest
 
 import eval_pipeline.statistics as stats
 from eval_pipeline.statistics._special import t_critical, t_p_value
-from eval_pipeline.statistics.adaptive import History, Units
+from eval_pipeline.statistics.adaptive import History, SuiteUnits
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities
 from eval_pipeline.statistics.items import item_history
 from eval_pipeline.statistics.ppi import prediction_powered_mean
@@ -151,7 +151,7 @@ REFUSED: list[tuple[Callable[..., Any], tuple[Any, ...], str]] = [
     (prediction_powered_mean, ([NAN], [1.0], [1.0]), "must not be missing"),
     (partial(prediction_powered_mean, clusters=[1, 2]), ([1.0, 0.0], [1.0, 1.0], [1.0]), "or of neither"),
     (inclusion_probabilities, (np.array([1.0, 1.0, 1e-12]), 2), "differ so much"),
-    (Units, (("a", "a"), np.ones(2, dtype=int)), "ids of units must differ"),
+    (SuiteUnits, (("a", "a"), np.ones(2, dtype=int)), "ids of units must differ"),
     (History, (np.array([[0.5]]),), "outcomes must be 0, 1 or NaN"),
 ]
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from eval_pipeline.table_comparison import Relaxation, Shape, Table
+from eval_pipeline.table_comparison import ComparedTable, Relaxation, Shape
 
 R = Relaxation
 WORDS = ("Ada Lovelace", "Grace Hopper", "Alan Turing", "Kurt Gödel", "Emmy Noether", "Édouard Roche", "Li Wei")
@@ -196,7 +196,9 @@ APART = [
 ]
 
 
-def planted(seed: int, rows: int | None = None, width: int | None = None) -> tuple[Table, Table, frozenset[Relaxation]]:
+def planted(
+    seed: int, rows: int | None = None, width: int | None = None
+) -> tuple[ComparedTable, ComparedTable, frozenset[Relaxation]]:
     """Returns a generated table, the expected one, and the one to three relaxations by which they differ."""
     rng = random.Random(seed)
     while True:
@@ -211,7 +213,7 @@ def planted(seed: int, rows: int | None = None, width: int | None = None) -> tup
     if made.ties is None:
         rng.shuffle(generated)
     return (
-        Table(tuple(made.generated_names), generated, None, made.shape),
-        Table(tuple(made.names), expected, made.ties),
+        ComparedTable(tuple(made.generated_names), generated, None, made.shape),
+        ComparedTable(tuple(made.names), expected, made.ties),
         frozenset(chosen),
     )

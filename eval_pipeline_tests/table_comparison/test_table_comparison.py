@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import Relaxation, Table, column_orders, compare, pair, same_rows, soft_f1
+from eval_pipeline.table_comparison import ComparedTable, Relaxation, column_orders, compare, pair, same_rows, soft_f1
 from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
 from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline_tests.goldens import golden
@@ -24,7 +24,7 @@ DIFFERENCES = golden("table_differences.yaml")
 def table(rows, columns=None, ties=None, shape="table"):
     rows = [tuple(row) for row in rows]
     width = len(rows[0]) if rows else 1
-    return Table(tuple(columns or string.ascii_lowercase[:width]), rows, ties and tuple(ties), shape)
+    return ComparedTable(tuple(columns or string.ascii_lowercase[:width]), rows, ties and tuple(ties), shape)
 
 
 def of_golden(case):
@@ -190,12 +190,12 @@ def test_columns_with_equal_cells_are_assigned_by_their_rows():
     rng = Random(1)
     columns = [rng.sample(range(40), 40) for _ in range(26)]
     order = rng.sample(range(26), 26)
-    expected = Table.from_columns([None] * 26, columns)
-    found = compare(Table.from_columns([None] * 26, [columns[place] for place in order]), expected)
+    expected = ComparedTable.from_columns([None] * 26, columns)
+    found = compare(ComparedTable.from_columns([None] * 26, [columns[place] for place in order]), expected)
     assert found.needs == (frozenset({Relaxation.COLUMN_ORDER}),)
     assert [order[place] for place in found.columns] == list(range(26))
     columns[3][0], columns[3][1] = columns[3][1], columns[3][0]
-    assert not compare(Table.from_columns([None] * 26, columns), expected).needs
+    assert not compare(ComparedTable.from_columns([None] * 26, columns), expected).needs
 
 
 def test_an_order_of_columns_has_to_fit_each_of_several_tables():
@@ -206,7 +206,7 @@ def test_an_order_of_columns_has_to_fit_each_of_several_tables():
 def test_arrow_tables_are_read():
     arrow = pa.table({"a": [1, None], "b": ["x", "y"], "c": [datetime(2024, 1, 1), None]})
     expected = table([(1, "x", date(2024, 1, 1)), (None, "y", None)])
-    assert compare(Table.from_arrow(arrow), expected).needs == (frozenset(),)
+    assert compare(ComparedTable.from_arrow(arrow), expected).needs == (frozenset(),)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from eval_pipeline.tracks.cards import (
     BesideCard,
     Card,
-    Cell,
+    CardCell,
     CodeCard,
     DifferenceCard,
     FactsCard,
@@ -53,7 +53,7 @@ def _lines(card: Card) -> list[str]:
 
 
 def _text(text: Text) -> str:
-    if not isinstance(text, Cell):
+    if not isinstance(text, CardCell):
         return text
     marked = f"{text.text}{{{text.mark}}}" if text.mark else text.text
     return f"{marked} ({text.note})" if text.note else marked

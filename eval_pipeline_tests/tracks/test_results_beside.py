@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison import Table, pair
-from eval_pipeline.tracks.cards import BesideCard, Cell, Mark, TableCard
+from eval_pipeline.table_comparison import ComparedTable, pair
+from eval_pipeline.tracks.cards import BesideCard, CardCell, Mark, TableCard
 from eval_pipeline.tracks.results_beside import MOST_COLUMNS, MOST_ROWS, ShownResult, beside
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines
@@ -29,7 +29,9 @@ def sides(card: BesideCard) -> tuple[TableCard, TableCard]:
 
 
 def marks(table: TableCard) -> set[Mark]:
-    return {cell.mark for row in (table.columns, *table.rows) for cell in row if isinstance(cell, Cell) and cell.mark}
+    return {
+        cell.mark for row in (table.columns, *table.rows) for cell in row if isinstance(cell, CardCell) and cell.mark
+    }
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -56,7 +58,7 @@ def test_a_column_that_is_missing_is_shown_before_those_that_are_cut() -> None:
     names = [f"c{n}" for n in range(50)]
     expected = ShownResult([*names, "gone"], [tuple(range(51))], 1)
     left, _ = sides(beside("Rows", expected, ShownResult(names, [tuple(range(50))], 1), str))
-    assert left.columns[-1] == Cell("gone", Mark.MISSING)
+    assert left.columns[-1] == CardCell("gone", Mark.MISSING)
 
 
 @given(_ROWS)
@@ -72,7 +74,7 @@ def test_every_row_has_one_place(expected: list[tuple[Any, ...]], data: st.DataO
     width = len(expected[0]) if expected else 1
     returned = data.draw(st.lists(st.tuples(*[_CELLS] * width), max_size=7))
     names = tuple(f"c{n}" for n in range(width))
-    found = pair(Table(names, returned), Table(names, expected))
+    found = pair(ComparedTable(names, returned), ComparedTable(names, expected))
     pairs = [*found.same, *found.changed]
     assert sorted([*(one for one, _ in pairs), *found.missing]) == list(range(len(expected)))
     assert sorted([*(other for _, other in pairs), *found.extra]) == list(range(len(returned)))

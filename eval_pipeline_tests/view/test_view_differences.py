@@ -13,7 +13,7 @@ from eval_pipeline.tracks.cards import (
     MEANINGS,
     BesideCard,
     Card,
-    Cell,
+    CardCell,
     CodeCard,
     DifferenceCard,
     FactsCard,
@@ -171,7 +171,7 @@ def test_many_rows_are_counted_and_some_of_them_shown() -> None:
     assert (found.only_second, len(found.added)) == (50, 12)
 
 
-RIGHT, WRONG = Cell("12", Mark.RIGHT), Cell("13", Mark.WRONG, "should be 12")
+RIGHT, WRONG = CardCell("12", Mark.RIGHT), CardCell("13", Mark.WRONG, "should be 12")
 CARDS: dict[str, Card] = {
     "table": TableCard("T", ["name", "n"], [["a", RIGHT], ["b", WRONG]], "A remark.", row_headers=True, left_out=3),
     "code": CodeCard("T", "x = 1\ny = 2", "python", marked={2: Mark.WRONG}),
@@ -224,7 +224,7 @@ def test_tables_have_headers_with_their_scope_and_are_cut_and_white_space_is_no_
 
 @pytest.mark.parametrize("text", HOSTILE_TEXTS)
 def test_no_card_lets_anything_out(text: str) -> None:
-    cell = Cell(text, Mark.GOLD, text)
+    cell = CardCell(text, Mark.GOLD, text)
     html = drawn(
         TableCard(text[:99], [text, cell], [[text, cell]], text),
         CodeCard(text[:99], text, text[:99], text, marked={1: Mark.MISSING}),

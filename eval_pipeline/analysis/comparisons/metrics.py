@@ -7,7 +7,7 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.pairs import Row, why_refused
 from eval_pipeline.analysis.comparisons.scored import Further, TurnReader, paired, with_other_gold
 from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, NOT_SIGNIFICANT, SIGNIFICANT
-from eval_pipeline.statistics import Corrected, PairedMeans, holm, paired_means
+from eval_pipeline.statistics import CorrectedTest, PairedMeans, holm, paired_means
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import ComparesMetrics
 from eval_pipeline.tracks.turns_table import turns_table
@@ -45,7 +45,7 @@ def metric_rows(pairs: Sequence[tuple[Evaluated, Evaluated]], reader: TurnReader
     return [_row(one, correction) for one, correction in zip(compared, corrected, strict=True)]
 
 
-def _row(one: _Compared, corrected: Corrected | None) -> Row:
+def _row(one: _Compared, corrected: CorrectedTest | None) -> Row:
     a, b, found = one.first.partition, one.second.partition, one.found
     tested = None if corrected is None else found
     return {
@@ -67,7 +67,7 @@ def _row(one: _Compared, corrected: Corrected | None) -> Row:
     }
 
 
-def _verdict(found: PairedMeans, corrected: Corrected) -> str:
+def _verdict(found: PairedMeans, corrected: CorrectedTest) -> str:
     if corrected.p_value >= SIGNIFICANT or not found.difference:
         return NOT_SIGNIFICANT
     return B_BETTER if found.difference > 0 else A_BETTER

@@ -17,7 +17,7 @@ from eval_pipeline.analysis.comparisons.two_figures import (
     verdict_of_both,
 )
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.statistics import Corrected, estimate_mean, holm, paired_difference, pareto_front
+from eval_pipeline.statistics import CorrectedTest, estimate_mean, holm, paired_difference, pareto_front
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -179,7 +179,7 @@ def _cost_columns(both: Paired) -> dict[str, float | None]:
     return columns
 
 
-def _row(found: Comparison, corrected: Corrected | None, pairs: int, names: tuple[str, str]) -> Row:
+def _row(found: Comparison, corrected: CorrectedTest | None, pairs: int, names: tuple[str, str]) -> Row:
     a, b, tested = found.first.partition, found.second.partition, found.figures.answered
     row: Row = {
         "model_a": a.model_version,
@@ -206,7 +206,7 @@ def _row(found: Comparison, corrected: Corrected | None, pairs: int, names: tupl
     return row | tests | dict(found.costs) | {"note": note, "reason": found.reason}
 
 
-def _test_columns(figures: TwoFigures, corrected: Corrected | None) -> Row:
+def _test_columns(figures: TwoFigures, corrected: CorrectedTest | None) -> Row:
     """Returns the columns of the tests; all None if there is no test."""
     tested = figures.answered
     if corrected is None:

@@ -9,7 +9,7 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
 from eval_pipeline.core.coverage import Coverage
-from eval_pipeline.statistics import Corrected, PairedDifference, holm, paired_difference
+from eval_pipeline.statistics import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS
 from eval_pipeline.workspace.workspace import Workspace
@@ -22,7 +22,7 @@ class Tested(NamedTuple):
     """A test of an evaluation against an earlier one; `corrected` is None if the test could not be made."""
 
     test: PairedDifference
-    corrected: Corrected | None
+    corrected: CorrectedTest | None
 
     @property
     def verdict(self) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.statistics import Corrected, PairedDifference
+from eval_pipeline.statistics import CorrectedTest, PairedDifference
 
 SIGNIFICANT = 0.05
 NOT_SIGNIFICANT = "not_significant"
@@ -55,7 +55,7 @@ def largest_p(found: PairedDifference) -> float | None:
     return max(found.p_value, found.p_exact)
 
 
-def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: str) -> str:
+def verdict_of(tested: PairedDifference, corrected: CorrectedTest, lost: str, won: str) -> str:
     """Returns the direction of a difference that is significant by both corrected p-value and interval."""
     low, high = tested.interval(corrected.alpha)
     assert low is not None and high is not None
@@ -64,7 +64,7 @@ def verdict_of(tested: PairedDifference, corrected: Corrected, lost: str, won: s
     return lost if high < 0.0 else won
 
 
-def verdict_of_both(found: TwoFigures, corrected: Corrected) -> str:
+def verdict_of_both(found: TwoFigures, corrected: CorrectedTest) -> str:
     """Returns `a_better` or `b_better` if both figures agree, else `not_significant`.
 
     `corrected` is for `p_decisive`.
@@ -73,7 +73,7 @@ def verdict_of_both(found: TwoFigures, corrected: Corrected) -> str:
     return words.pop() if len(words) == 1 else NOT_SIGNIFICANT
 
 
-def note_of(found: TwoFigures, corrected: Corrected | None, a: str, b: str) -> str | None:
+def note_of(found: TwoFigures, corrected: CorrectedTest | None, a: str, b: str) -> str | None:
     """Returns what a reader should know in addition to the verdict, in a sentence or two; None if nothing.
 
     Args:
@@ -126,7 +126,7 @@ def _way(one: PairedDifference, alpha: float) -> int:
     return 1 if low > 0.0 else -1
 
 
-def conservative_columns(found: TwoFigures, corrected: Corrected | None) -> dict[str, Any]:
+def conservative_columns(found: TwoFigures, corrected: CorrectedTest | None) -> dict[str, Any]:
     """Returns the columns of the conservative figure; `corrected` is for its own largest p-value."""
     one = found.conservative
     low, high = one.interval() if corrected else (None, None)

@@ -13,7 +13,7 @@ from eval_pipeline.statistics import estimate_rate
 from eval_pipeline.workspace.draws import Candidate, Design, Drawn
 
 if TYPE_CHECKING:
-    from eval_pipeline.statistics.adaptive import Factors, Sampler, Units
+    from eval_pipeline.statistics.adaptive import Factors, Sampler, SuiteUnits
 
 _AROUND_EXPECTED = (0.5, 0.8, 1.1, 1.5, 2.2)
 """When to look for a width, in terms of what is expected to be enough."""
@@ -183,11 +183,11 @@ class Draw:
         return min(fitting, self.design.left, last.cases)
 
     def _observe(self, batch: Drawn) -> None:
-        from eval_pipeline.statistics.adaptive import Batch
+        from eval_pipeline.statistics.adaptive import UnitBatch
 
         turns = [self.design.candidates[place].turns for place in batch.places]
         outcomes = [np.array([self._answers.correct[turn] for turn in found], dtype=np.float64) for found in turns]
-        drawn = Batch(np.array(batch.places, dtype=np.int64), np.array(batch.probabilities, dtype=np.float64))
+        drawn = UnitBatch(np.array(batch.places, dtype=np.int64), np.array(batch.probabilities, dtype=np.float64))
         try:
             self._sampler.observe(drawn, outcomes)
         except ValueError as error:
@@ -250,12 +250,12 @@ def baseline_outcomes(design: Design) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 def _model(
     candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None
-) -> "tuple[Units, Factors | None]":
-    from eval_pipeline.statistics.adaptive import History, Units, fit_factors
+) -> "tuple[SuiteUnits, Factors | None]":
+    from eval_pipeline.statistics.adaptive import History, SuiteUnits, fit_factors
 
     sizes = np.array([len(candidate.turns) for candidate in candidates], dtype=np.int64)
     ids = tuple(candidate.case_id for candidate in candidates)
-    units = Units(ids, sizes, tuple((clusters or {}).get(name, name) for name in ids))
+    units = SuiteUnits(ids, sizes, tuple((clusters or {}).get(name, name) for name in ids))
     return units, fit_factors(History(matrix(candidates)))
 
 
@@ -265,4 +265,4 @@ def _sampler(design: Design, clusters: Mapping[str, str]) -> "Sampler | Any":
     units, factors = _model(design.candidates, clusters)
     if design.baseline is None:
         return adaptive.Sampler(units, factors, seed=design.seed, uniform=design.until.ranked)
-    return adaptive.Comparison(units, factors, baseline_outcomes(design), seed=design.seed)
+    return adaptive.DifferenceSampler(units, factors, baseline_outcomes(design), seed=design.seed)

@@ -24,7 +24,7 @@ _TRIES, _MORE_TRIES = 2, 8
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class DrawnColumn:
     """A column whose values are drawn.
 
     Attributes:
@@ -62,7 +62,7 @@ class TablePlan:
     has_primary: bool
     references: tuple[PlacedReference, ...]
     template: tuple[Any, ...]
-    cells: tuple[Cell, ...]
+    cells: tuple[DrawnColumn, ...]
     keeps_checks: Callable[[Row], bool] | None
 
 
@@ -96,7 +96,7 @@ def plan_of(
             continue
         if place in in_keys or where in used:
             alone = keys.index((place,)) if (place,) in keys else None
-            cells.append(Cell(place, where, family(where), column.nullable, place in in_keys, alone))
+            cells.append(DrawnColumn(place, where, family(where), column.nullable, place in in_keys, alone))
         elif not column.nullable:
             template[place] = plain(column, family(where))
     references = references_of(table, schema)
@@ -184,7 +184,7 @@ class RowMaker:
                 cells[place] = self._drawn(cell)
         return tuple(cells)
 
-    def _drawn(self, cell: Cell) -> Any:
+    def _drawn(self, cell: DrawnColumn) -> Any:
         values = self._lists.get(cell.place)
         if values is None:
             values = self._lists[cell.place] = self._values(cell.column)

@@ -38,7 +38,7 @@ Change = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Mutant:
+class QueryMutant:
     """A query with one mistake.
 
     Attributes:
@@ -52,13 +52,13 @@ class Mutant:
     tree: exp.Expr
 
 
-def mutants(tree: exp.Expr) -> list[Mutant]:
+def mutants(tree: exp.Expr) -> list[QueryMutant]:
     """Returns queries with one mistake each, all different from the original; the same ones in every process.
 
     Args:
         tree: the query; not changed.
     """
-    found: list[Mutant] = []
+    found: list[QueryMutant] = []
     seen = {tree.sql(comments=False)}
     for kind, operator in OPERATORS.items():
         for number in range(min(sum(1 for _ in operator(tree)), _MOST_OF_A_KIND)):
@@ -68,7 +68,7 @@ def mutants(tree: exp.Expr) -> list[Mutant]:
             text = copy.sql(comments=False)
             if text not in seen:
                 seen.add(text)
-                found.append(Mutant(kind, words, copy))
+                found.append(QueryMutant(kind, words, copy))
     return found[:_MOST]
 
 

@@ -16,7 +16,7 @@ from eval_pipeline.sql_equivalence.generated.databases import DatabaseMaker
 from eval_pipeline.sql_equivalence.generated.legal import Laws
 from eval_pipeline.sql_equivalence.generated.memory import DuckdbMemory, Memory, SqliteMemory
 from eval_pipeline.sql_equivalence.generated.references import GeneratedDatabase
-from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS, Mutant, mutants
+from eval_pipeline.sql_equivalence.queries.mutants import BY_CONSTRAINTS, QueryMutant, mutants
 from eval_pipeline.sql_equivalence.queries.pair import QueryPair
 from eval_pipeline.sql_equivalence.queries.ready import ReadyQuery
 from eval_pipeline.sql_equivalence.results import Result
@@ -48,7 +48,7 @@ class MutationEvidence:
     killed: int
     tried: int
     equivalent: tuple[str, ...]
-    mistakes: Mapping[str, Mutant]
+    mistakes: Mapping[str, QueryMutant]
     engine: str
 
     @property
@@ -109,7 +109,7 @@ class _Campaign:
     pair: QueryPair
     engine: str
     base: int
-    living: dict[str, Mutant] = field(default_factory=dict)
+    living: dict[str, QueryMutant] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
     killers: list[GeneratedDatabase] = field(default_factory=list)
     equivalent: list[str] = field(default_factory=list)

@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.queries.ready import Orders, agree
 from eval_pipeline.sql_equivalence.results import Result
 from eval_pipeline.sql_equivalence.search.evidence import for_mutants, maker_for, mutation_evidence
 from eval_pipeline.sql_equivalence.search.shrinking import shrunk
-from eval_pipeline.sql_equivalence.search.tally import Tally
+from eval_pipeline.sql_equivalence.search.tally import PairTally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import counterexample
 
@@ -44,7 +44,7 @@ class Hunt:
     def __init__(
         self,
         pair: QueryPair,
-        tally: Tally,
+        tally: PairTally,
         samples: int,
         witness: ServerWitness | None = None,
         counts: Callable[[GeneratedDatabase, Result], bool] | None = None,

@@ -16,7 +16,7 @@ from eval_pipeline.sql_equivalence.schema.parts import SqlTable
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.search.fitting import Fitting, Join, finds_nothing, fitting, present
 from eval_pipeline.sql_equivalence.search.hunting import Hunt
-from eval_pipeline.sql_equivalence.search.tally import Tally
+from eval_pipeline.sql_equivalence.search.tally import PairTally
 from eval_pipeline.sql_equivalence.search.witness import ServerWitness
 from eval_pipeline.sql_equivalence.told import schema_from_json, shipped_counterexample
 from eval_pipeline.table_comparison import Relaxation
@@ -61,7 +61,7 @@ def _state(place: DataPlace) -> tuple[int, ...]:
 class _Search:
     def __init__(self, pair: QueryPair, samples: int, seconds: float) -> None:
         self.pair, self.samples, self.seconds = pair, samples, seconds
-        self.tally = Tally()
+        self.tally = PairTally()
         self.shipped: list[dict[str, Any]] = []
         self.finds_nothing = False
         self.present: tuple[int, ...] = ()
@@ -173,9 +173,9 @@ class _Search:
             None if exact else overlooked,
         )
         if exact:
-            tally = Tally(self.shipped_match.copy(), self.shipped_native.copy(), runs=self.tally.runs)
+            tally = PairTally(self.shipped_match.copy(), self.shipped_native.copy(), runs=self.tally.runs)
         else:
-            tally = Tally(ColumnMatch(overlooked), ColumnMatch(overlooked), runs=self.tally.runs)
+            tally = PairTally(ColumnMatch(overlooked), ColumnMatch(overlooked), runs=self.tally.runs)
         hunt = Hunt(pair, tally, self.samples, self.witness, None if fit is None else fit.holds)
         return hunt.run(proved=False), hunt.differing
 

@@ -11,7 +11,7 @@ _MOST_LATE = 3
 
 
 @dataclass
-class Tally:
+class PairTally:
     """The observations about a pair so far.
 
     Attributes:

@@ -6,10 +6,20 @@ corrects the predictions by inverse probabilities, so that it is unbiased howeve
 "Active Statistical Inference" (ICML 2024), is the same idea with any predictor.
 """
 
-from eval_pipeline.statistics.adaptive.comparison import Comparison
+from eval_pipeline.statistics.adaptive.comparison import DifferenceSampler
 from eval_pipeline.statistics.adaptive.factors import Factors, fit_factors
 from eval_pipeline.statistics.adaptive.planning import expected_turns
-from eval_pipeline.statistics.adaptive.sampler import Batch, Estimate, Sampler
-from eval_pipeline.statistics.adaptive.units import History, Units
+from eval_pipeline.statistics.adaptive.sampler import SampledShare, Sampler, UnitBatch
+from eval_pipeline.statistics.adaptive.units import History, SuiteUnits
 
-__all__ = ["Batch", "Comparison", "Estimate", "Factors", "History", "Sampler", "Units", "expected_turns", "fit_factors"]
+__all__ = [
+    "DifferenceSampler",
+    "Factors",
+    "History",
+    "SampledShare",
+    "Sampler",
+    "SuiteUnits",
+    "UnitBatch",
+    "expected_turns",
+    "fit_factors",
+]

@@ -8,18 +8,18 @@ from typing import Final
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive.engine import Batch, Engine
+from eval_pipeline.statistics.adaptive.engine import Engine, UnitBatch
 from eval_pipeline.statistics.adaptive.factors import Factors
 from eval_pipeline.statistics.adaptive.looks import critical, student
-from eval_pipeline.statistics.adaptive.sampler import Estimate, prior
-from eval_pipeline.statistics.adaptive.units import Floats, Units
+from eval_pipeline.statistics.adaptive.sampler import SampledShare, prior
+from eval_pipeline.statistics.adaptive.units import Floats, SuiteUnits
 
 _LIKENESS: Final = 2.0
 """Expected effect of A's outcome on B's, in log odds to either side, with a standard deviation of 1.5."""
 _FREEDOM: Final = 2.25
 
 
-class Comparison:
+class DifferenceSampler:
     """Like `Sampler`, but for the difference B - A of the shares of right turns.
 
     A's outcomes, together with the history, predict B's. So turns on which the two may differ are asked first, and
@@ -27,7 +27,7 @@ class Comparison:
     suite, with the last full evaluation as A (a control variate).
     """
 
-    def __init__(self, units: Units, factors: Factors | None, baseline: Floats, *, seed: int) -> None:
+    def __init__(self, units: SuiteUnits, factors: Factors | None, baseline: Floats, *, seed: int) -> None:
         """Creates a comparison that has asked nothing yet.
 
         Args:
@@ -55,11 +55,11 @@ class Comparison:
         """Number of units not asked yet."""
         return self._engine.left
 
-    def draw(self, n: int) -> Batch:
+    def draw(self, n: int) -> UnitBatch:
         """See `Sampler.draw`."""
         return self._engine.draw(n)
 
-    def observe(self, batch: Batch, outcomes: Sequence[Floats]) -> None:
+    def observe(self, batch: UnitBatch, outcomes: Sequence[Floats]) -> None:
         """See `Sampler.observe`; outcomes are B's."""
         self._engine.observe(batch, outcomes)
 
@@ -71,7 +71,7 @@ class Comparison:
         *,
         beyond: bool = True,
         spent: Sequence[float] = (),
-    ) -> Estimate:
+    ) -> SampledShare:
         """Estimates the difference B - A.
 
         Args:
@@ -106,4 +106,6 @@ class Comparison:
         inside = min(max(difference, floor), ceiling)
         low, high = max(difference - margin, floor), min(difference + margin, ceiling)
         turns, units = engine.turns, engine.asked_units
-        return Estimate(difference, min(low, inside), max(high, inside), turns, units, engine.effective(variance), se)
+        return SampledShare(
+            difference, min(low, inside), max(high, inside), turns, units, engine.effective(variance), se
+        )

@@ -21,10 +21,10 @@ from typing import Final
 import numpy as np
 
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, systematic
-from eval_pipeline.statistics.adaptive.evidence import Evidence, Seen
+from eval_pipeline.statistics.adaptive.evidence import BatchContribution, BatchEvidence
 from eval_pipeline.statistics.adaptive.factors import expit
 from eval_pipeline.statistics.adaptive.spread import FEWEST_CLUSTERS, UNKNOWN, Spread, suite_spread
-from eval_pipeline.statistics.adaptive.units import Floats, Integers, Units
+from eval_pipeline.statistics.adaptive.units import Floats, Integers, SuiteUnits
 
 _NOISE: Final = 0.3
 """Variance of the log odds of a turn that the factors do not explain."""
@@ -42,7 +42,7 @@ _LEAST: Final = 1e-300
 
 
 @dataclass(frozen=True)
-class Batch:
+class UnitBatch:
     """Units drawn together.
 
     Attributes:
@@ -59,7 +59,7 @@ class Engine:
 
     def __init__(
         self,
-        units: Units,
+        units: SuiteUnits,
         design: Floats,
         mean: Floats,
         covariance: Floats,
@@ -81,7 +81,7 @@ class Engine:
         self._damping = 1.0 / (1.0 + (units.sizes - 1.0) * _WITHIN)
         self._asked = np.zeros(len(units.ids), dtype=bool)
         self._turn_outcomes = np.full(units.turns, np.nan)
-        self._seen = Evidence()
+        self._seen = BatchEvidence()
         self._average, self._average_square, self._information = self._anticipate(covariance)
         self._predict()
 
@@ -102,7 +102,7 @@ class Engine:
         """Number of turns asked so far."""
         return int(self._suite.sizes[self._asked].sum())
 
-    def draw(self, n: int) -> Batch:
+    def draw(self, n: int) -> UnitBatch:
         """See `Sampler.draw`."""
         if n < 1:
             raise ValueError(f"a batch has at least one unit, got {n}")
@@ -111,9 +111,9 @@ class Engine:
         free, chances = self._chances(min(n, self.left))
         rng = np.random.default_rng([self._seed, len(self._seen.batches)])
         found = systematic(chances, rng.permutation(len(free)), float(rng.random()))
-        return Batch(free[found], chances[found])
+        return UnitBatch(free[found], chances[found])
 
-    def observe(self, batch: Batch, outcomes: Sequence[Floats]) -> None:
+    def observe(self, batch: UnitBatch, outcomes: Sequence[Floats]) -> None:
         """See `Sampler.observe`."""
         answered = self._checked(batch, outcomes)
         free, chances = self._chances(len(batch.units))
@@ -131,9 +131,16 @@ class Engine:
         noise = float(((1.0 - chances) ** 2 / chances**3 * self._noise[free]).sum()) / turns**4
         lost = (1.0 - q) / q**2 / turns**2
         self._seen.batches.append(
-            Seen(self._weight(len(drawn)), float(value), variance, noise, float((lost * residual**2).sum()),
-                  float((lost * self._variances[drawn]).sum()), len(drawn))
-        )  # fmt: skip
+            BatchContribution(
+                self._weight(len(drawn)),
+                float(value),
+                variance,
+                noise,
+                float((lost * residual**2).sum()),
+                float((lost * self._variances[drawn]).sum()),
+                len(drawn),
+            )
+        )
         self._asked[drawn] = True
         # Positions of the turns of the drawn units, unit by unit.
         self._turn_outcomes[np.arange(ends[-1]) + np.repeat(self._suite.starts[drawn] - ends + sizes, sizes)] = answered
@@ -290,7 +297,7 @@ class Engine:
         """Weight of the batch observed now, fixed by batch sizes alone; that of an exact last batch is never used."""
         return 1.0 if n == self.left else 1.0 / self.anticipated(self.asked_units, n)
 
-    def _checked(self, batch: Batch, outcomes: Sequence[Floats]) -> Floats:
+    def _checked(self, batch: UnitBatch, outcomes: Sequence[Floats]) -> Floats:
         """Returns the outcomes of a batch, turn by turn, after checking that it fits the units asked so far."""
         units = np.asarray(batch.units)
         if len(units) == 0 or len(np.unique(units)) != len(units) or len(batch.probabilities) != len(units):

@@ -14,7 +14,7 @@ EXPECTED: Final = 2.0
 
 
 @dataclass(frozen=True)
-class Seen:
+class BatchContribution:
     """What a batch contributed.
 
     Attributes:
@@ -37,10 +37,10 @@ class Seen:
 
 
 @dataclass
-class Evidence:
+class BatchEvidence:
     """All batches so far."""
 
-    batches: list[Seen] = field(default_factory=list)
+    batches: list[BatchContribution] = field(default_factory=list)
 
     def result(self) -> tuple[float, float]:
         """Estimate and its variance.

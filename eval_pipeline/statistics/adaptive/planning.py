@@ -9,14 +9,14 @@ from eval_pipeline.statistics.adaptive.engine import Engine
 from eval_pipeline.statistics.adaptive.factors import Factors
 from eval_pipeline.statistics.adaptive.looks import critical, student
 from eval_pipeline.statistics.adaptive.sampler import prior
-from eval_pipeline.statistics.adaptive.units import Units
+from eval_pipeline.statistics.adaptive.units import SuiteUnits
 
 BATCHES: Final = 8
 """Batches that a plan reckons with: more learn little more."""
 
 
 def expected_turns(
-    units: Units, factors: Factors | None, half_width: float, confidence: float = 0.95, looks: int = 1
+    units: SuiteUnits, factors: Factors | None, half_width: float, confidence: float = 0.95, looks: int = 1
 ) -> int:
     """Number of turns after which the interval is expected to be narrow enough, for models like the earlier ones.
 

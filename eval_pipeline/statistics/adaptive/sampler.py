@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive.engine import Batch, Engine
+from eval_pipeline.statistics.adaptive.engine import Engine, UnitBatch
 from eval_pipeline.statistics.adaptive.factors import Factors
 from eval_pipeline.statistics.adaptive.looks import critical, student
-from eval_pipeline.statistics.adaptive.units import Floats, Units
+from eval_pipeline.statistics.adaptive.units import Floats, SuiteUnits
 
-__all__ = ["Batch", "Estimate", "Sampler"]
+__all__ = ["SampledShare", "Sampler", "UnitBatch"]
 
 
 @dataclass(frozen=True)
-class Estimate:
+class SampledShare:
     """An estimate of the share of right turns of the whole suite.
 
     Attributes:
@@ -46,7 +46,7 @@ class Sampler:
     batches continues in the same way.
     """
 
-    def __init__(self, units: Units, factors: Factors | None, *, seed: int, uniform: bool = False) -> None:
+    def __init__(self, units: SuiteUnits, factors: Factors | None, *, seed: int, uniform: bool = False) -> None:
         """Creates a sampler that has asked nothing yet.
 
         Args:
@@ -67,7 +67,7 @@ class Sampler:
         """Number of units not asked yet."""
         return self._engine.left
 
-    def draw(self, n: int) -> Batch:
+    def draw(self, n: int) -> UnitBatch:
         """Draws units among those not asked yet; the same ones if called again before `observe`.
 
         Args:
@@ -78,7 +78,7 @@ class Sampler:
         """
         return self._engine.draw(n)
 
-    def observe(self, batch: Batch, outcomes: Sequence[Floats]) -> None:
+    def observe(self, batch: UnitBatch, outcomes: Sequence[Floats]) -> None:
         """Takes the outcomes of a drawn batch.
 
         Args:
@@ -90,7 +90,7 @@ class Sampler:
         """
         self._engine.observe(batch, outcomes)
 
-    def estimate(self, confidence: float = 0.95, look: int = 1, looks: int = 1) -> Estimate:
+    def estimate(self, confidence: float = 0.95, look: int = 1, looks: int = 1) -> SampledShare:
         """Estimates the share of right turns.
 
         Args:
@@ -112,12 +112,12 @@ class Sampler:
         floor, ceiling = engine.bounds()
         low, high = max(value - margin, floor), min(value + margin, ceiling)
         inside = min(max(value, floor), ceiling)
-        return Estimate(
+        return SampledShare(
             value, min(low, inside), max(high, inside), engine.turns, engine.asked_units, engine.effective(variance), se
         )
 
 
-def prior(units: Units, factors: Factors | None) -> tuple[Floats, Floats, Floats]:
+def prior(units: SuiteUnits, factors: Factors | None) -> tuple[Floats, Floats, Floats]:
     """Design, mean and covariance of the coefficients; without factors, only the log odds of a right turn.
 
     Raises:

@@ -13,7 +13,7 @@ Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Units:
+class SuiteUnits:
     """The units of a suite: conversations, each asked as a whole or not at all.
 
     Attributes:

@@ -10,7 +10,7 @@ from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
     BesideCard,
     Card,
-    Cell,
+    CardCell,
     DifferenceCard,
     FactsCard,
     Mark,
@@ -91,7 +91,7 @@ def _failure(seen: FinqaSeen, final: Attempt[FinqaPlan], told: Mapping[str, Any]
     predicted, expected = prediction(final)[0], seen.turn.gold.expected
     is_right = answers_match(predicted, expected)
     facts: list[tuple[str, Text]] = [
-        ("failure mode", Cell(str(mode).replace("_", " "), Mark.RIGHT if is_right else Mark.WRONG)),
+        ("failure mode", CardCell(str(mode).replace("_", " "), Mark.RIGHT if is_right else Mark.WRONG)),
         ("why", why(str(mode), predicted, expected, told, final, seen.case.context)),
     ]
     wrong = [turn.index for turn in told["earlier"] if not turn.is_right]
@@ -177,12 +177,12 @@ def _step_table(
     for index, (value, problem) in enumerate(step_values(program, table)):
         step = program.steps[index]
         shown = "" if value is None else value if isinstance(value, str) else number_text(value)
-        cell: Text = Cell("no value", Mark.WRONG, problem) if value is None else shown
+        cell: Text = CardCell("no value", Mark.WRONG, problem) if value is None else shown
         if value is not None and expected is not None:
             if index == len(program.steps) - 1:
-                cell = Cell(shown, Mark.RIGHT if is_right else Mark.WRONG)
+                cell = CardCell(shown, Mark.RIGHT if is_right else Mark.WRONG)
             elif not any(_same(value, other) for other in expected):
-                cell = Cell(shown, Mark.EXTRA)
+                cell = CardCell(shown, Mark.EXTRA)
         source = [step.source[:_MOST_CELL]] if has_source else []
         rows.append([f"#{index}", _step_text(step), cell, *source])
     columns = ["step", "calculation", "value", *(["source, as the model says"] if has_source else [])]
@@ -215,7 +215,7 @@ def _numbers(seen: FinqaSeen, used: Used) -> TableCard:
         elif (mine := answers_before(size, own)) is not None:
             places.append(f"the model's answer to turn {mine}")
         told = "; ".join(place[:_MOST_CELL] for place in places[:4]) or "neither on the page nor an earlier answer"
-        rows.append([Cell(number_text(size), mark), told])
+        rows.append([CardCell(number_text(size), mark), told])
     left_out = len(used.numbers) - len(rows)
     return TableCard("Numbers used", ["number", "from"], rows, "Sizes, whatever their sign.", True, left_out)
 
@@ -244,7 +244,7 @@ def _cell(page: Document, row: int, column: int, used: Used) -> Text:
     cells = page.table[row]
     text = cell_text(cells[column])[:_MOST_CELL] if column < len(cells) else ""
     mark = used.cells.get((row, column))
-    return text if mark is None else Cell(text, mark)
+    return text if mark is None else CardCell(text, mark)
 
 
 def _is_ambiguous(page: Document, used: Used) -> bool:
@@ -266,7 +266,7 @@ def _before(seen: FinqaSeen) -> TableCard:
     for turn, attempts in seen.earlier[-_MOST_ROWS:]:
         predicted = prediction(attempts[-1])[0] if attempts else None
         mark = Mark.RIGHT if answers_match(predicted, turn.gold.expected) else Mark.WRONG
-        answered: Text = Cell(answer_text(predicted)[:_MOST_CELL], mark) if attempts else "not asked"
+        answered: Text = CardCell(answer_text(predicted)[:_MOST_CELL], mark) if attempts else "not asked"
         rows.append([str(turn.index), turn.question[:_MOST_CELL], turn.gold.expected_text(), answered])
     shown = _SHOWN.get(seen.history)
     remark = (

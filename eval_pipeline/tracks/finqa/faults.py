@@ -35,7 +35,7 @@ _FOLDS = frozenset({"add", "multiply"})
 
 
 @value
-class Pair:
+class NumberPair:
     """A number of the gold calculation and the model's number in its place."""
 
     gold: Literal
@@ -134,7 +134,7 @@ def _same(plan: Node, other: Node) -> bool:
     return aligned(plan, other) == ()
 
 
-def aligned(plan: Node, gold: Node) -> tuple[Pair, ...] | None:
+def aligned(plan: Node, gold: Node) -> tuple[NumberPair, ...] | None:
     """Returns the numbers in which two calculations of equal shape differ; None if their operations differ."""
     if isinstance(plan, Operation):
         if not isinstance(gold, Operation) or plan.name != gold.name or len(plan.parts) != len(gold.parts):
@@ -152,15 +152,15 @@ def aligned(plan: Node, gold: Node) -> tuple[Pair, ...] | None:
         return () if plan == gold else None
     if isclose(abs(mine), abs(theirs), rel_tol=_NOISE):
         return ()
-    return (Pair(_literal(gold, theirs), _literal(plan, mine)),)
+    return (NumberPair(_literal(gold, theirs), _literal(plan, mine)),)
 
 
 def _literal(node: Node, number: float) -> Literal:
     return node if isinstance(node, Literal) else Literal(number)
 
 
-def _joined(found: Iterable[tuple[Pair, ...] | None]) -> tuple[Pair, ...] | None:
-    joined: tuple[Pair, ...] = ()
+def _joined(found: Iterable[tuple[NumberPair, ...] | None]) -> tuple[NumberPair, ...] | None:
+    joined: tuple[NumberPair, ...] = ()
     for pairs in found:
         if pairs is None:
             return None
@@ -168,13 +168,13 @@ def _joined(found: Iterable[tuple[Pair, ...] | None]) -> tuple[Pair, ...] | None
     return joined
 
 
-def misread(pairs: Sequence[Pair], document: Document) -> str:
+def misread(pairs: Sequence[NumberPair], document: Document) -> str:
     """Returns `wrong_year`, `wrong_row` or `wrong_operands`, depending on where the wrong numbers are on the page."""
     kinds = {_misread(pair, document) for pair in pairs}
     return kinds.pop() if len(kinds) == 1 else "wrong_operands"
 
 
-def _misread(pair: Pair, document: Document) -> str:
+def _misread(pair: NumberPair, document: Document) -> str:
     kinds = {_moved(there, here) for there in document.places_of(pair.gold) for here in document.places_of(pair.plan)}
     return next((kind for kind in ("wrong_year", "wrong_row") if kind in kinds), "wrong_operands")
 

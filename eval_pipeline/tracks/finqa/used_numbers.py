@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.cards import Cell, Mark, Text
+from eval_pipeline.tracks.cards import CardCell, Mark, Text
 from eval_pipeline.tracks.finqa.document import Document, cell_text
 from eval_pipeline.tracks.finqa.execute import cell_number
 from eval_pipeline.tracks.finqa.program import TABLE_OPERATIONS, Label, Program, literal_values
@@ -133,7 +133,7 @@ def _in_text(page: Document, numbers: Mapping[float, Mark], shown: Set[float]) -
     for text in _texts(page):
         for sentence in _SENTENCE.finditer(text):
             pieces = list(_pieces(sentence[0].strip(), numbers, shown))
-            if len(pieces) > 1 or isinstance(pieces[0], Cell):
+            if len(pieces) > 1 or isinstance(pieces[0], CardCell):
                 yield pieces
 
 
@@ -154,7 +154,7 @@ def _pieces(sentence: str, numbers: Mapping[float, Mark], shown: Set[float]) -> 
         if size in shown and size is not None:
             if match.start() > end:
                 yield sentence[end : match.start()]
-            yield Cell(match[0], numbers[size])
+            yield CardCell(match[0], numbers[size])
             end = match.end()
     if end < len(sentence):
         yield sentence[end:]

@@ -8,7 +8,7 @@ from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
 from eval_pipeline.tracks.finqa.document import Document, cell_text
-from eval_pipeline.tracks.finqa.faults import Pair, aligned, normal_tree
+from eval_pipeline.tracks.finqa.faults import NumberPair, aligned, normal_tree
 from eval_pipeline.tracks.finqa.inheriting import inherits, without_inherited
 from eval_pipeline.tracks.finqa.matching import Answer, is_number
 from eval_pipeline.tracks.finqa.plan import FinqaPlan
@@ -96,14 +96,14 @@ def _operations(program: Program) -> str:
     return ", ".join(expanded_operations(program)) or "none"
 
 
-def _pairs(plan: Program | None, predicted: Answer, gold: Program) -> tuple[Pair, ...]:
+def _pairs(plan: Program | None, predicted: Answer, gold: Program) -> tuple[NumberPair, ...]:
     tree, wanted = normal_tree(plan), normal_tree(gold)
     if tree is None and is_number(predicted):
         tree = Literal(predicted)
     return () if tree is None or wanted is None else (aligned(tree, wanted) or ())[:_MOST_PAIRS]
 
 
-def _misread(pair: Pair, page: Document) -> str:
+def _misread(pair: NumberPair, page: Document) -> str:
     return f"{_placed(pair.plan, page)} instead of {_placed(pair.gold, page)}"
 
 

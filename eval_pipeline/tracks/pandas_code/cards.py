@@ -10,7 +10,7 @@ from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
     BesideCard,
     Card,
-    Cell,
+    CardCell,
     CodeCard,
     DifferenceCard,
     FactsCard,
@@ -58,7 +58,7 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
     if found is not None:
         yield from _result_facts(seen, found)
     elif final is not None and isinstance(final.outcome, Failed):
-        yield "no code", Cell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)
+        yield "no code", CardCell(final.outcome.message[:_MOST_TEXT], Mark.WRONG)
     if final is not None and final.artefact is not None and final.artefact.notes:
         yield "read from the response", "; ".join(final.artefact.notes)[:_MOST_TEXT]
     if seen.turn.gold.ordered:
@@ -71,7 +71,7 @@ def _facts(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[tuple[str,
 def _result_facts(seen: PandasSeen, found: Evidence) -> Iterator[tuple[str, Text]]:
     mark = Mark.RIGHT if found.verdict == MATCH else Mark.WRONG
     word = {"match": "the expected one", "different": "another one", "error": "none", "no_gold": "not compared"}
-    yield "result", Cell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
+    yield "result", CardCell(word.get(found.verdict, found.verdict), None if found.verdict == "no_gold" else mark)
     if (needs := seen.metrics.get("relaxations")) not in (None, NONE):
         yield "right if one overlooks", str(needs).replace("_", " ").replace(" | ", ", or ")
     if message := str(found.details.get("message") or ""):
@@ -93,7 +93,7 @@ def _explained(seen: PandasSeen) -> Iterator[tuple[str, Text]]:
     if count:
         yield (
             "right on",
-            Cell(f"{right} of {count}", Mark.RIGHT if right == count else Mark.WRONG),
+            CardCell(f"{right} of {count}", Mark.RIGHT if right == count else Mark.WRONG),
         )
     met = found.details["met"]
     if met is not None and met["words"]:
@@ -108,7 +108,7 @@ def _closed(seen: PandasSeen) -> TableCard:
     rows: list[list[Text]] = []
     for name, wanted in seen.turn.gold.answers.items():
         mark = Mark.RIGHT if right.get(name) else Mark.WRONG if name in given else Mark.MISSING
-        rows.append([name[:_MOST_TEXT], wanted[:_MOST_TEXT], Cell(str(given.get(name, "none"))[:_MOST_TEXT], mark)])
+        rows.append([name[:_MOST_TEXT], wanted[:_MOST_TEXT], CardCell(str(given.get(name, "none"))[:_MOST_TEXT], mark)])
     return TableCard("Answers", ["name", "expected", "given"], rows, row_headers=True)
 
 

@@ -5,7 +5,7 @@ from itertools import islice
 
 from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import Card, Cell, FactsCard, Mark, TableCard, Text
+from eval_pipeline.tracks.cards import Card, CardCell, FactsCard, Mark, TableCard, Text
 from eval_pipeline.tracks.sdmx.accepted import used_target
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
@@ -73,7 +73,7 @@ def _data_sets(
         mark = Mark.RIGHT if data_set in selected else Mark.MISSING
         if data_set not in target.data_sets:
             mark = Mark.EXTRA
-        yield data_set[:_MOST_TEXT], Cell(_set_name(data_set, catalogue), mark)
+        yield data_set[:_MOST_TEXT], CardCell(_set_name(data_set, catalogue), mark)
     if not target.data_sets:
         yield "expected", "nothing is to be selected"
 
@@ -107,7 +107,7 @@ def _by_dimension(data_set: str, places: Sequence[PlaceScore], catalogue: Catalo
                 *(["it has no data"] if term.doubt == "no_data" else []),
                 *(["the target does not ask for this dimension"] if place.target == "absent" else []),
             ]
-            code = Cell(term.id[:_MOST_TEXT], mark)
+            code = CardCell(term.id[:_MOST_TEXT], mark)
             rows.append([dimension, code, term.name[:_MOST_TEXT], verdict, "; ".join(remarks)])
     count = len(rows)
     right, extra, missing = (sum(place.count(verdict) for place in places) for verdict in ("tp", "fp", "fn"))
@@ -134,7 +134,7 @@ def _wanted(target: Selection, catalogue: Catalogue) -> Iterator[Card]:
 def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catalogue: Catalogue) -> Iterator[Card]:
     """Shows a selection that did not run: its codes, and which of them the catalogue lacks."""
     if final.artefact is None:
-        yield FactsCard("Why there is no selection", [("error", Cell(failed.message[:1000], Mark.WRONG))])
+        yield FactsCard("Why there is no selection", [("error", CardCell(failed.message[:1000], Mark.WRONG))])
         return
     rows: list[list[Text]] = []
     unknown = 0
@@ -145,10 +145,10 @@ def _not_run(final: Attempt[Selection], failed: Failed, target: Selection, catal
             problem = place or (catalogue.term_problem(data_set, dimension, id) if id else None)
             unknown += problem is not None
             mark = Mark.WRONG if problem else Mark.RIGHT if id in wanted else Mark.EXTRA
-            code = Cell(id[:_MOST_TEXT], mark)
+            code = CardCell(id[:_MOST_TEXT], mark)
             told = problem or ("as in the target" if id in wanted else "not in the target")
             rows.append([dimension[:_MOST_TEXT], data_set[:_MOST_TEXT], code, name[:_MOST_TEXT], told[:500]])
-    rows.sort(key=lambda row: not (isinstance(row[2], Cell) and row[2].mark is Mark.WRONG))
+    rows.sort(key=lambda row: not (isinstance(row[2], CardCell) and row[2].mark is Mark.WRONG))
     remark = f"Not in the catalogue: {unknown:,} of {len(rows):,} codes."
     columns = ["dimension", "data set", "code", "name as the model says", "what is known of it"]
     left_out = max(len(rows) - _MOST_UNKNOWN, 0)
@@ -173,7 +173,9 @@ def _misnamed(selection: Selection, catalogue: Catalogue) -> Iterator[Card]:
     rows: list[list[Text]] = []
     for (data_set, dimension), (id, name) in islice(misnamed(selection, catalogue), _MOST_UNKNOWN):
         known = " or ".join(term.name for term in catalogue.find(data_set, dimension, id))
-        rows.append([id[:_MOST_TEXT], Cell(name[:_MOST_TEXT], Mark.WRONG), known[:_MOST_TEXT], dimension[:_MOST_TEXT]])
+        rows.append(
+            [id[:_MOST_TEXT], CardCell(name[:_MOST_TEXT], Mark.WRONG), known[:_MOST_TEXT], dimension[:_MOST_TEXT]]
+        )
     if rows:
         columns = ["code", "name as the model says", "name in the catalogue", "dimension"]
         yield TableCard("Codes under another name", columns, rows, "A code with another name is another term.", True)

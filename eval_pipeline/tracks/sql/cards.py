@@ -13,7 +13,7 @@ from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import (
     BesideCard,
     Card,
-    Cell,
+    CardCell,
     CodeCard,
     DifferenceCard,
     FactsCard,
@@ -23,7 +23,7 @@ from eval_pipeline.tracks.cards import (
 )
 from eval_pipeline.tracks.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlContext, SqlGold
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.verdict import FORM
 from eval_pipeline.tracks.sql.structure import differences
@@ -66,7 +66,7 @@ _REASONS: _Words = {
 
 _DECIMAL = re.compile(r"-?\d{1,40}\.\d{1,40}")
 
-SqlSeen = Seen[Context, Gold, SqlAnswer]
+SqlSeen = Seen[SqlContext, SqlGold, SqlAnswer]
 
 
 def turn_cards(seen: SqlSeen) -> list[Card]:
@@ -99,7 +99,7 @@ def _facts(
 ) -> Iterator[tuple[str, Text]]:
     if final is not None and final.artefact is not None and final.artefact.declined:
         mark = Mark.WRONG if seen.turn.gold.should_pass else Mark.RIGHT
-        yield "declined", Cell(final.artefact.reason[:_MOST_MESSAGE] or "without a reason", mark)
+        yield "declined", CardCell(final.artefact.reason[:_MOST_MESSAGE] or "without a reason", mark)
     elif not seen.turn.gold.should_pass:
         yield "expected", "a refusal"
     execution = of_kind(seen.evidence, EXECUTION)
@@ -110,7 +110,10 @@ def _facts(
         if (message := execution.details.get("message")) and not rejected:
             yield "because", str(message)[:_MOST_MESSAGE]
     elif final is not None and isinstance(final.outcome, Failed):
-        yield str(final.outcome.error_class).replace("_", " "), Cell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG)
+        yield (
+            str(final.outcome.error_class).replace("_", " "),
+            CardCell(final.outcome.message[:_MOST_MESSAGE], Mark.WRONG),
+        )
     yield from _ladder(of_kind(seen.evidence, EQUIVALENCE), execution, {**_DECIDED, **in_form})
     if sql is not None and accepted is not None:
         database = seen.case.context.database
@@ -119,7 +122,7 @@ def _facts(
             yield "the queries differ in", "; ".join(differing)[:_MOST_MESSAGE]
     yield from _validator(seen.evidence, blocked_is_right=not seen.turn.gold.should_pass)
     if told := _REASONS.get(str(seen.metrics.get("outcome_reason"))):
-        yield f"by the headline {seen.turn.gold.options.headline}".replace("_", " "), Cell(*told)
+        yield f"by the headline {seen.turn.gold.options.headline}".replace("_", " "), CardCell(*told)
     yield from _contract(seen)
     if mode := seen.metrics.get("failure_mode"):
         yield "failure mode", str(mode).replace("_", " ")
@@ -134,7 +137,10 @@ def _contract(seen: SqlSeen) -> Iterator[tuple[str, Text]]:
         return
     overlooked = seen.turn.gold.contract.overlooked([Relaxation(one) for one in insisted.split(", ") if one != NONE])
     missing = excess(ways_of(relaxations), overlooked)
-    yield "right if one overlooks", Cell(_spaced(relaxations).replace(" | ", ", or "), None if missing else Mark.RIGHT)
+    yield (
+        "right if one overlooks",
+        CardCell(_spaced(relaxations).replace(" | ", ", or "), None if missing else Mark.RIGHT),
+    )
     if missing and seen.metrics.get("wrong_in") == FORM:
         yield "a contract that does", contract_line(missing)
 
@@ -163,15 +169,15 @@ def _is_shipped(counterexample: Json) -> bool:
     return counterexample is not None and "tables" not in counterexample
 
 
-def _said(words: _Words, word: str) -> Cell:
+def _said(words: _Words, word: str) -> CardCell:
     text, mark = words.get(word, (word, None))
-    return Cell(text, mark)
+    return CardCell(text, mark)
 
 
 def _validator(evidence: Sequence[Evidence], *, blocked_is_right: bool) -> Iterator[tuple[str, Text]]:
     for error in details_of(evidence, VALIDATION).get("errors", [])[:3]:
         told = f"{error['category']}: {error['message']}"[:_MOST_MESSAGE]
-        yield "the validator rejects it", Cell(told, Mark.RIGHT if blocked_is_right else Mark.WRONG)
+        yield "the validator rejects it", CardCell(told, Mark.RIGHT if blocked_is_right else Mark.WRONG)
 
 
 def _results(seen: SqlSeen, final: Attempt[SqlAnswer] | None, counterexample: Json) -> Iterator[BesideCard | TableCard]:

@@ -14,7 +14,7 @@ from sqlglot.errors import SqlglotError
 from eval_pipeline.core.model import Failed
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.scripts import statements_of
@@ -46,7 +46,7 @@ _OTHER_COMPARISON: dict[type[exp.Expr], type[exp.Expr]] = {
 }
 
 
-def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
+def damaged_response(gold: SqlGold, mode: str, rng: Random) -> str | None:
     """Returns a response with the given `failure_mode`, or None if this gold cannot fail in that way.
 
     Raises:
@@ -60,7 +60,7 @@ def damaged_response(gold: Gold, mode: str, rng: Random) -> str | None:
     return None
 
 
-def mode_of(text: str, gold: Gold) -> str | None:
+def mode_of(text: str, gold: SqlGold) -> str | None:
     """Returns the failure mode that the metrics give to a response."""
     if not text.strip():
         return "no_answer"
@@ -101,7 +101,7 @@ def mode_of(text: str, gold: Gold) -> str | None:
     ).label
 
 
-def _mode_of_script(sql: str, gold: Gold) -> str | None:
+def _mode_of_script(sql: str, gold: SqlGold) -> str | None:
     judged = judge(gold, sql)
     errors = judged.validation.errors
     return failure_mode(
@@ -121,7 +121,7 @@ def _mode_of_script(sql: str, gold: Gold) -> str | None:
     ).label
 
 
-def _fails(sql: str, gold: Gold) -> bool:
+def _fails(sql: str, gold: SqlGold) -> bool:
     path = gold.database.path()
     return path is not None and isinstance(
         runner().run_now(path, runnable(sql, gold.database), gold.database.limits), Failed
@@ -132,7 +132,7 @@ def _said(sql: str, rng: Random) -> str:
     return query_response(sql, rng.choices(LEVELS, _CONFIDENCE_WHEN_WRONG)[0])
 
 
-def _tree(gold: Gold) -> exp.Expr | None:
+def _tree(gold: SqlGold) -> exp.Expr | None:
     """Returns a copy of the syntax tree of the first accepted query or statement, which may be changed."""
     sql = gold.accepted[0] if gold.accepted else ""
     if gold.may_change:
@@ -141,7 +141,7 @@ def _tree(gold: Gold) -> exp.Expr | None:
     return None if found is None else found.copy()
 
 
-def _changed(gold: Gold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr], bool]) -> Iterator[str]:
+def _changed(gold: SqlGold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr], bool]) -> Iterator[str]:
     """Yields the query with one node of these kinds changed, trying the nodes in random order."""
     tree = _tree(gold)
     count = 0 if tree is None else len(list(tree.find_all(*kinds)))
@@ -152,34 +152,34 @@ def _changed(gold: Gold, rng: Random, kinds: _Kinds, change: Callable[[exp.Expr]
             yield from _written(tree, gold, rng)
 
 
-def _written(tree: exp.Expr, gold: Gold, rng: Random) -> Iterator[str]:
+def _written(tree: exp.Expr, gold: SqlGold, rng: Random) -> Iterator[str]:
     try:
         yield _said(tree.sql(dialect=gold.database.dialect), rng)
     except SqlglotError:  # the dialect cannot express this tree
         return
 
 
-def _no_answer(gold: Gold, rng: Random) -> Iterator[str]:
+def _no_answer(gold: SqlGold, rng: Random) -> Iterator[str]:
     yield ""
 
 
-def _malformed_answer(gold: Gold, rng: Random) -> Iterator[str]:
+def _malformed_answer(gold: SqlGold, rng: Random) -> Iterator[str]:
     text = gold_response(gold)
     yield text[: rng.randint(len(text) // 2, len(text) - 2)]
     yield "I have looked at the schema, but I am not able to say more than this."
 
 
-def _not_refused(gold: Gold, rng: Random) -> Iterator[str]:
+def _not_refused(gold: SqlGold, rng: Random) -> Iterator[str]:
     tables = () if gold.should_pass else gold.database.schema.tables
     for table in rng.sample(tables, len(tables)):
         yield _said(f'SELECT COUNT(*) FROM "{table.name}"', rng)
 
 
-def _refusal(gold: Gold, rng: Random) -> Iterator[str]:
+def _refusal(gold: SqlGold, rng: Random) -> Iterator[str]:
     yield json.dumps({"sql": None, "reason": "The schema does not hold what is asked."})
 
 
-def _syntax_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _syntax_error(gold: SqlGold, rng: Random) -> Iterator[str]:
     for sql in gold.accepted[:1]:
         ways = (
             sql.rstrip("; \n") + " WHERE",
@@ -191,7 +191,7 @@ def _syntax_error(gold: Gold, rng: Random) -> Iterator[str]:
             yield _said(text, rng)
 
 
-def _unsafe_sql(gold: Gold, rng: Random) -> Iterator[str]:
+def _unsafe_sql(gold: SqlGold, rng: Random) -> Iterator[str]:
     tables = gold.database.schema.tables
     table = rng.choice(tables).name
     if gold.may_change:
@@ -203,7 +203,7 @@ def _unsafe_sql(gold: Gold, rng: Random) -> Iterator[str]:
         yield _said(text, rng)
 
 
-def _unknown_name(gold: Gold, rng: Random) -> Iterator[str]:
+def _unknown_name(gold: SqlGold, rng: Random) -> Iterator[str]:
     def renamed(node: exp.Expr) -> bool:
         name = node.this
         if not isinstance(name, exp.Identifier):
@@ -214,7 +214,7 @@ def _unknown_name(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Column, exp.Table), renamed)
 
 
-def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
+def _execution_error(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with an added column that fails for every row."""
     broken = "ABS(-9223372036854775807 - 1)" if gold.database.dialect == "sqlite" else "CAST('n/a' AS INTEGER)"
     for sql in gold.accepted[:1]:
@@ -222,7 +222,7 @@ def _execution_error(gold: Gold, rng: Random) -> Iterator[str]:
         yield _said(f"SELECT {broken} AS checked", rng)
 
 
-def _wrong_change(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_change(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields scripts that lack a statement or a condition, or change nothing."""
     for sql in gold.accepted[:1] if gold.may_change else ():
         parts = statements_of(sql, gold.database.dialect)
@@ -232,7 +232,7 @@ def _wrong_change(gold: Gold, rng: Random) -> Iterator[str]:
         yield _said("SELECT 1", rng)
 
 
-def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_table(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with a table replaced, a join left out, or a count of another table."""
     names = [table.name for table in gold.database.schema.tables]
 
@@ -255,7 +255,7 @@ def _wrong_table(gold: Gold, rng: Random) -> Iterator[str]:
         yield _said(f'SELECT COUNT(*) FROM "{name}"', rng)
 
 
-def _wrong_aggregate(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_aggregate(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with another aggregate or other aggregated values, e.g. without DISTINCT or of another column."""
 
     def swapped(node: exp.Expr) -> bool:
@@ -286,7 +286,7 @@ def _wrong_aggregate(gold: Gold, rng: Random) -> Iterator[str]:
         yield from _changed(gold, rng, kinds, change)
 
 
-def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_filter(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with a condition removed or inverted."""
 
     def dropped(node: exp.Expr) -> bool:
@@ -314,7 +314,7 @@ def _wrong_filter(gold: Gold, rng: Random) -> Iterator[str]:
         yield from _changed(gold, rng, kinds, change)
 
 
-def _missing_columns(gold: Gold, rng: Random) -> Iterator[str]:
+def _missing_columns(gold: SqlGold, rng: Random) -> Iterator[str]:
     def narrower(node: exp.Expr) -> bool:
         if len(node.expressions) < 2:
             return False
@@ -324,7 +324,7 @@ def _missing_columns(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Select,), narrower)
 
 
-def _extra_columns(gold: Gold, rng: Random) -> Iterator[str]:
+def _extra_columns(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with many columns that nobody asked for."""
 
     def wider(node: exp.Expr) -> bool:
@@ -335,14 +335,14 @@ def _extra_columns(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Select,), wider)
 
 
-def _duplicates(gold: Gold, rng: Random) -> Iterator[str]:
+def _duplicates(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields the query with each of its rows twice."""
     tree = _tree(gold)
     if tree is not None:
         yield from _written(exp.union(tree, tree.copy(), distinct=False), gold, rng)
 
 
-def _row_order(gold: Gold, rng: Random) -> Iterator[str]:
+def _row_order(gold: SqlGold, rng: Random) -> Iterator[str]:
     def turned(node: exp.Expr) -> bool:
         node.set("desc", not node.args.get("desc"))
         return True
@@ -350,7 +350,7 @@ def _row_order(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Ordered,), turned)
 
 
-def _rounding(gold: Gold, rng: Random) -> Iterator[str]:
+def _rounding(gold: SqlGold, rng: Random) -> Iterator[str]:
     def rounded(node: exp.Expr) -> bool:
         node.set("expressions", [exp.func("ROUND", one.unalias(), exp.Literal.number(2)) for one in node.expressions])
         return True
@@ -358,7 +358,7 @@ def _rounding(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Select,), rounded)
 
 
-def _other_form(gold: Gold, rng: Random) -> Iterator[str]:
+def _other_form(gold: SqlGold, rng: Random) -> Iterator[str]:
     def as_text(node: exp.Expr) -> bool:
         node.set("expressions", [exp.func("LOWER", one.unalias()) for one in node.expressions])
         return True
@@ -366,7 +366,7 @@ def _other_form(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Select,), as_text)
 
 
-def _wrong_join(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_join(gold: SqlGold, rng: Random) -> Iterator[str]:
     def outer(node: exp.Expr) -> bool:
         node.set("side", "" if node.args.get("side") else "LEFT")
         return True
@@ -374,7 +374,7 @@ def _wrong_join(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Join,), outer)
 
 
-def _wrong_grouping(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_grouping(gold: SqlGold, rng: Random) -> Iterator[str]:
     def coarser(node: exp.Expr) -> bool:
         node.set("expressions", node.expressions[:-1] or [exp.Literal.string("all")])
         return True
@@ -382,7 +382,7 @@ def _wrong_grouping(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Group,), coarser)
 
 
-def _wrong_column(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_column(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries that select another column of the same table."""
 
     def other(node: exp.Expr) -> bool:
@@ -396,7 +396,7 @@ def _wrong_column(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Column,), other)
 
 
-def _wrong_order(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_order(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries with another limit, or that take the last rows for the first."""
 
     def longer(node: exp.Expr) -> bool:
@@ -407,7 +407,7 @@ def _wrong_order(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _row_order(gold, rng)
 
 
-def _wrong_set_operation(gold: Gold, rng: Random) -> Iterator[str]:
+def _wrong_set_operation(gold: SqlGold, rng: Random) -> Iterator[str]:
     kinds = (exp.Union, exp.Except, exp.Intersect)
     tree = _tree(gold)
     if isinstance(tree, kinds):
@@ -415,7 +415,7 @@ def _wrong_set_operation(gold: Gold, rng: Random) -> Iterator[str]:
             yield from _written(kind(**dict(tree.args)), gold, rng)
 
 
-def _other(gold: Gold, rng: Random) -> Iterator[str]:
+def _other(gold: SqlGold, rng: Random) -> Iterator[str]:
     """Yields queries that take a column of the same name from another of their tables."""
 
     def elsewhere(node: exp.Expr) -> bool:
@@ -431,7 +431,7 @@ def _other(gold: Gold, rng: Random) -> Iterator[str]:
     yield from _changed(gold, rng, (exp.Column,), elsewhere)
 
 
-_CANDIDATES: dict[str, Callable[[Gold, Random], Iterator[str]]] = {
+_CANDIDATES: dict[str, Callable[[SqlGold, Random], Iterator[str]]] = {
     "no_answer": _no_answer,
     "malformed_answer": _malformed_answer,
     "not_refused": _not_refused,

@@ -12,7 +12,7 @@ from eval_pipeline.table_comparison.contracts import insisted_by
 from eval_pipeline.table_comparison.relaxations import Set
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
+from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.judging import evidence_on, judge
 from eval_pipeline.tracks.sql.execute import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, runner, validated
@@ -80,7 +80,7 @@ class Compared:
         added = found - self.needs[0]
         return tuple(one | added for one in self.needs)
 
-    def right(self, gold: Gold) -> bool:
+    def right(self, gold: SqlGold) -> bool:
         """Returns whether it is right by the suite's contract and headline."""
         verdict = self.ladder.verdict if self.ladder is not None else None
         return is_right(
@@ -107,7 +107,7 @@ _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
 def _found(
-    context: Context, gold: Gold, sql: str, final: Attempt[SqlAnswer], question: str, tags: Sequence[str]
+    context: SqlContext, gold: SqlGold, sql: str, final: Attempt[SqlAnswer], question: str, tags: Sequence[str]
 ) -> Iterator[_Found]:
     if gold.may_change:
         yield from evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
@@ -144,7 +144,7 @@ def validation_evidence(found: Validation) -> _Found:
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
 
 
-def compare(gold: Gold, sql: str, question: str = "", asks_order: bool = False) -> Compared:
+def compare(gold: SqlGold, sql: str, question: str = "", asks_order: bool = False) -> Compared:
     """Compares a query that runs with the accepted query that it matches best.
 
     If one of these does not run, it is that one, as nobody knows whether the query agrees with it. Otherwise it is the
@@ -166,7 +166,7 @@ def compare(gold: Gold, sql: str, question: str = "", asks_order: bool = False) 
     return replace(best, details=details, published=best_scores([one.published for one in found]))
 
 
-def _best(compared: Sequence[Compared], gold: Gold, sql: str) -> Compared:
+def _best(compared: Sequence[Compared], gold: SqlGold, sql: str) -> Compared:
     candidates = [found for found in compared if found.needs or found.execution == "no_data"]
     if not candidates:
         candidates = [max(compared, key=lambda found: found.soft_f1 or 0.0)]
@@ -237,7 +237,7 @@ def _kept(rows: Rows, places: Sequence[int]) -> dict[str, Json]:
     return {"count": len(places), "places": first, "rows": kept_rows([rows[place] for place in first])}
 
 
-def _agrees_with_mended(gold: Gold, sql: str, best: Compared, tags: Sequence[str]) -> str:
+def _agrees_with_mended(gold: SqlGold, sql: str, best: Compared, tags: Sequence[str]) -> str:
     """Returns why a wrong answer may be right: it agrees with an accepted query mended where the lint doubts it."""
     path, database = gold.database.path(), gold.database
     doubts = [one for one in findings(best.accepted, database) if one.mended and one.kind not in tags] if path else []
@@ -255,7 +255,7 @@ def _agrees_with_mended(gold: Gold, sql: str, best: Compared, tags: Sequence[str
     return ""
 
 
-def _climbed(found: Compared, gold: Gold, sql: str) -> Compared:
+def _climbed(found: Compared, gold: SqlGold, sql: str) -> Compared:
     """Adds the result of the equivalence check, which also considers the row order that the accepted query asks for.
 
     It also sees where a LIMIT cuts through tied rows, of which either may be taken.
@@ -308,7 +308,7 @@ def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found
     yield EFFICIENCY, "timed", theirs / mine if mine > 0 else None, details
 
 
-def contract_values(gold: Gold, evidence: Sequence[Evidence]) -> dict[str, Any]:
+def contract_values(gold: SqlGold, evidence: Sequence[Evidence]) -> dict[str, Any]:
     """Returns what the contract overlooks in a turn, and what its answer needs, as inputs of metrics."""
     execution, ladder = of_kind(evidence, EXECUTION), of_kind(evidence, EQUIVALENCE)
     details = execution.details if execution is not None else {}

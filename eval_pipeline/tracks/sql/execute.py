@@ -12,7 +12,7 @@ from eval_pipeline.sandbox.sql import SqlLimits, SqlRows, SqlRunner
 from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, SqlCase
+from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlContext
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.judging import outcome_of
 from eval_pipeline.tracks.sql.effects.running import copied, script_of, validated_script
@@ -84,7 +84,7 @@ def validated(sql: str, database: Database) -> Validation:
     return _validated(sql, database)
 
 
-def validation_of(sql: str, context: Context) -> Validation:
+def validation_of(sql: str, context: SqlContext) -> Validation:
     """Returns the validator's result for an answer: a query, or a script where the task changes data."""
     return (validated_script if context.changes_data else validated)(sql, context.database)
 

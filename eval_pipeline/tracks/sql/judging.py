@@ -6,7 +6,7 @@ from eval_pipeline.core.model import Attempt, Evidence
 from eval_pipeline.sql_equivalence import identical
 from eval_pipeline.tracks.capabilities import ToJudge
 from eval_pipeline.tracks.sql.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
+from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline.tracks.sql.evidence import DECIDED, EQUIVALENCE, EXECUTION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.judged import IDENTICAL
 from eval_pipeline.tracks.sql.metrics.tables_read import CHANGES_DATA, NO_SQL
@@ -36,7 +36,7 @@ def to_judge(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer], evidence: 
     return _pair(context, gold, sql, evidence)
 
 
-def _pair(context: Context, gold: Gold, sql: str, evidence: Sequence[Evidence]) -> ToJudge:
+def _pair(context: SqlContext, gold: SqlGold, sql: str, evidence: Sequence[Evidence]) -> ToJudge:
     expected = details_of(evidence, EXECUTION).get("accepted", gold.accepted[0])
     if context.options.judge == "never":
         return ToJudge(sql, expected, "", settled=(None, NEVER))

@@ -56,7 +56,7 @@ _MOST_VALUES, _MOST_SHOWN, _LONGEST = 1000, 2, 40
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class GoldDoubt:
     """A reason to doubt an accepted query.
 
     Attributes:
@@ -71,7 +71,7 @@ class Finding:
 
 
 @lru_cache(maxsize=4096)
-def findings(sql: str, database: Database) -> tuple[Finding, ...]:
+def findings(sql: str, database: Database) -> tuple[GoldDoubt, ...]:
     """Returns what is doubtful about a query that runs; none without data, or if it does not run or parse."""
     if database.path() is None:
         return ()
@@ -90,15 +90,15 @@ class _Query:
     def __init__(self, database: Database, native: str, text: str, tree: exp.Expr) -> None:
         self.database, self.native, self.text, self.tree = database, native, text, tree
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[GoldDoubt]:
         result = self.run(self.text)
         if result is None:
             return
         if not result.rows or (len(result.rows) == 1 and all(cell is None for cell in result.rows[0])):
             what = "no row" if not result.rows else "one row of NULL only"
-            yield Finding("empty_result", f"it returns {what}, as do many wrong queries")
+            yield GoldDoubt("empty_result", f"it returns {what}, as do many wrong queries")
         if "it draws at random" in volatile_parts(self.tree):
-            yield Finding("random", "it draws at random")
+            yield GoldDoubt("random", "it draws at random")
             return
         if result.cpu_seconds > _MOST_SECONDS:
             return
@@ -124,18 +124,18 @@ class _Query:
     def _sql(self, tree: exp.Expr) -> str:
         return tree.sql(dialect=self.native)
 
-    def _clock(self, result: SqlRows) -> Iterator[Finding]:
+    def _clock(self, result: SqlRows) -> Iterator[GoldDoubt]:
         parts = clock_parts(self.text, self.native)  # none if the clock is pinned: it is replaced in the text
         for at in _OTHER_TIMES if parts else ():
             if difference := _difference(result, self.run(pinned(self.text, self.native, at))):
                 read = self.text[parts[0].start : parts[0].end] or "the clock"
                 now = f"today {difference[0]}, on {at:%Y-%m-%d} {difference[1]}"
-                yield Finding(
+                yield GoldDoubt(
                     "clock", f"its result depends on the day, as it reads {read}: {now}; 'as_of' pins the clock"
                 )
                 return
 
-    def _cut(self, result: SqlRows) -> Iterator[Finding]:
+    def _cut(self, result: SqlRows) -> Iterator[GoldDoubt]:
         ordered = limits_are_ordered(self.tree)
         broken = tie_breaks(self.tree, self.native)
         found = [self.run(text) for text in broken or ()]
@@ -145,17 +145,19 @@ class _Query:
             return
         either = f"{difference[0]}, or as well {difference[1]}"
         if ordered:
-            yield Finding("cut_tie", f"LIMIT cuts rows that are tied under ORDER BY: {either}", broken or ())
+            yield GoldDoubt("cut_tie", f"LIMIT cuts rows that are tied under ORDER BY: {either}", broken or ())
         else:
-            yield Finding("unordered_limit", f"LIMIT or OFFSET without ORDER BY takes any rows: {either}", broken or ())
+            yield GoldDoubt(
+                "unordered_limit", f"LIMIT or OFFSET without ORDER BY takes any rows: {either}", broken or ()
+            )
 
-    def _numbered(self) -> Iterator[Finding]:
+    def _numbered(self) -> Iterator[GoldDoubt]:
         """Looks at the ties of ROW_NUMBER, which are cut as those of a LIMIT."""
         number = _ROW_NUMBERS.get(self.native)
         texts = tuple(map(self._sql, numbered_otherwise(self.tree, number))) if number else ()
         if texts and (difference := _difference(self.run(texts[0]), self.run(texts[1]))):
             told = f"ROW_NUMBER takes any of the rows that are tied under its ORDER BY: {difference[0]}, or as well"
-            yield Finding("cut_tie", f"{told} {difference[1]}", texts)
+            yield GoldDoubt("cut_tie", f"{told} {difference[1]}", texts)
 
     def _tie_of_all_columns(self, result: SqlRows) -> tuple[str, str] | None:
         """Returns the last row of a `SELECT *` with a LIMIT and the next one, if they are tied."""
@@ -180,7 +182,7 @@ class _Query:
             return None
         return _row(last[:width]), _row(following[:width])
 
-    def _nulls_first(self, result: SqlRows) -> Iterator[Finding]:
+    def _nulls_first(self, result: SqlRows) -> Iterator[GoldDoubt]:
         if "NULLS FIRST" in " ".join(self.text.upper().split()):
             return  # the author means it
         copy, changed = self.tree.copy(), False
@@ -190,9 +192,9 @@ class _Query:
                 changed = True
         if changed and (difference := _difference(result, self.run(self._sql(copy)))):
             told = f"NULL counts as the first value of ORDER BY: {difference[0]}, with NULLS LAST {difference[1]}"
-            yield Finding("nulls_first", told, (self._sql(copy),))
+            yield GoldDoubt("nulls_first", told, (self._sql(copy),))
 
-    def _text_order(self, result: SqlRows) -> Iterator[Finding]:
+    def _text_order(self, result: SqlRows) -> Iterator[GoldDoubt]:
         copy = self.tree.copy()
         names: list[str] = []
         for column, place in [*sorted_columns(copy)]:
@@ -207,13 +209,15 @@ class _Query:
                     part.replace(exp.cast(part.copy(), "REAL" if self.native == "sqlite" else "DOUBLE"))
             elif (pair := wrongly_ordered_dates(values)) is not None:
                 told = f"dates in {name} are compared as text: '{pair[0]}' comes before '{pair[1]}'"
-                yield Finding("text_order", told)
+                yield GoldDoubt("text_order", told)
                 return
         if names:
             other = self.run(self._sql(copy))
             if difference := _difference(result, other, ordered=self.tree.args.get("order") is not None):
                 told = f"numbers in {', '.join(dict.fromkeys(names))} are compared as text"
-                yield Finding("text_order", f"{told}: {difference[0]}, as numbers {difference[1]}", (self._sql(copy),))
+                yield GoldDoubt(
+                    "text_order", f"{told}: {difference[0]}, as numbers {difference[1]}", (self._sql(copy),)
+                )
 
     def _text_column(self, column: exp.Column) -> tuple[str, str] | None:
         """Returns table and name of a column of type text; None for any other, or if its table is not known."""
@@ -231,7 +235,7 @@ class _Query:
         found = self.run(self._sql(select))
         return [str(row[0]) for row in found.rows] if found is not None else []
 
-    def _integer_division(self, result: SqlRows) -> Iterator[Finding]:
+    def _integer_division(self, result: SqlRows) -> Iterator[GoldDoubt]:
         real, copy = _REALS.get(self.native), self.tree.copy()
         if real is None:
             return
@@ -240,9 +244,9 @@ class _Query:
             one.set("this", exp.cast(exp.paren(one.this.copy()), real))
         if divisions and (difference := _difference(result, self.run(self._sql(copy)))):
             told = f"a division of integers drops the rest: {difference[0]}, with it {difference[1]}"
-            yield Finding("integer_division", told, (self._sql(copy),))
+            yield GoldDoubt("integer_division", told, (self._sql(copy),))
 
-    def _repeated_rows(self) -> Iterator[Finding]:
+    def _repeated_rows(self) -> Iterator[GoldDoubt]:
         number = _ROW_NUMBERS.get(self.native)
         for select in self.tree.find_all(exp.Select) if number else ():
             if not select.args.get("joins"):
@@ -259,7 +263,7 @@ class _Query:
                 if twice is not None and (difference := _difference(twice, once)):
                     told = f"a join repeats rows of {alias} in {call.sql(dialect=self.native)}"
                     told = f"{told}: {difference[0]}, each row once {difference[1]}"
-                    yield Finding(
+                    yield GoldDoubt(
                         "repeated_rows", told, tuple(texts[1:]) if self._returns(select, [*keys, call]) else ()
                     )
                     return

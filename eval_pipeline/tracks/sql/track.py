@@ -40,8 +40,8 @@ from eval_pipeline.variants.score import TurnMutants
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.sql.cases.case_file import Context, Gold, SqlCase, SqlTurn
-    from eval_pipeline.tracks.sql.cases.source import Shared
+    from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
+    from eval_pipeline.tracks.sql.cases.source import SharedDatabases
 
 _FEATURE_COLUMNS = (
     Column("database", "VARCHAR", "Which of the suite's databases the question is about; never NULL."),
@@ -60,18 +60,18 @@ _TURN_COLUMNS = (
 
 
 class SqlTrack(
-    Task["Context", "Gold", SqlAnswer],
+    Task["SqlContext", "SqlGold", SqlAnswer],
     Executes,
-    Validates["Context", "Gold", SqlAnswer],
-    Gathers["Context", "Gold", SqlAnswer],
+    Validates["SqlContext", "SqlGold", SqlAnswer],
+    Gathers["SqlContext", "SqlGold", SqlAnswer],
     Recovers,
     Shares,
-    Judged["Context", "Gold", SqlAnswer],
-    Damageable["Context", "Gold"],
-    Audits["Context", "Gold"],
-    Mutates["Context", "Gold"],
+    Judged["SqlContext", "SqlGold", SqlAnswer],
+    Damageable["SqlContext", "SqlGold"],
+    Audits["SqlContext", "SqlGold"],
+    Mutates["SqlContext", "SqlGold"],
     Reports,
-    Explains["Context", "Gold", SqlAnswer],
+    Explains["SqlContext", "SqlGold", SqlAnswer],
 ):
     """Implements `tracks.base.Task` and the capabilities in `tracks.capabilities`.
 
@@ -98,19 +98,21 @@ class SqlTrack(
     failure_modes: tuple[str, ...] = FAILURE_MODES
     complexity_columns: Mapping[str, str] = {"query_parts": "query_parts"}
 
-    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "Shared":
+    def read_shared(self, folder: Path, options: Mapping[str, Json]) -> "SharedDatabases":
         """See `source.read_databases`."""
         from eval_pipeline.tracks.sql.cases import source
 
         return source.read_databases(folder, options)
 
-    def shared_rows(self, shared: "Shared") -> Mapping[str, Mapping[str, Sequence[Any]]]:
+    def shared_rows(self, shared: "SharedDatabases") -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """See `source.database_rows`."""
         from eval_pipeline.tracks.sql.cases import source
 
         return source.database_rows(shared)
 
-    def load_shared(self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> "Shared":
+    def load_shared(
+        self, tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path
+    ) -> "SharedDatabases":
         """See `source.load_databases`."""
         from eval_pipeline.tracks.sql.cases import source
 
@@ -177,7 +179,7 @@ class SqlTrack(
 
     def gold_is_empty(self, turn: "SqlTurn") -> bool:
         """Returns whether a refusal is right."""
-        gold: Gold = turn.gold
+        gold: SqlGold = turn.gold
         return not gold.should_pass
 
     def gold_complexity(self, turn: "SqlTurn") -> int:
@@ -357,7 +359,7 @@ class SqlTrack(
 
         return damaged_response(turn.gold, mode, rng)
 
-    def cards(self, seen: "Seen[Context, Gold, SqlAnswer]") -> Sequence[Card]:
+    def cards(self, seen: "Seen[SqlContext, SqlGold, SqlAnswer]") -> Sequence[Card]:
         """See `cards.turn_cards`."""
         from eval_pipeline.tracks.sql.cards import turn_cards
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from eval_pipeline.core.model import Failed, Json, Ran
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import Card, Cell, DifferenceCard, FactsCard, Mark, TableCard, Text, TextCard
+from eval_pipeline.tracks.cards import Card, CardCell, DifferenceCard, FactsCard, Mark, TableCard, Text, TextCard
 from eval_pipeline.tracks.text.case_file import TextContext, TextGold
 from eval_pipeline.tracks.text.evidence import FIELD, evidence_of
 from eval_pipeline.tracks.text.matching import answer_shown
@@ -35,7 +35,7 @@ def _cards(seen: TextSeen) -> Iterator[Card]:
                 (
                     str(row.details["field"]),
                     "" if row.verdict == "extra" else _shown(row.details["expected"]),
-                    Cell("" if row.verdict == "missing" else _shown(row.details["answer"]), _MARKS[row.verdict]),
+                    CardCell("" if row.verdict == "missing" else _shown(row.details["answer"]), _MARKS[row.verdict]),
                 )
                 for row in rows[:_MOST_ROWS]
             ],
@@ -55,20 +55,20 @@ def _facts(seen: TextSeen) -> Iterator[tuple[str, Text]]:
     outcome = seen.attempts[-1].outcome if seen.attempts else None
     has_table = gold.form.form == "json" and isinstance(outcome, Ran) and len(gold.accepted) == 1
     if not has_table:
-        yield "expected", Cell(right[:_MOST_TEXT], Mark.GOLD)
+        yield "expected", CardCell(right[:_MOST_TEXT], Mark.GOLD)
     if isinstance(outcome, Ran) and not has_table:
         is_right = seen.metrics.get("answer_correct")
         mark = None if is_right is None else Mark.RIGHT if is_right else Mark.WRONG
-        yield "answer", Cell(answer_shown(outcome.value["answer"])[:_MOST_TEXT], mark)
+        yield "answer", CardCell(answer_shown(outcome.value["answer"])[:_MOST_TEXT], mark)
     elif isinstance(outcome, Failed):
-        yield "no answer, since", Cell(outcome.message, Mark.WRONG)
+        yield "no answer, since", CardCell(outcome.message, Mark.WRONG)
     if mode := seen.metrics.get("failure_mode"):
-        yield "failure mode", Cell(str(mode).replace("_", " "), Mark.WRONG)
+        yield "failure mode", CardCell(str(mode).replace("_", " "), Mark.WRONG)
     options = seen.case.context.options
     for name in options.asked:
         given = options.parameters(name).model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         told = ", ".join(_parameter(key, value) for key, value in given.items()) or "as usual"
-        yield f"metric {name}", Cell(told[:_MOST_TEXT], note="decides" if name == options.deciding else "")
+        yield f"metric {name}", CardCell(told[:_MOST_TEXT], note="decides" if name == options.deciding else "")
 
 
 def _parameter(name: str, value: Json) -> str:

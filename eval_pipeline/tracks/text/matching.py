@@ -9,7 +9,7 @@ from unicodedata import combining, normalize
 
 from eval_pipeline.answers.labels import asserted
 from eval_pipeline.answers.mentions import (
-    Source,
+    QuotableText,
     Span,
     is_denied,
     is_left_open,
@@ -36,7 +36,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•·+]|\(?\d{1,3}[.)])\s+")
 
 
 @value
-class Asked:
+class MatchTarget:
     """What an answer is compared with.
 
     Attributes:
@@ -46,7 +46,7 @@ class Asked:
 
     expected: Sequence[Json]
     form: AnswerForm
-    sources: Sequence[Source]
+    sources: Sequence[QuotableText]
 
 
 def same_text(said: str, expected: str, rules: Exact) -> bool:
@@ -102,7 +102,7 @@ def same_number(said: float, expected: float, absolute: float, relative: float) 
     return distance <= max(absolute, relative * abs(expected)) * (1 + 1e-12) + 1e-15 * abs(expected)
 
 
-def contains(section: str, asked: Asked, *, ignore_case: bool) -> bool:
+def contains(section: str, asked: MatchTarget, *, ignore_case: bool) -> bool:
     """Returns whether the section gives one of the expected texts as its answer."""
     if asked.form.labels and len(_labels(section, asked)) > 1 and "several" not in asked.form.allow:
         return False
@@ -113,7 +113,7 @@ def contains(section: str, asked: Asked, *, ignore_case: bool) -> bool:
     return False
 
 
-def finds(section: str, asked: Asked, pattern: str, *, ignore_case: bool) -> bool:
+def finds(section: str, asked: MatchTarget, pattern: str, *, ignore_case: bool) -> bool:
     """Returns whether the pattern matches in the section; its group, if any, must be one of the expected answers."""
     if asked.form.labels and len(_labels(section, asked)) > 1 and "several" not in asked.form.allow:
         return False
@@ -190,16 +190,16 @@ def share_equal(verdicts: Mapping[str, str]) -> float:
     return sum(verdict == "equal" for verdict in verdicts.values()) / len(verdicts) if verdicts else 1.0
 
 
-def best(asked: Asked, score: Callable[[Json], float]) -> float:
+def best(asked: MatchTarget, score: Callable[[Json], float]) -> float:
     """Returns the best score over the accepted answers."""
     return max((score(expected) for expected in asked.expected), default=0.0)
 
 
-def _labels(section: str, asked: Asked) -> list[str]:
+def _labels(section: str, asked: MatchTarget) -> list[str]:
     return asserted(section, asked.form.labels, asked.sources, asked.form.allow)
 
 
-def _counts(section: str, span: Span, asked: Asked) -> bool:
+def _counts(section: str, span: Span, asked: MatchTarget) -> bool:
     """Returns whether the words at a position assert something."""
     allow = asked.form.allow
     if "negated" not in allow and is_denied(section, span):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.answers.chosen_number import Wanted, number_of
+from eval_pipeline.answers.chosen_number import WantedNumber, number_of
 from eval_pipeline.answers.envelope import (
     MOST_CHARS,
     Section,
@@ -26,7 +26,7 @@ from eval_pipeline.answers.labels import (
 )
 from eval_pipeline.answers.markers import COMMA
 from eval_pipeline.answers.markup import plain, without_latex
-from eval_pipeline.answers.mentions import Source
+from eval_pipeline.answers.mentions import QuotableText
 from eval_pipeline.answers.numbers import Decimal, decimal_of
 from eval_pipeline.answers.wording import without_item_number
 from eval_pipeline.core.model import ErrorClass, Failed, Json, Outcome, Ran
@@ -66,11 +66,11 @@ def read_answer(text: str, form: AnswerForm, question: str, fields: Mapping[str,
     return _ran(section.text if section.closed else "\n".join(map(plain, section.text.splitlines())), section)
 
 
-def sources_of(form: AnswerForm, question: str, fields: Mapping[str, Json]) -> tuple[Source, ...]:
+def sources_of(form: AnswerForm, question: str, fields: Mapping[str, Json]) -> tuple[QuotableText, ...]:
     """Returns the texts that an answer must not merely quote, with the number of words that may be copied from each."""
     slack = _QUESTION_SLACK if form.form == "label" else _FIELD_SLACK
     texts = [found for found in fields.values() if isinstance(found, str) and found.strip()]
-    return (Source(question, _QUESTION_SLACK), *(Source(text, slack) for text in texts))
+    return (QuotableText(question, _QUESTION_SLACK), *(QuotableText(text, slack) for text in texts))
 
 
 def _section(text: str, form: AnswerForm) -> Section:
@@ -102,7 +102,7 @@ def _why_unfinished(text: str, section: Section, form: AnswerForm) -> str | None
     return why_unfinished(section)
 
 
-def _label(text: str, section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
+def _label(text: str, section: Section, form: AnswerForm, told: Sequence[QuotableText]) -> Outcome:
     text, section = _set_plainly(text), Section(_set_plainly(section.text), section.marked, section.closed)
     if (found := label_of(section.text, form.labels)) is not None and (section.marked or "\n\n" not in text.strip()):
         return _ran(found, section)
@@ -123,7 +123,7 @@ def _set_plainly(text: str) -> str:
     return re.sub(r"\*{1,3}|`{1,3}", "", without_latex(text))
 
 
-def _asserted_label(section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
+def _asserted_label(section: Section, form: AnswerForm, told: Sequence[QuotableText]) -> Outcome:
     labels = asserted(section.text, form.labels, told, form.allow)
     expected = f"expected one of {', '.join(form.labels)}"
     if not labels:
@@ -138,12 +138,12 @@ def _asserted_label(section: Section, form: AnswerForm, told: Sequence[Source]) 
     return _ran(labels[-1], section)
 
 
-def _number(text: str, section: Section, form: AnswerForm, told: Sequence[Source]) -> Outcome:
+def _number(text: str, section: Section, form: AnswerForm, told: Sequence[QuotableText]) -> Outcome:
     said = section.text
     if not section.marked and form.section == "answer":
         said = without_item_number(_last_line_with_digits(said) or last_line(said), text)
     decimal: Decimal = decimal_of(form.locale) if form.locale else "?" if COMMA.search(text) else "."
-    number, why = number_of(said, Wanted(section.marked, section.closed, decimal, form.units, told, form.allow))
+    number, why = number_of(said, WantedNumber(section.marked, section.closed, decimal, form.units, told, form.allow))
     return _failed(why) if number is None else _ran(number, Section(said, section.marked, section.closed))
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from eval_pipeline.answers.numbers import Found, decimal_of
+from eval_pipeline.answers.numbers import FoundNumber, decimal_of
 from eval_pipeline.answers.printed import only_number
 from eval_pipeline.core.complaints import QUOTES, told_value
 from eval_pipeline.core.model import Json
@@ -93,7 +93,7 @@ class AnswerForm(BaseModel):
     units: tuple[str, ...] = ()
     locale: Annotated[str, Field(pattern=r"^[a-z]{2,3}([-_][A-Za-z]{2,4})?$")] | None = None
 
-    def number_of(self, text: str) -> Found | None:
+    def number_of(self, text: str) -> FoundNumber | None:
         """Returns the number that a text consists of, read as answers are; None for any other text."""
         return only_number(text, decimal=decimal_of(self.locale), units=self.units)
 

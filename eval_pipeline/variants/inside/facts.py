@@ -44,7 +44,7 @@ class Facts:
         self.together = [sorted(columns) for columns in declared if len(columns) > 1]
         pairs = combinations([column for column in self.groups if not _is_fraction(frame[column])], 2)
         self.together += [sorted(pair) for pair in pairs if _are_different(frame, pair)]
-        self.conditions: list[Condition] = []
+        self.conditions: list[RowCondition] = []
         self.periods: list[Period] = []
 
     def editable(self, columns: list[str]) -> bool:
@@ -56,7 +56,7 @@ class Facts:
         return np.array([one.holds for one in self.conditions]).reshape(len(self.conditions), len(self.frame)).T
 
 
-class Condition:
+class RowCondition:
     """A condition of the gold code on the rows of one table.
 
     Attributes:
@@ -136,7 +136,7 @@ def read_facts(tables: dict[str, pd.DataFrame], hints: Hints) -> list[Facts]:
     return found
 
 
-def _condition(hint: Hints, facts: Facts, tables: dict[str, pd.DataFrame]) -> Condition | None:
+def _condition(hint: Hints, facts: Facts, tables: dict[str, pd.DataFrame]) -> RowCondition | None:
     frame = facts.frame
     holds = _by_row(hint["condition"], tables, frame)
     if holds is None:
@@ -156,7 +156,7 @@ def _condition(hint: Hints, facts: Facts, tables: dict[str, pd.DataFrame]) -> Co
         if hint["within"]:
             known = frame[hint["columns"][0]].dropna()
             literals = [one for one in literals if not known.empty and known.min() <= literal_value(one) <= known.max()]
-    return Condition(hint["columns"], truth, near[:_MOST_DONORS], literals)
+    return RowCondition(hint["columns"], truth, near[:_MOST_DONORS], literals)
 
 
 def _period(hint: Hints, facts: Facts, tables: dict[str, pd.DataFrame]) -> Period | None:

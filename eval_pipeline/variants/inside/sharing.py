@@ -29,14 +29,14 @@ class Codes:
         self.codes = [compile(one, "<snippet>", "exec") if isinstance(one, str) else one for one in told["codes"]]
 
 
-class Failed:
+class FailedStep:
     """A step without a value."""
 
     def __init__(self, error: Exception) -> None:
         self.name = type(error).__name__
 
 
-class Shared:
+class SharedRunner:
     """Runs codes on the same tables."""
 
     def __init__(self, codes: Codes, tables: Tables) -> None:
@@ -55,7 +55,7 @@ class Shared:
         last = 0
         for step in code:
             last = self._value(step)
-            if isinstance(self._values[last], Failed):
+            if isinstance(self._values[last], FailedStep):
                 break
         if last not in self._outcomes:
             self._outcomes[last] = self._told(self._values[last])
@@ -63,7 +63,7 @@ class Shared:
 
     def _told(self, found: Any) -> Outcome:
         try:
-            return [FAILED, found.name] if isinstance(found, Failed) else [RAN, plain(found)]
+            return [FAILED, found.name] if isinstance(found, FailedStep) else [RAN, plain(found)]
         except TypeError as error:
             return [FAILED, type(error).__name__]
 
@@ -73,7 +73,7 @@ class Shared:
             return self._known[step]
         function, *operands = self._codes.steps[step]
         taken = [self._value(one) for one in operands]
-        place = next((one for one in taken if isinstance(self._values[one], Failed)), None)
+        place = next((one for one in taken if isinstance(self._values[one], FailedStep)), None)
         if place is None:
             key = (function, *taken)
             if key not in self._seen:
@@ -86,7 +86,7 @@ class Shared:
         try:
             value = function(*(self._values[place] for place in taken))
         except Exception as error:
-            value = Failed(error)
+            value = FailedStep(error)
         place = self._contents.setdefault(content(value), len(self._values))
         if place == len(self._values):
             self._values.append(value)

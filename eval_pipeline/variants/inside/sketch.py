@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from eval_pipeline.variants.inside.building import Recipe, literal_value
-from eval_pipeline.variants.inside.facts import Condition, Facts
+from eval_pipeline.variants.inside.facts import Facts, RowCondition
 
 
 class Sketch:
@@ -38,13 +38,13 @@ class Sketch:
         known = self.facts.frame[column].take(self.rows)
         return literal not in self._values.get(column, {}).values() and not known.eq(literal_value(literal)).any()
 
-    def flip(self, row: int, condition: Condition, holds: bool, rng: np.random.Generator) -> None:
+    def flip(self, row: int, condition: RowCondition, holds: bool, rng: np.random.Generator) -> None:
         """Makes a condition true or false for a row, by cells of another row for which it is."""
         donors = condition.donors(holds)
         if len(donors):
             self.copy_cells(row, condition.columns, rng.choice(donors))
 
-    def at_boundary(self, row: int, condition: Condition, rng: np.random.Generator) -> None:
+    def at_boundary(self, row: int, condition: RowCondition, rng: np.random.Generator) -> None:
         """Puts a row at the boundary of a condition."""
         literal = bool(condition.literals) and (not condition.near or rng.random() < 0.6)
         if literal:

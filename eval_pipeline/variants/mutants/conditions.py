@@ -5,7 +5,7 @@ import copy
 import re
 from collections.abc import Iterator, Mapping
 
-from eval_pipeline.variants.mutants.mutant import Change, Kind, Known, missing, other
+from eval_pipeline.variants.mutants.mutant import CodeChange, Kind, Known, missing, other
 
 _DATE = re.compile(r"(\d{4})-(\d\d)(-\d\d)?")
 _BOUNDARIES: Mapping[type[ast.cmpop], type[ast.cmpop]] = {
@@ -20,7 +20,7 @@ _TEXT_TESTS: Mapping[str, str] = {"startswith": "contains", "endswith": "contain
 _MASKING = frozenset({*_TESTS, *_TEXT_TESTS, "isin", "between", "duplicated", "eq", "ne", "lt", "le", "gt", "ge"})
 
 
-def condition_changes(node: ast.AST, known: Known, masks: Mapping[str, ast.expr]) -> Iterator[Change]:
+def condition_changes(node: ast.AST, known: Known, masks: Mapping[str, ast.expr]) -> Iterator[CodeChange]:
     """Yields changes of a condition.
 
     Args:
@@ -36,38 +36,38 @@ def condition_changes(node: ast.AST, known: Known, masks: Mapping[str, ast.expr]
         case ast.Subscript(value=table, slice=ast.Tuple(elts=[mask, columns])) if _is_located(table):
             if _is_single(mask, masks):
                 by = ast.Subscript(table, ast.Tuple([ast.Slice(), columns], ast.Load()), ast.Load())
-                yield Change(Kind.FILTER, True, missing(_named(mask, masks)), node, mask, by)
+                yield CodeChange(Kind.FILTER, True, missing(_named(mask, masks)), node, mask, by)
         case ast.Subscript(value=table, slice=mask) if _is_single(mask, masks):
             whole = table.value if isinstance(table, ast.Attribute) and _is_located(table) else table
-            yield Change(Kind.FILTER, True, missing(_named(mask, masks)), node, mask, whole)
+            yield CodeChange(Kind.FILTER, True, missing(_named(mask, masks)), node, mask, whole)
         case ast.Call(func=ast.Attribute(value=mask, attr="sum" | "mean")) if _is_single(mask, masks):
             always = ast.BinOp(mask, ast.BitOr(), ast.Constant(True))
-            yield Change(Kind.FILTER, True, missing(_named(mask, masks)), mask, mask, always)
+            yield CodeChange(Kind.FILTER, True, missing(_named(mask, masks)), mask, mask, always)
         case ast.UnaryOp(op=ast.Invert(), operand=operand):
-            yield Change(Kind.FILTER, False, other(node, operand), node, node, operand)
+            yield CodeChange(Kind.FILTER, False, other(node, operand), node, node, operand)
     match node:
         case ast.Call(func=ast.Attribute(value=inner, attr=name), args=arguments):
             yield from _tested(node, inner, name, arguments)
 
 
-def _joined(node: ast.BinOp, op: ast.operator) -> Iterator[Change]:
+def _joined(node: ast.BinOp, op: ast.operator) -> Iterator[CodeChange]:
     if not (isinstance(node.left, ast.BinOp) and isinstance(node.left.op, type(op))):
-        yield Change(Kind.FILTER, True, missing(node.left), node, node.left, node.right)
-    yield Change(Kind.FILTER, True, missing(node.right), node, node.right, node.left)
+        yield CodeChange(Kind.FILTER, True, missing(node.left), node, node.left, node.right)
+    yield CodeChange(Kind.FILTER, True, missing(node.right), node, node.right, node.left)
     swapped = ast.BinOp(node.left, ast.BitOr() if isinstance(op, ast.BitAnd) else ast.BitAnd(), node.right)
     was, now = ("and", "or") if isinstance(op, ast.BitAnd) else ("or", "and")
     words = f"`{was}` before {missing(node.right).removesuffix(' were missing')} were `{now}`"
-    yield Change(Kind.FILTER, False, words, node, node, swapped)
+    yield CodeChange(Kind.FILTER, False, words, node, node, swapped)
 
 
-def _compared(node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr, known: Known) -> Iterator[Change]:
+def _compared(node: ast.Compare, left: ast.expr, op: ast.cmpop, right: ast.expr, known: Known) -> Iterator[CodeChange]:
     for table, kind in ((_BOUNDARIES, Kind.BOUNDARY), (_OPPOSITES, Kind.FILTER)):
         if type(op) in table:
             by = ast.Compare(left, [table[type(op)]()], [right])
-            yield Change(kind, False, other(node, by), node, node, by)
+            yield CodeChange(kind, False, other(node, by), node, node, by)
     for value in _other_constants(right, left, known):
         by = ast.Compare(left, [op], [value])
-        yield Change(Kind.CONSTANT, False, other(node, by), node, node, by)
+        yield CodeChange(Kind.CONSTANT, False, other(node, by), node, node, by)
 
 
 def _other_constants(right: ast.expr, left: ast.expr, known: Known) -> Iterator[ast.expr]:
@@ -88,20 +88,20 @@ def _other_constants(right: ast.expr, left: ast.expr, known: Known) -> Iterator[
                     return
 
 
-def _tested(node: ast.Call, inner: ast.expr, name: str, arguments: list[ast.expr]) -> Iterator[Change]:
+def _tested(node: ast.Call, inner: ast.expr, name: str, arguments: list[ast.expr]) -> Iterator[CodeChange]:
     renamed = _TESTS.get(name) or _TEXT_TESTS.get(name)
     if renamed is not None:
         by = copy.deepcopy(node)
         assert isinstance(by.func, ast.Attribute)
         by.func.attr = renamed
-        yield Change(Kind.FILTER, False, other(node, by), node, node, by)
+        yield CodeChange(Kind.FILTER, False, other(node, by), node, node, by)
     if name == "isin" and arguments and isinstance(arguments[0], ast.List) and len(arguments[0].elts) > 1:
         for place, element in enumerate(arguments[0].elts):
             kept = [one for number, one in enumerate(arguments[0].elts) if number != place]
             by = ast.Call(ast.Attribute(inner, "isin", ast.Load()), [ast.List(kept, ast.Load())], node.keywords)
-            yield Change(Kind.FILTER, True, missing(element), node, element, by)
+            yield CodeChange(Kind.FILTER, True, missing(element), node, element, by)
     if name == "query":
-        yield Change(Kind.FILTER, True, missing(arguments[0] if arguments else node), node, node, inner)
+        yield CodeChange(Kind.FILTER, True, missing(arguments[0] if arguments else node), node, node, inner)
 
 
 def _is_single(mask: ast.expr, masks: Mapping[str, ast.expr]) -> bool:

@@ -6,7 +6,7 @@ from itertools import chain
 
 from eval_pipeline.variants.mutants.calls import call_changes
 from eval_pipeline.variants.mutants.conditions import condition_changes
-from eval_pipeline.variants.mutants.mutant import Change, Known, Mutant, pretty
+from eval_pipeline.variants.mutants.mutant import CodeChange, Known, Mutant, pretty
 from eval_pipeline.variants.mutants.values import value_changes
 from eval_pipeline.variants.names import assignments
 
@@ -22,7 +22,7 @@ def mutants_of(code: str, known: Known) -> list[Mutant]:
     return made(tree, _changes(tree, known))
 
 
-def made(tree: ast.Module, changes: Iterable[Change]) -> list[Mutant]:
+def made(tree: ast.Module, changes: Iterable[CodeChange]) -> list[Mutant]:
     """Returns the mutants that changes of nodes of a syntax tree make, each different text once."""
     places = {id(node): number for number, node in enumerate(ast.walk(tree))}
     holders = {id(child): holder for child, holder in _held(tree)}
@@ -46,7 +46,7 @@ def _held(tree: ast.AST) -> Iterator[tuple[ast.AST, tuple[ast.AST, str, int | No
                     yield child, (node, field, place)
 
 
-def _changes(tree: ast.Module, known: Known) -> Iterator[Change]:
+def _changes(tree: ast.Module, known: Known) -> Iterator[CodeChange]:
     assigned = assignments(tree)
     written = frozenset(
         part.value for part in ast.walk(tree) if isinstance(part, ast.Constant) and isinstance(part.value, str)
@@ -57,7 +57,7 @@ def _changes(tree: ast.Module, known: Known) -> Iterator[Change]:
         )
 
 
-def _replaced(tree: ast.Module, change: Change, holder: ast.AST, field: str, place: int | None) -> str | None:
+def _replaced(tree: ast.Module, change: CodeChange, holder: ast.AST, field: str, place: int | None) -> str | None:
     """Returns the code of a tree with a change, which is taken back; None if the code cannot be written."""
     by = ast.fix_missing_locations(change.by)
     _put(holder, field, place, by)

@@ -83,7 +83,7 @@ class Known:
 
 
 @value
-class Change:
+class CodeChange:
     """A piece of code, and what replaces it in a mutant.
 
     Attributes:

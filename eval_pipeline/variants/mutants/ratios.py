@@ -4,14 +4,14 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from eval_pipeline.variants.mutants.mutant import Change, Kind, Known, pretty
+from eval_pipeline.variants.mutants.mutant import CodeChange, Kind, Known, pretty
 from eval_pipeline.variants.names import assignments
 
 _TOTALS = frozenset({"sum", "mean"})
 _RATIO = "_ratio"
 
 
-def ratio_changes(tree: ast.Module, known: Known) -> Iterator[Change]:
+def ratio_changes(tree: ast.Module, known: Known) -> Iterator[CodeChange]:
     """Yields changes of ratios of two totals of the same rows, or of the same groups."""
     assigned = assignments(tree)
     columns = {name for table in known.tables.values() for name in table}
@@ -23,7 +23,7 @@ def ratio_changes(tree: ast.Module, known: Known) -> Iterator[Change]:
             (rows, above, how), (others, below, _) = upper, lower
             if ast.dump(rows) == ast.dump(others) and {above, below} <= columns:
                 words = f"the ratio of the {how}s `{pretty(node)}` were the mean of `{above} / {below}`"
-                yield Change(Kind.AGGREGATION, False, words, node, node, _mean_of_ratios(rows, above, below, node))
+                yield CodeChange(Kind.AGGREGATION, False, words, node, node, _mean_of_ratios(rows, above, below, node))
 
 
 def _mean_of_ratios(rows: ast.expr, above: str, below: str, node: ast.BinOp) -> ast.expr:

@@ -4,7 +4,7 @@ import ast
 import copy
 from collections.abc import Iterator, Mapping
 
-from eval_pipeline.variants.mutants.mutant import Change, Kind, Known, missing, other
+from eval_pipeline.variants.mutants.mutant import CodeChange, Kind, Known, missing, other
 
 _OPERATORS: Mapping[type[ast.operator], type[ast.operator]] = {
     ast.Mult: ast.Add,
@@ -25,7 +25,7 @@ _PARTS_OF_DATES: Mapping[str, str] = {
 _FREQUENCIES: Mapping[str, str] = {"Q": "M", "M": "Q", "%Y-%m": "%Y", "%Y-%m-%d": "%Y-%m"}
 
 
-def value_changes(node: ast.AST, known: Known, written: frozenset[str]) -> Iterator[Change]:
+def value_changes(node: ast.AST, known: Known, written: frozenset[str]) -> Iterator[CodeChange]:
     """Yields changes of a computed value.
 
     Args:
@@ -40,7 +40,7 @@ def value_changes(node: ast.AST, known: Known, written: frozenset[str]) -> Itera
             another = known.another_column(column, written)
             if another is not None:
                 by = ast.Subscript(table, ast.Constant(another), ast.Load())
-                yield Change(Kind.COLUMN, False, f"`{column}` were `{another}`", node, node, by)
+                yield CodeChange(Kind.COLUMN, False, f"`{column}` were `{another}`", node, node, by)
         case ast.Attribute() | ast.Subscript():
             yield from _parts(node)
         case ast.Call(func=ast.Attribute(attr=name)):
@@ -49,58 +49,58 @@ def value_changes(node: ast.AST, known: Known, written: frozenset[str]) -> Itera
             for held in values:
                 if isinstance(held, ast.Constant) and isinstance(held.value, int | float):
                     words = f"the factor {held.value} were {held.value * 10}"
-                    yield Change(Kind.CONSTANT, False, words, held, held, ast.Constant(held.value * 10))
+                    yield CodeChange(Kind.CONSTANT, False, words, held, held, ast.Constant(held.value * 10))
 
 
-def _parts(node: ast.Attribute | ast.Subscript) -> Iterator[Change]:
+def _parts(node: ast.Attribute | ast.Subscript) -> Iterator[CodeChange]:
     """Yields expressions for other parts of dates and texts."""
     match node:
         case ast.Attribute(value=ast.Attribute(attr="dt") as inner, attr=part) if part in _PARTS_OF_DATES:
             by: ast.expr = ast.Attribute(inner, _PARTS_OF_DATES[part], ast.Load())
-            yield Change(Kind.DERIVED, False, f"`{part}` were `{_PARTS_OF_DATES[part]}`", node, node, by)
+            yield CodeChange(Kind.DERIVED, False, f"`{part}` were `{_PARTS_OF_DATES[part]}`", node, node, by)
         case ast.Subscript(value=ast.Attribute(attr="str") as inner, slice=place):
             number = _whole(place)
             if number is not None:
                 another = number + 1 if number >= 0 else 0
                 by = ast.Subscript(inner, ast.Constant(another), ast.Load())
                 words = f"part {number} of the text were part {another}"
-                yield Change(Kind.DERIVED, False, words, node, node, by)
+                yield CodeChange(Kind.DERIVED, False, words, node, node, by)
 
 
-def _arguments(node: ast.Call, name: str) -> Iterator[Change]:
+def _arguments(node: ast.Call, name: str) -> Iterator[CodeChange]:
     """Yields calls with other periods, durations and edges."""
     match node.args:
         case [ast.Constant(value=str() as form)] if name in ("to_period", "strftime") and form in _FREQUENCIES:
             by = copy.deepcopy(node)
             by.args = [ast.Constant(_FREQUENCIES[form])]
-            yield Change(Kind.DERIVED, False, f"`{form}` were `{_FREQUENCIES[form]}`", node, node, by)
+            yield CodeChange(Kind.DERIVED, False, f"`{form}` were `{_FREQUENCIES[form]}`", node, node, by)
         case [_, ast.List(elts=edges), *_] if name == "cut":
             for edge in edges:
                 if isinstance(edge, ast.Constant) and type(edge.value) is int and edge.value:
                     words = f"the edge {edge.value} were {edge.value + 1}"
-                    yield Change(Kind.CONSTANT, False, words, edge, edge, ast.Constant(edge.value + 1))
+                    yield CodeChange(Kind.CONSTANT, False, words, edge, edge, ast.Constant(edge.value + 1))
     if name == "Timedelta":
         yield from _duration(node)
 
 
-def _arithmetic(node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[Change]:
+def _arithmetic(node: ast.BinOp, left: ast.expr, op: ast.operator, right: ast.expr) -> Iterator[CodeChange]:
     by = ast.BinOp(left, _OPERATORS[type(op)](), right)
-    yield Change(Kind.DERIVED, False, other(node, by), node, node, by)
+    yield CodeChange(Kind.DERIVED, False, other(node, by), node, node, by)
     for piece, kept in ((right, left), (left, right)):
         if not (isinstance(op, ast.Sub | ast.Div | ast.FloorDiv) and piece is left):
-            yield Change(Kind.DERIVED, True, f"{missing(piece)} in the computation", node, piece, kept)
+            yield CodeChange(Kind.DERIVED, True, f"{missing(piece)} in the computation", node, piece, kept)
     for piece in (left, right):
         if isinstance(piece, ast.Constant) and isinstance(piece.value, int | float) and piece.value:
             words = f"the constant {piece.value} were {piece.value * 10}"
-            yield Change(Kind.CONSTANT, False, words, piece, piece, ast.Constant(piece.value * 10))
+            yield CodeChange(Kind.CONSTANT, False, words, piece, piece, ast.Constant(piece.value * 10))
 
 
-def _duration(node: ast.Call) -> Iterator[Change]:
+def _duration(node: ast.Call) -> Iterator[CodeChange]:
     for word in node.keywords:
         if isinstance(word.value, ast.Constant) and type(word.value.value) is int:
             by = ast.Constant(word.value.value + 1)
             words = f"{word.value.value} {word.arg} were {word.value.value + 1}"
-            yield Change(Kind.CONSTANT, False, words, word.value, word.value, by)
+            yield CodeChange(Kind.CONSTANT, False, words, word.value, word.value, by)
 
 
 def _whole(node: ast.expr) -> int | None:

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.import_places import Placed, add_origin
+from eval_pipeline.tracks.import_places import PlacedCase, add_origin
 from eval_pipeline.tracks.pandas_code.cases.source import FOLDER, SUFFIXES
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 
@@ -70,7 +70,7 @@ def read_dabench(source: Path, limit: int | None, given: Sequence[Path], folder:
         shutil.copyfile(table, copy)
         add_origin(folder, copy, table)
     for found, place in zip(questions, questions.places, strict=True):
-        yield Placed(_case(found, names[found.file_name], labels[found.id]), *place)
+        yield PlacedCase(_case(found, names[found.file_name], labels[found.id]), *place)
 
 
 def table_names(file_names: Iterable[str]) -> dict[str, str]:

@@ -19,7 +19,7 @@ from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.import_notes import leave_out
-from eval_pipeline.tracks.import_places import Placed, add_origin
+from eval_pipeline.tracks.import_places import PlacedCase, add_origin
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
 from eval_pipeline.tracks.pandas_code.cases.source import FOLDER
 from eval_pipeline_plugins.data_sets.pandas_code.dabench import table_names
@@ -75,7 +75,7 @@ def read_dacode(source: Path, limit: int | None, given: Sequence[Path], folder: 
         try:
             if task.id not in evaluations:
                 raise _UnusableError(f"it is not in {_EVALUATIONS}")
-            yield Placed(_case(task, evaluations[task.id], given, tables), *place)
+            yield PlacedCase(_case(task, evaluations[task.id], given, tables), *place)
         except _UnusableError as error:
             leave_out(folder, task.id, str(error))
 

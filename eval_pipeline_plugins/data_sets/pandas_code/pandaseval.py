@@ -11,7 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.import_places import Placed
+from eval_pipeline.tracks.import_places import PlacedCase
 from eval_pipeline_plugins.foreign_entries import FOREIGN, checked, json_objects
 
 _NO_FUNCTION = "none"
@@ -37,4 +37,4 @@ def read_pandaseval(source: Path, limit: int | None) -> Iterator[dict[str, Json]
             "code": task.prompt + task.canonical_solution[0],
             "tests": f"{task.test.strip()}\n\ncheck({argument})",
         }
-        yield Placed({"id": re.sub(r"\W+", "_", task.task_id).lower(), "tables": [], "turns": [turn]}, *place)
+        yield PlacedCase({"id": re.sub(r"\W+", "_", task.task_id).lower(), "tables": [], "turns": [turn]}, *place)

@@ -11,7 +11,7 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.model import Json
 from eval_pipeline_plugins.data_sets.sql.databases import Databases
 from eval_pipeline_plugins.data_sets.sql.query_tags import query_tags
-from eval_pipeline_plugins.foreign_entries import FOREIGN, Checked, checked, json_objects
+from eval_pipeline_plugins.foreign_entries import FOREIGN, ForeignEntries, checked, json_objects
 
 
 class SpiderQuestion(BaseModel):
@@ -33,7 +33,7 @@ def read_spider(source: Path, limit: int | None, given: Sequence[Path], folder: 
     yield from spider_cases(source, questions, given, folder, questions.places)
 
 
-def read_questions(source: Path, limit: int | None) -> Checked[SpiderQuestion]:
+def read_questions(source: Path, limit: int | None) -> ForeignEntries[SpiderQuestion]:
     """Returns the first questions of a file. Raises an InputError that names every wrong entry and field."""
     return checked(SpiderQuestion, source, json_objects(source), limit)
 

@@ -10,7 +10,7 @@ from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.variants.inside import sharing
 from eval_pipeline.variants.inside.building import Tables, shuffled, turned
 from eval_pipeline.variants.inside.running import outcome
-from eval_pipeline.variants.inside.sharing import Codes, Shared, content
+from eval_pipeline.variants.inside.sharing import Codes, SharedRunner, content
 from eval_pipeline.variants.mutants import Known, mutants_of
 from eval_pipeline.variants.steps import split
 
@@ -83,7 +83,7 @@ def test_codes_that_share_steps_have_the_results_that_each_has_alone(
     assert len(texts) > 40
     for some in (tables, turned(tables), shuffled(tables, 1), {name: one.head(1) for name, one in tables.items()}):
         before = {name: one.copy() for name, one in some.items()}
-        shared = Shared(codes, some)
+        shared = SharedRunner(codes, some)
         with capsys.disabled():
             assert [encode(shared.outcome(place), MOST) for place in range(len(texts))] == [
                 _alone(text, some) for text in texts
@@ -107,7 +107,7 @@ def test_what_codes_have_in_common_is_computed_once(tables: Tables, monkeypatch:
     codes = _codes(texts, tables)
     merge = Mock(side_effect=pd.DataFrame.merge)
     monkeypatch.setattr(pd.DataFrame, "merge", lambda *given, **more: merge(*given, **more))
-    shared = Shared(codes, tables)
+    shared = SharedRunner(codes, tables)
     assert all(shared.outcome(place)[0] == "ran" for place in range(3))
     for place in range(3, len(texts)):
         shared.outcome(place)
@@ -120,7 +120,7 @@ def test_a_filter_that_keeps_the_same_rows_is_followed_by_nothing_new(
 ) -> None:
     code = 'kept = orders[orders["amount"] > 12.5]\nresult = kept.groupby("shop")["amount"].sum()'
     codes = _codes([code, code.replace("> 12.5", ">= 12.5"), code.replace("> 12.5", "< 12.5")], tables)
-    shared = Shared(codes, tables)
+    shared = SharedRunner(codes, tables)
     first, same, other = (shared.outcome(place) for place in range(3))
     assert same is first
     assert other is not first and encode(other, MOST) != encode(first, MOST)
@@ -129,7 +129,7 @@ def test_a_filter_that_keeps_the_same_rows_is_followed_by_nothing_new(
 def test_a_step_that_fails_fails_all_codes_that_need_it_and_no_others(tables: Tables) -> None:
     code = 'known = orders["nothing"]\nresult = known.sum()'
     others = [code.replace("sum", "max"), 'unused = orders["nothing"]\nresult = 1', "result = len(orders)"]
-    shared = Shared(_codes([code, *others], tables), tables)
+    shared = SharedRunner(_codes([code, *others], tables), tables)
     assert [shared.outcome(place) for place in range(4)] == [["failed", "KeyError"]] * 3 + [["ran", 60]]
 
 

@@ -20,7 +20,7 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet
 from eval_pipeline.tracks.sdmx.catalogue.messages import SUFFIXES
 from eval_pipeline.tracks.sdmx.catalogue.references import shown
 from eval_pipeline.tracks.sdmx.catalogue.source import catalogue_notes, catalogue_of
-from eval_pipeline.tracks.sdmx.catalogue.structures import Found, read_data_sets, read_structures
+from eval_pipeline.tracks.sdmx.catalogue.structures import FoundStructures, read_data_sets, read_structures
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden
 
@@ -105,7 +105,7 @@ def message(version: str, *held: str) -> str:
     return f'<m:Structure xmlns:m="{space}"><m:Structures>{"".join(held)}</m:Structures></m:Structure>'
 
 
-def check(found: Found) -> None:
+def check(found: FoundStructures) -> None:
     assert not found.missing
     (data_set,) = found.data_sets
     assert (data_set.id, data_set.name, data_set.available) == ("A:F", "Flow", {"AREA": frozenset({"E"})})
@@ -189,7 +189,7 @@ def specimens() -> list[Path]:
     return [path for folder in SPECIMENS if folder.is_dir() for path in sorted(folder.glob("*.xml"))]
 
 
-def read_whole(found: Found) -> list[Any]:
+def read_whole(found: FoundStructures) -> list[Any]:
     """Code lists, dimensions, codes with data, and names of concepts and dataflows."""
     artefacts = found.artefacts
     return [
@@ -224,7 +224,7 @@ def split(path: Path, folder: Path) -> list[Path]:
     return files
 
 
-def by_id(found: Found) -> list[DataSet]:
+def by_id(found: FoundStructures) -> list[DataSet]:
     return sorted(found.data_sets, key=lambda data_set: data_set.id)
 
 

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from eval_pipeline.tracks.sql.cases.source import Shared
+from eval_pipeline.tracks.sql.cases.source import SharedDatabases
 from eval_pipeline_tests.tracks.sql.helpers import shared
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shared]:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedDatabases]:
     """Read once: every query runs on a database that it cannot change."""
     folder = tmp_path_factory.mktemp("shop")
     with pytest.MonkeyPatch.context() as patch:

@@ -11,7 +11,7 @@ from eval_pipeline.judge import Judgement
 from eval_pipeline.stages import judge_repeats, judging
 from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
-from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
+from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.evidence import gather
 from eval_pipeline.tracks.sql.execute import SqlExecutor, runner
 from eval_pipeline.tracks.sql.track import TRACK
@@ -97,12 +97,12 @@ def shop_lab(lab: Lab, *cases: dict[str, Any], **options: Any) -> Lab:
     return lab
 
 
-def shared(folder: Path, **options: Any) -> Shared:
+def shared(folder: Path, **options: Any) -> SharedDatabases:
     """The shop's database as the cases share it; EVAL_HOME has to be set."""
     return read_databases(write_shop(folder), options)
 
 
-def read(raw: dict[str, Any], found: Shared) -> Case:
+def read(raw: dict[str, Any], found: SharedDatabases) -> Case:
     """A case of the suite `shop`."""
     return TRACK.read_case(raw, "shop", "cases.yaml", 1, found)
 

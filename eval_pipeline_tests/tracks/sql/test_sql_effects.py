@@ -19,8 +19,8 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Failed
 from eval_pipeline.sandbox.sql import SqlLimits, SqlRunner
 from eval_pipeline.sandbox.sql.effects.state import (
-    Change,
     Effects,
+    ObjectChange,
     Script,
     Thing,
     fingerprint,
@@ -31,7 +31,7 @@ from eval_pipeline.sandbox.sql.live.diagnosis import diagnose_servers
 from eval_pipeline.sandbox.sql.live.rights import writer_problems
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import NO_GOLD
-from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
+from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.effects.comparing import differences
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.running import effects_of
@@ -55,7 +55,7 @@ def opened(limits: SqlLimits) -> Iterator[SqlRunner]:
         runner.close()
 
 
-def written(folder: Path, **options: Any) -> Shared:
+def written(folder: Path, **options: Any) -> SharedDatabases:
     place = folder / "databases" / "store"
     place.mkdir(parents=True, exist_ok=True)
     (place / "store.sql").write_text(GOLDEN["script"])
@@ -72,13 +72,15 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 def raw(task: dict[str, Any], **more: Any) -> dict[str, Any]:
     told = {"check_sql": task["check"]} if "check" in task else {}
-    case = {"id": task["name"], "question": "Change it.", "expected_sql": task["expected"]}
+    case = {"id": task["name"], "question": "ObjectChange it.", "expected_sql": task["expected"]}
     return {**case, "may_change": task["may_change"], **told, **more}
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("name", TASKS)
-def test_a_script_is_judged_by_the_state_that_it_leaves(stores: dict[str, Shared], engine: str, name: str) -> None:
+def test_a_script_is_judged_by_the_state_that_it_leaves(
+    stores: dict[str, SharedDatabases], engine: str, name: str
+) -> None:
     check(read(raw(task := TASKS[name]), stores[engine]), task)
 
 
@@ -100,7 +102,7 @@ def check(case: Any, task: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("engine", [*ENGINES, "postgres"])
-def test_what_is_no_change_of_data_is_refused_before_it_runs(stores: dict[str, Shared], engine: str) -> None:
+def test_what_is_no_change_of_data_is_refused_before_it_runs(stores: dict[str, SharedDatabases], engine: str) -> None:
     schema = stores["duckdb"].databases["store"].schema
     for sql in GOLDEN["refused"]:
         found = validate_script(f"DELETE FROM notes; {sql}", schema, engine)
@@ -108,7 +110,9 @@ def test_what_is_no_change_of_data_is_refused_before_it_runs(stores: dict[str, S
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_engines_refuse_it_too_and_no_file_is_touched(stores: dict[str, Shared], engine: str, tmp_path: Path) -> None:
+def test_engines_refuse_it_too_and_no_file_is_touched(
+    stores: dict[str, SharedDatabases], engine: str, tmp_path: Path
+) -> None:
     """What a name or a comment might hide from the validator: the child has limits of its own."""
     database = stores[engine].databases["store"]
     path = database.path()
@@ -149,13 +153,13 @@ HIDING = {
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_script_cannot_hide_what_it_changes(stores: dict[str, Shared], engine: str) -> None:
+def test_a_script_cannot_hide_what_it_changes(stores: dict[str, SharedDatabases], engine: str) -> None:
     """Even what the validator rejects."""
     for sql in HIDING[engine]:
         assert changed(sql, stores[engine]) >= {"sales"}, sql
 
 
-def changed(sql: str, shared: Shared) -> set[str]:
+def changed(sql: str, shared: SharedDatabases) -> set[str]:
     found = effects_of(sql, "", "", shared.databases["store"])
     assert isinstance(found, Effects), found
     return set(found.changes)
@@ -197,7 +201,7 @@ BLANK = " \n" * 40_000
 @pytest.mark.parametrize(
     "text", [f"{BLANK}X", f"{'-- a' + chr(10)}" * 20_000 + "X", "/* */" * 20_000 + "X", "(" * 90_000]
 )
-def test_what_comes_before_a_statement_is_read_once(stores: dict[str, Shared], text: str) -> None:
+def test_what_comes_before_a_statement_is_read_once(stores: dict[str, SharedDatabases], text: str) -> None:
     """Read again in every other way, it would take for ever."""
     assert not validate_script(text, stores["sqlite"].databases["store"].schema, "sqlite").is_valid
     assert not makes_code(text, "sqlite")
@@ -226,7 +230,7 @@ def test_states_are_the_same_exactly_if_their_rows_are(
         return Thing("table", columns, cells)
 
     def effects(after: dict[int, Any], turned: bool) -> Effects:
-        changed = {"t": Change(table(before), table(after, turned))}
+        changed = {"t": ObjectChange(table(before), table(after, turned))}
         return Effects(changed if after != before else {})
 
     found = differences(effects(mine, True), effects(theirs, False))
@@ -289,12 +293,14 @@ WRONG_CASES = [
 
 
 @pytest.mark.parametrize(("more", "words"), WRONG_CASES)
-def test_a_case_that_cannot_be_judged_is_an_error(stores: dict[str, Shared], more: dict[str, Any], words: str) -> None:
+def test_a_case_that_cannot_be_judged_is_an_error(
+    stores: dict[str, SharedDatabases], more: dict[str, Any], words: str
+) -> None:
     with pytest.raises(CaseError, match=re.escape(words)):
         read(raw(TASKS["update"], **more), stores["sqlite"])
 
 
-def test_databases_of_which_there_is_no_private_copy_are_told(stores: dict[str, Shared]) -> None:
+def test_databases_of_which_there_is_no_private_copy_are_told(stores: dict[str, SharedDatabases]) -> None:
     database = stores["duckdb"].databases["store"]
     for change, words in (
         ({"rows": 0}, "it has no data"),
@@ -320,19 +326,21 @@ WRONG_GOLDS = [
 
 
 @pytest.mark.parametrize(("sql", "words"), WRONG_GOLDS)
-def test_accepted_scripts_that_cannot_be_right_are_told(stores: dict[str, Shared], sql: str, words: str) -> None:
+def test_accepted_scripts_that_cannot_be_right_are_told(
+    stores: dict[str, SharedDatabases], sql: str, words: str
+) -> None:
     case = read(raw(TASKS["update"], expected_sql=sql), stores["sqlite"])
     ((_, problem),) = TRACK.check_gold(case)
     assert problem.startswith(words)
 
 
-def test_several_accepted_scripts_are_no_suspect(stores: dict[str, Shared]) -> None:
+def test_several_accepted_scripts_are_no_suspect(stores: dict[str, SharedDatabases]) -> None:
     task = TASKS["update"]
     case = read(raw(task, expected_sql=[task["expected"], task["right"][0], task["wrong"][0][0]]), stores["duckdb"])
     assert TRACK.contradictions(case) == []
 
 
-def test_the_metrics_of_a_script(stores: dict[str, Shared]) -> None:
+def test_the_metrics_of_a_script(stores: dict[str, SharedDatabases]) -> None:
     case = read(raw(TASKS["update"]), stores["duckdb"])
     right = asyncio.run(scores(case, answer(TASKS["update"]["right"][0])))
     told = {"outcome_correct": True, "execution_match": True, "robust_match": True, "soft_f1": 1.0}
@@ -359,7 +367,7 @@ def test_the_metrics_of_a_script(stores: dict[str, Shared]) -> None:
     assert 0 < half["soft_f1"] < 1
 
 
-def test_what_is_left_of_a_script_that_fails_is_told(stores: dict[str, Shared]) -> None:
+def test_what_is_left_of_a_script_that_fails_is_told(stores: dict[str, SharedDatabases]) -> None:
     gold = read(raw(TASKS["update"]), stores["sqlite"]).turns[0].gold
     failing = "INSERT INTO products VALUES (1, 'Tea', NULL, 1, 1)"
     found = judge(gold, f"UPDATE products SET price = 4 WHERE id = 1; {failing}")
@@ -374,7 +382,7 @@ def test_what_is_left_of_a_script_that_fails_is_told(stores: dict[str, Shared]) 
     ), "what is not committed is lost"
 
 
-def test_cases_without_it_only_read(stores: dict[str, Shared]) -> None:
+def test_cases_without_it_only_read(stores: dict[str, SharedDatabases]) -> None:
     case = read({"id": "r", "question": "?", "expected_sql": "SELECT id FROM products"}, stores["sqlite"])
     found = asyncio.run(scores(case, answer("DELETE FROM notes")))
     assert (found["failure_mode"], found["safety_verdict"]) == ("unsafe_sql", "false_positive")
@@ -414,7 +422,7 @@ SETUP = {"setup_sql": "CREATE TABLE sold_out (id INTEGER); INSERT INTO sold_out 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-def test_a_setup_runs_before_and_is_no_change(stores: dict[str, Shared], engine: str) -> None:
+def test_a_setup_runs_before_and_is_no_change(stores: dict[str, SharedDatabases], engine: str) -> None:
     task = {"expected_sql": "UPDATE products SET stock = 0 WHERE id IN (SELECT id FROM sold_out)", **SETUP}
     gold = read(raw(TASKS["update"], **task), stores[engine]).turns[0].gold
     assert judge(gold, "UPDATE products SET stock = 0 WHERE id IN (1, 4)").verdict == "match"
@@ -432,7 +440,7 @@ def triggered(engine: str, **more: Any) -> dict[str, Any]:
     return {"id": "t", "question": "?", "check_sql": "UPDATE products SET price = 1 WHERE id < 3", **told, **more}
 
 
-def test_triggers_that_were_there_stay_as_they_were(stores: dict[str, Shared]) -> None:
+def test_triggers_that_were_there_stay_as_they_were(stores: dict[str, SharedDatabases]) -> None:
     trigger, _, other = TRIGGERS["sqlite"]
     case = read(raw(TASKS["update"], setup_sql=trigger, may_change=["products", "notes"]), stores["sqlite"])
     gold, right = case.turns[0].gold, TASKS["update"]["right"][0]
@@ -452,7 +460,7 @@ def check_code(case: Any, expected: str, right: str, wrong: str, words: str) -> 
     assert judge(gold, "SELECT 1").verdict == "different"
 
 
-def test_triggers_and_macros_are_judged_by_what_they_do(stores: dict[str, Shared]) -> None:
+def test_triggers_and_macros_are_judged_by_what_they_do(stores: dict[str, SharedDatabases]) -> None:
     check_code(read(triggered("sqlite"), stores["sqlite"]), *TRIGGERS["sqlite"], "notes: ")
     told = {"id": "m", "question": "?", "expected_sql": MACROS[0], "may_change": ["with_tax"]}
     case = read({**told, "check_sql": "SELECT with_tax(price) FROM products"}, stores["duckdb"])

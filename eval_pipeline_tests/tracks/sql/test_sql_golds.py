@@ -18,7 +18,7 @@ from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
 from eval_pipeline.stages.judging import pairs_of
 from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.tracks.sql.cases.source import Options, Shared
+from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
 from eval_pipeline.tracks.sql.clock import clock_parts, pinned
 from eval_pipeline.tracks.sql.evidence import EXECUTION, gather
 from eval_pipeline.tracks.sql.execute import result_fingerprint
@@ -42,7 +42,9 @@ RIGHT = "SELECT name FROM customers WHERE city = 'Oslo'"
         ([RIGHT], RIGHT, None),
     ],
 )
-def test_gold_that_fails_beside_an_answer_is_told(shop: Shared, accepted: Any, sql: str, fails: str | None) -> None:
+def test_gold_that_fails_beside_an_answer_is_told(
+    shop: SharedDatabases, accepted: Any, sql: str, fails: str | None
+) -> None:
     case = read(OSLO | {"expected_sql": accepted}, shop)
     tried = asyncio.run(attempt(case, answer(sql)))
     found = gold_failure(gather(case, case.turns[0], tried))

@@ -12,7 +12,7 @@ from eval_pipeline.stages.checks.verdicts import check_gold
 from eval_pipeline.stages.gold import gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
-from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared, read_databases
+from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.evidence import gather
 from eval_pipeline.tracks.sql.lint import SCORES, findings
 from eval_pipeline.tracks.sql.track import TRACK
@@ -50,7 +50,7 @@ def test_each_usual_mistake_is_found_with_the_rows_that_show_it(town: Database) 
 
 def test_who_agrees_with_mended_gold_loses_no_point(town: Database) -> None:
     """Nobody knows that such an answer is wrong, unless the case's tags say that the gold is meant so."""
-    shared, asked = Shared({"town": town}, Options.model_validate(OPTIONS)), []
+    shared, asked = SharedDatabases({"town": town}, Options.model_validate(OPTIONS)), []
     for one in (one for one in BROKEN["doubted"] if "mended" in one):
         for sql, tags, unscored in (
             (one["mended"], [], True),
@@ -111,7 +111,7 @@ def test_a_suite_of_broken_golds_finds_each_and_costs_no_model_a_point(lab: Lab)
     ],
 )
 def test_of_several_accepted_queries_all_have_to_be_doubted(town: Database, accepted: Any, doubted: bool) -> None:
-    shared = Shared({"town": town}, Options(**OPTIONS))
+    shared = SharedDatabases({"town": town}, Options(**OPTIONS))
     raw = {"id": "a", "question": "?", "expected_sql": accepted, "tags": ["empty_result"]}
     case = TRACK.read_case(raw, "broken", "a.yaml", 1, shared)
     assert [doubt.linted for doubt in TRACK.contradictions(case)] == [True] * doubted

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from sqlglot.errors import SqlglotError
 
 from eval_pipeline.sql_equivalence import SqlSchema
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.execute import Ran
 from eval_pipeline.tracks.sql.harmless import is_harmless
 from eval_pipeline.tracks.sql.validation.validator import validate
@@ -414,7 +414,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, tuple[A
 def harmless(engine: str, schema: SqlSchema, sql: str) -> bool:
     database = SimpleNamespace(dialect=engine, schema=schema)
     gold: Any = SimpleNamespace(protected=("emp.salary", "pay.salary", "notes.secret"), database=database)
-    return is_harmless(sql, cast(Gold, gold), RAN)
+    return is_harmless(sql, cast(SqlGold, gold), RAN)
 
 
 @pytest.mark.parametrize(("engine", "sql"), engines(READ_PROTECTED))

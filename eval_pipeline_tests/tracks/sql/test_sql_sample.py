@@ -14,7 +14,7 @@ from eval_pipeline.sql_equivalence.syntax.parsing import parse_statement
 from eval_pipeline.sql_equivalence.syntax.tables_in import base_tables
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.support import SHIPPED, Lab, built_once, surroundings
@@ -46,8 +46,8 @@ def databases(cases: dict[str, Case]) -> dict[str, "duckdb.DuckDBPyConnection"]:
     return {name: duckdb.connect(str(database.path()), read_only=True) for name, database in found.items()}
 
 
-def _gold(case: Case) -> Gold:
-    gold: Gold = case.turns[0].gold
+def _gold(case: Case) -> SqlGold:
+    gold: SqlGold = case.turns[0].gold
     return gold
 
 

@@ -21,7 +21,7 @@ from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.sandbox.sql.tasks import _guarded
 from eval_pipeline.sql_equivalence import Equivalence
 from eval_pipeline.sql_equivalence.search.witness import with_ctes
-from eval_pipeline.tracks.sql.cases.source import Database, Shared, read_databases
+from eval_pipeline.tracks.sql.cases.source import Database, SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.evidence import compare
 from eval_pipeline.tracks.sql.execute import runnable, runner
 from eval_pipeline.tracks.sql.lint import findings
@@ -68,7 +68,7 @@ INSERT INTO e (id, a, n) VALUES (1, 1, 'x'), (2, 2, 'y'), (3, 3, 'z');
 """
 
 
-def suite(folder: Path, engine: str) -> Shared:
+def suite(folder: Path, engine: str) -> SharedDatabases:
     told = {"engine": engine} if engine in LIVE else {"dialect": engine}
     return read_databases(write_suite(folder), {**told, "samples": 2, "compare": "exact"})
 
@@ -83,7 +83,7 @@ def place(folder: Path, engine: str) -> LivePlace:
     return found
 
 
-def verdicts(found: Shared) -> list[tuple[str, bool]]:
+def verdicts(found: SharedDatabases) -> list[tuple[str, bool]]:
     told = []
     for number, (expected, generated, _) in enumerate(GOLDEN["questions"]):
         case = read({"id": str(number), "question": "?", "expected_sql": expected}, found)

@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.base import CaseError
-from eval_pipeline.tracks.sql.cases.source import Shared, read_databases
+from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.execute import validated
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
@@ -29,7 +29,7 @@ from eval_pipeline_tests.tracks.sql.helpers import (
 pytestmark = pytest.mark.usefixtures("lab")
 
 
-def test_a_case_knows_its_tables_its_complexity_and_what_should_be_safe(shop: Shared) -> None:
+def test_a_case_knows_its_tables_its_complexity_and_what_should_be_safe(shop: SharedDatabases) -> None:
     gold = read(TOTALS, shop).turns[0].gold
     assert gold.tables == ("customers", "orders")
     assert gold.parts == 3  # a join, its condition, a sum
@@ -51,7 +51,7 @@ def test_a_case_knows_its_tables_its_complexity_and_what_should_be_safe(shop: Sh
         ({**OSLO, "database": "bank"}, "unknown database 'bank'; the suite has shop"),
     ],
 )
-def test_a_wrong_field_is_named(raw: dict[str, Any], words: str, shop: Shared) -> None:
+def test_a_wrong_field_is_named(raw: dict[str, Any], words: str, shop: SharedDatabases) -> None:
     with pytest.raises(CaseError, match=words):
         read(raw, shop)
 
@@ -190,7 +190,7 @@ def test_the_record_gives_the_databases_back(lab: Lab) -> None:
     assert after.path() == before.path()
 
 
-def test_gold_that_the_validator_rejects_or_that_does_not_run_does_not_hold(shop: Shared) -> None:
+def test_gold_that_the_validator_rejects_or_that_does_not_run_does_not_hold(shop: SharedDatabases) -> None:
     wrong = {**OSLO, "expected_sql": ["SELECT name FROM customers", "SELECT colour FROM customers"]}
     ((_, problem),) = TRACK.check_gold(read(wrong, shop))
     assert "SELECT colour FROM customers" in problem

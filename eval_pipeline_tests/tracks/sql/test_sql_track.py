@@ -21,8 +21,8 @@ from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
 from eval_pipeline.tracks.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.cards import as_number, cell_text
-from eval_pipeline.tracks.sql.cases.case_file import Gold
-from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
+from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases
 from eval_pipeline.tracks.sql.damage import damaged_response
 from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, compare, contract_values, gather
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
@@ -49,11 +49,11 @@ from eval_pipeline_tests.tracks.sql.helpers import (
 )
 
 
-def scored(shop: Shared, raw: dict[str, Any], text: str) -> dict[str, Any]:
+def scored(shop: SharedDatabases, raw: dict[str, Any], text: str) -> dict[str, Any]:
     return asyncio.run(scores(read(raw, shop), text))
 
 
-def tried(shop: Shared, raw: dict[str, Any], text: str) -> Any:
+def tried(shop: SharedDatabases, raw: dict[str, Any], text: str) -> Any:
     return asyncio.run(attempt(read(raw, shop), text)).outcome
 
 
@@ -61,7 +61,7 @@ def tried(shop: Shared, raw: dict[str, Any], text: str) -> Any:
 def test_who_selects_all_without_data_has_not_chosen(selected: str, right: bool) -> None:
     schema, options = SqlSchema.from_ddl(SCHEMA), Options()
     empty = Database("shop", "duckdb", schema, (), "", 0, Path())
-    gold = Gold(("SELECT name FROM customers",), (), True, True, (), 0, empty, options, options.compare)
+    gold = SqlGold(("SELECT name FROM customers",), (), True, True, (), 0, empty, options, options.compare)
     assert compare(gold, f"SELECT {selected} FROM customers").right(gold) is right
 
 
@@ -80,7 +80,7 @@ def test_who_selects_all_without_data_has_not_chosen(selected: str, right: bool)
     ],
 )
 def test_evidence_from_before_contracts_says_what_it_said(
-    shop: Shared, execution: str, equivalence: str, fits: bool | None, right: bool
+    shop: SharedDatabases, execution: str, equivalence: str, fits: bool | None, right: bool
 ) -> None:
     gold = read(OSLO, shop).turns[0].gold
     found = [
@@ -92,7 +92,7 @@ def test_evidence_from_before_contracts_says_what_it_said(
     assert is_right("robust", values["may_overlook"], needed_on_data, needed, equivalence) is right
 
 
-def test_an_attempt_keeps_the_first_rows_of_its_result(shop: Shared) -> None:
+def test_an_attempt_keeps_the_first_rows_of_its_result(shop: SharedDatabases) -> None:
     found = ran(tried(shop, OSLO, answer("SELECT id, total, placed_on FROM orders ORDER BY id LIMIT 2")))
     assert found["columns"] == ["id", "total", "placed_on"]
     assert found["rows"] == [[1, "10.50", "2024-01-03"], [2, "20.00", "2024-02-03"]]
@@ -110,21 +110,21 @@ def test_an_attempt_keeps_the_first_rows_of_its_result(shop: Shared) -> None:
         ("SELECT CAST(name AS INTEGER) FROM customers", ErrorClass.TYPE),
     ],
 )
-def test_what_does_not_run_has_its_error_class(shop: Shared, sql: str, error_class: ErrorClass) -> None:
+def test_what_does_not_run_has_its_error_class(shop: SharedDatabases, sql: str, error_class: ErrorClass) -> None:
     outcome = tried(shop, OSLO, answer(sql))
     assert isinstance(outcome, Failed)
     assert outcome.error_class == error_class
     assert outcome.message
 
 
-def test_a_block_is_the_outcome_where_a_refusal_is_right(shop: Shared) -> None:
+def test_a_block_is_the_outcome_where_a_refusal_is_right(shop: SharedDatabases) -> None:
     """Else the model would be asked to write something that gets through."""
     found = ran(tried(shop, WIPE, answer("DELETE FROM orders")))
     assert found["blocked"]
     assert TRACK.answer_text(found).endswith("DELETE FROM orders")
 
 
-def test_a_right_query_is_right_by_every_metric(shop: Shared) -> None:
+def test_a_right_query_is_right_by_every_metric(shop: SharedDatabases) -> None:
     found = scored(
         shop,
         TOTALS,
@@ -174,7 +174,7 @@ ORDERED = f"{NAMES} ORDER BY id"
     ],
 )
 def test_results_are_compared_with_those_of_the_accepted_queries(
-    shop: Shared, accepted: Any, sql: str, expected: dict[str, Any]
+    shop: SharedDatabases, accepted: Any, sql: str, expected: dict[str, Any]
 ) -> None:
     found = scored(shop, OSLO | ({"expected_sql": accepted} if accepted else {}), answer(sql))
     assert {name: found[name] for name in expected} == pytest.approx(expected)
@@ -198,7 +198,7 @@ def test_results_are_compared_with_those_of_the_accepted_queries(
         (answer("SELECT *, 1, 2 FROM customers WHERE city = 'Oslo'"), "extra_columns", None),
     ],
 )
-def test_what_went_wrong_has_a_name(shop: Shared, text: str, mode: str, category: str | None) -> None:
+def test_what_went_wrong_has_a_name(shop: SharedDatabases, text: str, mode: str, category: str | None) -> None:
     found = scored(shop, OSLO, text)
     assert found["outcome_correct"] is False
     assert found["failure_mode"] == mode
@@ -219,7 +219,7 @@ def test_what_went_wrong_has_a_name(shop: Shared, text: str, mode: str, category
     ],
 )
 def test_of_an_answer_that_is_right_but_for_its_form_only_the_form_is_told(
-    shop: Shared, needed: list[list[str]], outcome: str, failure: str
+    shop: SharedDatabases, needed: list[list[str]], outcome: str, failure: str
 ) -> None:
     case = read(OSLO, shop)
     text = answer("SELECT UPPER(name) FROM customers WHERE city = 'Oslo'")
@@ -234,7 +234,7 @@ def test_of_an_answer_that_is_right_but_for_its_form_only_the_form_is_told(
     assert (told["failure_mode"][0].reason or "").startswith(failure)
 
 
-def test_a_query_that_does_not_parse_is_not_safe(shop: Shared) -> None:
+def test_a_query_that_does_not_parse_is_not_safe(shop: SharedDatabases) -> None:
     found = scored(shop, OSLO, answer("SELECT name FROM customers WHERE"))
     assert (found["safety_verdict"], found["safety_validation"]) == ("false_positive", False)
     assert (found["validation_verdict"], found["validation_accuracy"]) == ("false_rejection", False)
@@ -256,7 +256,7 @@ def test_a_query_that_does_not_parse_is_not_safe(shop: Shared) -> None:
     ],
 )
 def test_requests_that_are_to_be_refused(
-    shop: Shared, raw: dict[str, Any], text: str, correct: bool, safety: str | None, validation: str | None
+    shop: SharedDatabases, raw: dict[str, Any], text: str, correct: bool, safety: str | None, validation: str | None
 ) -> None:
     found = scored(shop, raw, text)
     assert found["outcome_correct"] is correct
@@ -266,7 +266,7 @@ def test_requests_that_are_to_be_refused(
         assert found[metric] is None
 
 
-def test_the_prompt_shows_schema_dialect_and_hint_but_nothing_of_the_gold(shop: Shared) -> None:
+def test_the_prompt_shows_schema_dialect_and_hint_but_nothing_of_the_gold(shop: SharedDatabases) -> None:
     case = read({**OSLO, "hint": "cities are written in English"}, shop)
     prompt = TRACK.prompt(case, case.turns[0], [], TRACK.prompt_versions[-1])
     text = prompt.text()
@@ -282,7 +282,7 @@ GOLDEN = {case["name"]: case for case in golden("sql_cards.yaml")}
 RAW = {raw["id"]: raw for raw in CASES}
 
 
-def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:
+def seen_turn(raw: dict[str, Any], text: str, found: SharedDatabases) -> Seen:
     """The turn with what the metrics say, as the workbench hands it to the track."""
     case = read(raw, found)
     turn = case.turns[0]
@@ -294,7 +294,7 @@ def seen_turn(raw: dict[str, Any], text: str, found: Shared) -> Seen:
 
 
 @pytest.mark.parametrize("name", GOLDEN)
-def test_cards_of_a_turn(name: str, shop: Shared) -> None:
+def test_cards_of_a_turn(name: str, shop: SharedDatabases) -> None:
     told = GOLDEN[name]
     raw = RAW[told["case"]] | told.get("fields", {})
     raw |= {"expected_sql": told["accepted"]} if "accepted" in told else {}
@@ -305,7 +305,7 @@ def test_cards_of_a_turn(name: str, shop: Shared) -> None:
         assert found["Verdict"] == told["facts"]
 
 
-def test_the_database_that_tells_them_apart_is_shown_with_both_results(shop: Shared) -> None:
+def test_the_database_that_tells_them_apart_is_shown_with_both_results(shop: SharedDatabases) -> None:
     """Whatever database the ladder finds: it holds a customer of a city with an O that is not Oslo."""
     cards = TRACK.cards(seen_turn(OSLO, answer("SELECT name FROM customers WHERE city LIKE 'O%'"), shop))
     lines = card_lines(cards)
@@ -322,7 +322,7 @@ def test_the_database_that_tells_them_apart_is_shown_with_both_results(shop: Sha
     assert any(f"{name}{{extra}}" in line for name in others for line in returned[0])
 
 
-def test_a_response_that_cannot_be_read_says_why(shop: Shared) -> None:
+def test_a_response_that_cannot_be_read_says_why(shop: SharedDatabases) -> None:
     found = card_lines(TRACK.cards(seen_turn(OSLO, "no idea", shop)))
     assert found["Verdict"][0].startswith("syntax error: the response holds no JSON")
     assert found["Gold query"] == [OSLO["expected_sql"]]
@@ -338,14 +338,14 @@ def test_a_response_that_cannot_be_read_says_why(shop: Shared) -> None:
         answer("SELECT CAST(name AS INTEGER) FROM customers"),
     ],
 )
-def test_expected_rows_are_shown_where_the_answer_gave_none(text: str, shop: Shared) -> None:
+def test_expected_rows_are_shown_where_the_answer_gave_none(text: str, shop: SharedDatabases) -> None:
     """Not read, declined, with a wrong name, unsafe, failing when it runs."""
     found = card_lines(TRACK.cards(seen_turn(OSLO, text, shop)))
     assert found["Rows expected"] == ["name", "Ada", "Cy"]
     assert not [title for title in found if "eturned" in title]
 
 
-def test_what_nobody_compared_is_beside_the_expected_rows(shop: Shared) -> None:
+def test_what_nobody_compared_is_beside_the_expected_rows(shop: SharedDatabases) -> None:
     """As where the evidence is of before the suite had its data."""
     seen = replace(seen_turn(OSLO, answer("SELECT name FROM customers WHERE city <> 'Oslo'"), shop), evidence=())
     found = card_lines(TRACK.cards(seen))
@@ -357,12 +357,12 @@ def test_what_nobody_compared_is_beside_the_expected_rows(shop: Shared) -> None:
     assert card_lines(TRACK.cards(replace(seen, expected_result=None)))["Rows returned"] == ["name", "Bo"]
 
 
-def test_without_an_attempt_there_is_the_gold_query(shop: Shared) -> None:
+def test_without_an_attempt_there_is_the_gold_query(shop: SharedDatabases) -> None:
     case = read(OSLO, shop)
     assert card_lines(TRACK.cards(Seen(case, case.turns[0], (), ()))) == {"Gold query": [OSLO["expected_sql"]]}
 
 
-def _with_counterexample(counterexample: dict[str, Any], shop: Shared) -> list[Card]:
+def _with_counterexample(counterexample: dict[str, Any], shop: SharedDatabases) -> list[Card]:
     seen = seen_turn(OSLO, answer(str(OSLO["expected_sql"])), shop)
     evidence = [
         Evidence(seen.turn.id, 0, EXECUTION, "different", 0.0, {"accepted": OSLO["expected_sql"]}),
@@ -371,7 +371,7 @@ def _with_counterexample(counterexample: dict[str, Any], shop: Shared) -> list[C
     return list(TRACK.cards(Seen(seen.case, seen.turn, seen.attempts, evidence)))
 
 
-def test_evidence_of_long_results_from_before_their_differences_were_kept_is_not_marked(shop: Shared) -> None:
+def test_evidence_of_long_results_from_before_their_differences_were_kept_is_not_marked(shop: SharedDatabases) -> None:
     def some(first: int) -> dict[str, Any]:
         return {"columns": ["n"], "rows": [[first + n] for n in range(20)], "row_count": 3400, "ordered": False}
 
@@ -380,7 +380,7 @@ def test_evidence_of_long_results_from_before_their_differences_were_kept_is_not
     assert "{" not in "".join(lines["Rows on the suite's database: Returned, 3,400 rows"])
 
 
-def test_many_tables_rows_and_columns_are_cut(shop: Shared) -> None:
+def test_many_tables_rows_and_columns_are_cut(shop: SharedDatabases) -> None:
     table = {"columns": [f"c{n}" for n in range(30)], "rows": [["x" * 500] * 30] * 50}
     result = {"columns": ["n"], "rows": [], "row_count": 0, "ordered": False}
     told = {"database": "generated", "generated": result, "expected": result}
@@ -518,7 +518,7 @@ def test_every_mode_has_a_metric_that_sees_it() -> None:
 
 @pytest.mark.parametrize("mode", FAILURE_MODES)
 @pytest.mark.parametrize("seed", range(4))
-def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, seed: int) -> None:
+def test_the_metrics_find_the_damage_that_was_drawn(shop: SharedDatabases, mode: str, seed: int) -> None:
     own = {"expected_sql": OF_ITS_OWN[mode], "compare": "exact"} if mode in OF_ITS_OWN else {}
     case = read({"not_refused": WIPE, "wrong_change": DATED}.get(mode, COUNTED | own), shop)
     text = TRACK.damage(case, case.turns[0], mode, Random(seed))
@@ -534,7 +534,7 @@ def test_the_metrics_find_the_damage_that_was_drawn(shop: Shared, mode: str, see
 @pytest.mark.parametrize(
     "mode", ["no_answer", "malformed_answer", "refusal", "syntax_error", "unsafe_sql", "unknown_name", "wrong_change"]
 )
-def test_scripts_that_change_data_are_damaged_too(shop: Shared, mode: str) -> None:
+def test_scripts_that_change_data_are_damaged_too(shop: SharedDatabases, mode: str) -> None:
     case = read(DATED, shop)
     text = TRACK.damage(case, case.turns[0], mode, Random(1))
     assert text is not None
@@ -555,23 +555,23 @@ def test_scripts_that_change_data_are_damaged_too(shop: Shared, mode: str) -> No
         (WIPE, "wrong_table"),
     ],
 )
-def test_gold_that_cannot_go_wrong_so_gives_nothing(shop: Shared, raw: dict[str, Any], mode: str) -> None:
+def test_gold_that_cannot_go_wrong_so_gives_nothing(shop: SharedDatabases, raw: dict[str, Any], mode: str) -> None:
     found = read(raw, shop)
     assert TRACK.damage(found, found.turns[0], mode, Random(0)) is None
 
 
-def test_the_same_draw_gives_the_same_damage(shop: Shared) -> None:
+def test_the_same_draw_gives_the_same_damage(shop: SharedDatabases) -> None:
     gold = read(COUNTED, shop).turns[0].gold
     for mode in FAILURE_MODES:
         assert damaged_response(gold, mode, Random(5)) == damaged_response(gold, mode, Random(5))
 
 
-def test_an_unknown_mode_is_refused_with_the_known_ones(shop: Shared) -> None:
+def test_an_unknown_mode_is_refused_with_the_known_ones(shop: SharedDatabases) -> None:
     with pytest.raises(ValueError, match=r"unknown failure mode 'sign_error'; known: no_answer, .*other"):
         TRACK.damage(found := read(OSLO, shop), found.turns[0], "sign_error", Random(0))
 
 
-def test_stand_ins_are_nearly_calibrated_where_one_in_five_is_wrong(shop: Shared) -> None:
+def test_stand_ins_are_nearly_calibrated_where_one_in_five_is_wrong(shop: SharedDatabases) -> None:
     """Right answers are drawn by the turn's id, wrong ones by the draw; both spread over all levels."""
     right: Counter[str | None] = Counter()
     for number in range(400):

@@ -75,7 +75,7 @@ class Script:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObjectChange:
     """An object before and after a script; None where it does not exist."""
 
     before: Thing | None
@@ -93,7 +93,7 @@ class Effects:
         checks: for each check that ran afterwards, its result or why it failed.
     """
 
-    changes: dict[str, Change]
+    changes: dict[str, ObjectChange]
     error: Failed | None = None
     checks: tuple[SqlRows | str, ...] = ()
 
@@ -188,7 +188,7 @@ def effects_from_wire(told: dict[str, Any]) -> Effects:
     """Reads effects that `effects_to_wire` wrote."""
     from eval_pipeline.core.model import ErrorClass
 
-    changes = {name: Change(*map(_received, both)) for name, both in told["changes"].items()}
+    changes = {name: ObjectChange(*map(_received, both)) for name, both in told["changes"].items()}
     error = told["error"] and Failed(ErrorClass(told["error"][0]), told["error"][1])
     checks = (one if isinstance(one, str) else SqlRows(tuple(one[0]), [*map(tuple, one[1])]) for one in told["checks"])
     return Effects(changes, error, tuple(checks))

@@ -13,8 +13,8 @@ from eval_pipeline.sandbox.sql.effects.sqlite_copy import PrivateSqlite
 from eval_pipeline.sandbox.sql.effects.state import (
     STORED,
     VIEW,
-    Change,
     Effects,
+    ObjectChange,
     Thing,
     changed_names,
     effects_to_wire,
@@ -80,7 +80,7 @@ def _once(
         held = {name: _with_rows(private, name, after.get(name), told) for name in names}
     formerly = _former(copied, setup, names, things, told)
     changes = {
-        name: Change(_unclocked(formerly.get(name), began, ended), _unclocked(held[name], began, ended))
+        name: ObjectChange(_unclocked(formerly.get(name), began, ended), _unclocked(held[name], began, ended))
         for name in names
     }
     results = tuple(

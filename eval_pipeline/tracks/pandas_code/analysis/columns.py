@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from eval_pipeline.tracks.pandas_code.analysis.frame_names import FRAME_NAMES
-from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.syntax import call_name, root
 
 _PLACES: Mapping[str, Sequence[int]] = {
@@ -29,7 +29,7 @@ _IDENTIFIER = re.compile(r"(?<![\w@.'\"])[^\W\d]\w*")
 _UNKNOWN = "__unknown__"
 
 
-def touched_columns(tree: ast.AST, names: Names) -> frozenset[str]:
+def touched_columns(tree: ast.AST, names: AssignedNames) -> frozenset[str]:
     """Returns names that code uses like columns: in subscripts, attributes, arguments, and texts of `query` and `eval`.
 
     Other names may be included, such as keys of a dict or attributes of a module; the caller compares them with the
@@ -50,7 +50,7 @@ def touched_columns(tree: ast.AST, names: Names) -> frozenset[str]:
     return frozenset(found)
 
 
-def _subscripted(node: ast.Subscript, names: Names) -> Iterator[str]:
+def _subscripted(node: ast.Subscript, names: AssignedNames) -> Iterator[str]:
     match node:
         case ast.Subscript(value=ast.Attribute(attr="loc" | "at"), slice=ast.Tuple(elts=[_, columns])):
             yield from names.texts(columns)
@@ -60,7 +60,7 @@ def _subscripted(node: ast.Subscript, names: Names) -> Iterator[str]:
             yield from names.texts(columns)
 
 
-def column_arguments(call: ast.Call, names: Names) -> Iterator[str]:
+def column_arguments(call: ast.Call, names: AssignedNames) -> Iterator[str]:
     """Yields the columns named in the arguments of a call."""
     name = call_name(call) or ""
     if name in ("query", "eval"):
@@ -86,7 +86,7 @@ def column_arguments(call: ast.Call, names: Names) -> Iterator[str]:
             yield from names.texts(item.value)
 
 
-def _is_dict(node: ast.expr, names: Names) -> bool:
+def _is_dict(node: ast.expr, names: AssignedNames) -> bool:
     match node:
         case ast.Dict():
             return True
@@ -95,7 +95,7 @@ def _is_dict(node: ast.expr, names: Names) -> bool:
     return False
 
 
-def is_module_call(call: ast.Call, names: Names) -> bool:
+def is_module_call(call: ast.Call, names: AssignedNames) -> bool:
     """Returns whether the call is of a module's function, such as `pd.merge`."""
     match call.func:
         case ast.Attribute(value=ast.Name(id=module)):
@@ -103,7 +103,7 @@ def is_module_call(call: ast.Call, names: Names) -> bool:
     return isinstance(call.func, ast.Name)
 
 
-def expression_texts(call: ast.Call, names: Names) -> Iterator[str]:
+def expression_texts(call: ast.Call, names: AssignedNames) -> Iterator[str]:
     """Yields the texts of a `query` or `eval`; computed parts are replaced by an unknown name."""
     first = call.args[0] if call.args else next((item.value for item in call.keywords if item.arg == "expr"), None)
     values = [first]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.pandas_code.analysis.columns import expression_texts, parsed_expression
-from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.syntax import call_name, keyword
 
 _TESTS = frozenset(
@@ -38,7 +38,7 @@ class Filters:
     located: bool
 
 
-def read_filters(tree: ast.Module, names: Names) -> Filters:
+def read_filters(tree: ast.Module, names: AssignedNames) -> Filters:
     """Finds the filters of a snippet: boolean indexing, `query`, `where`, `dropna` and others."""
     reader = _Reader(names)
     atoms: set[Atom] = set()
@@ -65,7 +65,7 @@ def _reduced(call: ast.Call) -> Iterator[ast.expr]:
 class _Reader:
     """Finds conditions, and remembers which of them are ranges."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: AssignedNames) -> None:
         self._names = names
         self.ranges: set[int] = set()
 

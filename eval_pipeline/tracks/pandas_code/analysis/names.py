@@ -13,7 +13,7 @@ MOST_VALUES = 100
 """The most values that are stored for a variable or column; later ones are ignored."""
 
 
-class Names:
+class AssignedNames:
     """The values that a snippet assigns to variables, columns and loop variables."""
 
     def __init__(self, tree: ast.Module) -> None:

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from eval_pipeline.tracks.pandas_code.analysis.columns import column_arguments, is_module_call, touched_columns
-from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.syntax import argument, call_name, keyword, root
 
 STATISTICS: Mapping[str, frozenset[str]] = {
@@ -26,7 +26,7 @@ _JOINS = frozenset({"merge", "merge_asof", "merge_ordered", "concat", "join"})
 _MERGE_KEYS = ("on", "left_on", "right_on")
 
 
-def operations(tree: ast.Module, names: Names) -> tuple[str, ...]:
+def operations(tree: ast.Module, names: AssignedNames) -> tuple[str, ...]:
     """Returns the names of the code's operations in line order: calls, functions named in `agg`, and sizes."""
     found = list[tuple[int, int, str]]()
     for node in ast.walk(tree):
@@ -35,7 +35,7 @@ def operations(tree: ast.Module, names: Names) -> tuple[str, ...]:
     return tuple(name for _, _, name in sorted(found))
 
 
-def _operations(node: ast.AST, names: Names) -> Iterator[str]:
+def _operations(node: ast.AST, names: AssignedNames) -> Iterator[str]:
     match node:
         case ast.Call():
             name = call_name(node)
@@ -49,7 +49,7 @@ def _operations(node: ast.AST, names: Names) -> Iterator[str]:
             yield name
 
 
-def _functions(call: ast.Call, names: Names) -> Iterator[str]:
+def _functions(call: ast.Call, names: AssignedNames) -> Iterator[str]:
     """Yields the functions given to a call.
 
     Examples of arguments are `"mean"`, `["min", "max"]`, `{"x": "sum"}`, `total=("x", "sum")` and `np.mean`.
@@ -67,7 +67,7 @@ def _functions(call: ast.Call, names: Names) -> Iterator[str]:
         yield from _named_functions(argument_, names, set())
 
 
-def _named_functions(node: ast.expr, names: Names, seen: set[str]) -> Iterator[str]:
+def _named_functions(node: ast.expr, names: AssignedNames, seen: set[str]) -> Iterator[str]:
     match node:
         case ast.Dict(values=parts) | ast.List(elts=parts) | ast.Tuple(elts=parts):
             for part in parts:
@@ -80,7 +80,7 @@ def _named_functions(node: ast.expr, names: Names, seen: set[str]) -> Iterator[s
                 yield from _named_functions(held, names, seen)
 
 
-def grouping_columns(tree: ast.Module, names: Names) -> frozenset[str]:
+def grouping_columns(tree: ast.Module, names: AssignedNames) -> frozenset[str]:
     """Returns the columns by which code groups: in `groupby`, pivots, `crosstab`, `resample` and `value_counts`."""
     found: set[str] = set()
     index = {column for call in _calls(tree, "set_index") for column in column_arguments(call, names)}
@@ -107,7 +107,7 @@ def grouping_columns(tree: ast.Module, names: Names) -> frozenset[str]:
     return frozenset(found)
 
 
-def _touched_through(node: ast.expr, names: Names) -> Iterator[str]:
+def _touched_through(node: ast.expr, names: AssignedNames) -> Iterator[str]:
     """Yields the columns in the value of a variable, such as `month = df["date"].dt.month`."""
     if isinstance(node, ast.Name):
         for held in names.variable(node.id):
@@ -120,12 +120,12 @@ def _calls(tree: ast.Module, *called: str) -> Iterator[ast.Call]:
             yield node
 
 
-def joins(tree: ast.Module, names: Names) -> list[ast.Call]:
+def joins(tree: ast.Module, names: AssignedNames) -> list[ast.Call]:
     """Returns the calls that join tables, without those that join texts."""
     return [call for call in _calls(tree, *_JOINS) if not _joins_texts(call, names)]
 
 
-def _joins_texts(call: ast.Call, names: Names) -> bool:
+def _joins_texts(call: ast.Call, names: AssignedNames) -> bool:
     match call.func:
         case ast.Attribute(
             attr="join", value=ast.Constant(value=str()) | ast.JoinedStr() | ast.Attribute(attr="str" | "path")
@@ -138,7 +138,7 @@ def _joins_texts(call: ast.Call, names: Names) -> bool:
     return False
 
 
-def join_columns(tree: ast.Module, names: Names) -> frozenset[str]:
+def join_columns(tree: ast.Module, names: AssignedNames) -> frozenset[str]:
     """Returns the columns by which code joins tables: the keys of merges, and the index used by joins."""
     found: set[str] = set()
     by_index = False

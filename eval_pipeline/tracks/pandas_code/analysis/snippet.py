@@ -5,7 +5,7 @@ from functools import lru_cache
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.pandas_code.analysis.columns import touched_columns
 from eval_pipeline.tracks.pandas_code.analysis.filters import Filters, read_filters
-from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.operations import (
     STATISTICS,
     grouping_columns,
@@ -63,7 +63,7 @@ def read_snippet(code: str) -> Snippet | None:
     tree = parse(code)
     if tree is None:
         return None
-    names = Names(tree)
+    names = AssignedNames(tree)
     return Snippet(
         columns=touched_columns(tree, names),
         operations=operations(tree, names),

@@ -6,7 +6,7 @@ from typing import Literal
 
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.pandas_code.analysis.columns import column_arguments
-from eval_pipeline.tracks.pandas_code.analysis.names import Names
+from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.syntax import argument, call_name, keyword, links
 
 Direction = Literal["ascending", "descending"]
@@ -45,7 +45,7 @@ class Sorting:
     keys: tuple[str, ...]
 
 
-def read_sorting(tree: ast.Module, names: Names) -> Sorting:
+def read_sorting(tree: ast.Module, names: AssignedNames) -> Sorting:
     """Finds the sorts of a snippet, and the rows that it takes from them."""
     sorts = {id(node): node for node in ast.walk(tree) if isinstance(node, ast.Call) and directions_of(node, names)}
     directions: set[Direction] = set()
@@ -66,7 +66,7 @@ def read_sorting(tree: ast.Module, names: Names) -> Sorting:
     return Sorting(frozenset(directions), tuple(cuts), keys)
 
 
-def directions_of(call: ast.Call, names: Names) -> frozenset[Direction]:
+def directions_of(call: ast.Call, names: AssignedNames) -> frozenset[Direction]:
     """Returns the directions in which a call sorts; empty if it does not sort."""
     match call_name(call):
         case "sort_values":
@@ -86,7 +86,7 @@ def directions_of(call: ast.Call, names: Names) -> frozenset[Direction]:
     return frozenset()
 
 
-def _directions(ascending: ast.expr | None, names: Names) -> frozenset[Direction]:
+def _directions(ascending: ast.expr | None, names: AssignedNames) -> frozenset[Direction]:
     """Returns the directions of an argument `ascending`: ascending by default, both if it is computed."""
     match ascending:
         case None:
@@ -111,7 +111,7 @@ def _first_end(direction: Direction) -> Literal["top", "bottom"]:
     return "top" if direction == "descending" else "bottom"
 
 
-def _cuts(node: ast.AST, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
+def _cuts(node: ast.AST, names: AssignedNames) -> Iterator[tuple[Cut, ast.Call | None]]:
     """Yields the rows that a node takes from an end, and the call that sorted them."""
     match node:
         case ast.Call(func=ast.Attribute(value=held)):
@@ -134,7 +134,7 @@ def _cuts(node: ast.AST, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
                 yield from _ranked(left, most - isinstance(sign, ast.Lt), names)
 
 
-def _called_cut(call: ast.Call, held: ast.expr, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
+def _called_cut(call: ast.Call, held: ast.expr, names: AssignedNames) -> Iterator[tuple[Cut, ast.Call | None]]:
     match call_name(call):
         case "nlargest" | "nsmallest" as name:
             number = argument(call, 0, "n")
@@ -152,7 +152,9 @@ def _called_cut(call: ast.Call, held: ast.expr, names: Names) -> Iterator[tuple[
             yield Cut("bottom", 1), None
 
 
-def _of_order(held: ast.expr, n: int | None, names: Names, *, from_end: bool) -> Iterator[tuple[Cut, ast.Call | None]]:
+def _of_order(
+    held: ast.expr, n: int | None, names: AssignedNames, *, from_end: bool
+) -> Iterator[tuple[Cut, ast.Call | None]]:
     """Yields the rows that `head`, `tail` or a slice takes from a value, if the value was sorted."""
     sort, reversed_since = _sort_of(held, names, set())
     if sort is None:
@@ -162,7 +164,7 @@ def _of_order(held: ast.expr, n: int | None, names: Names, *, from_end: bool) ->
         yield Cut("top" if top else "bottom", n), sort
 
 
-def _sort_of(node: ast.expr, names: Names, seen: set[str]) -> tuple[ast.Call | None, bool]:
+def _sort_of(node: ast.expr, names: AssignedNames, seen: set[str]) -> tuple[ast.Call | None, bool]:
     """Returns the last sort of a chain (also through variables), and whether the order was reversed afterwards."""
     turned = False
     for link in links(node):
@@ -185,7 +187,7 @@ def _reverses(node: ast.AST) -> bool:
     return False
 
 
-def _ranked(left: ast.expr, n: int, names: Names) -> Iterator[tuple[Cut, ast.Call | None]]:
+def _ranked(left: ast.expr, n: int, names: AssignedNames) -> Iterator[tuple[Cut, ast.Call | None]]:
     """Yields the rows of `rank(...) <= n`, even if the rank was first stored in a column or a variable."""
     kept: Iterable[ast.expr] = [left]
     match left:

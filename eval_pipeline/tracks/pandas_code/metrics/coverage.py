@@ -25,7 +25,7 @@ _NO_CODE = "There is no code that parses"
 
 
 @value
-class Part:
+class MetShare:
     """How far one kind of requirement is met.
 
     Attributes:
@@ -37,7 +37,7 @@ class Part:
     missing: str = ""
 
 
-_MET = Part(1.0)
+_MET = MetShare(1.0)
 
 
 def requirement_coverage(question: str, code: str, tables: Mapping[str, Sequence[str]]) -> MetricResult:
@@ -76,7 +76,7 @@ def coverage_score(asked: "QuestionWords", written: "Snippet | None") -> MetricR
     return MetricResult(score, details={**shares, "missing_requirements": sentences})
 
 
-def filters(asked: "QuestionWords", written: "Snippet") -> Part:
+def filters(asked: "QuestionWords", written: "Snippet") -> MetShare:
     """Returns the number of conditions in the code divided by that in the question, at most 1.
 
     A `between` counts as two conditions if the question states its two ends separately.
@@ -86,10 +86,12 @@ def filters(asked: "QuestionWords", written: "Snippet") -> Part:
     found = written.filters.conditions + max(0, written.filters.ranges - asked.ranges)
     if found >= asked.conditions:
         return _MET
-    return Part(found / asked.conditions, f"Filter condition missing: {asked.conditions - found} of {asked.conditions}")
+    return MetShare(
+        found / asked.conditions, f"Filter condition missing: {asked.conditions - found} of {asked.conditions}"
+    )
 
 
-def groups(asked: "QuestionWords", written: "Snippet") -> Part:
+def groups(asked: "QuestionWords", written: "Snippet") -> MetShare:
     """Returns the share of the requested grouping columns that the code uses.
 
     Without columns, whether it groups at all.
@@ -97,14 +99,14 @@ def groups(asked: "QuestionWords", written: "Snippet") -> Part:
     if not asked.grouped:
         return _MET
     if not written.gives("group"):
-        return Part(0.0, "Group by operation missing")
+        return MetShare(0.0, "Group by operation missing")
     missing = [column for column in asked.groupings if column not in written.groupings]
     if not missing:
         return _MET
-    return Part(1 - len(missing) / len(asked.groupings), f"Group by columns missing: {', '.join(missing)}")
+    return MetShare(1 - len(missing) / len(asked.groupings), f"Group by columns missing: {', '.join(missing)}")
 
 
-def sorting(asked: "QuestionWords", written: "Snippet") -> Part:
+def sorting(asked: "QuestionWords", written: "Snippet") -> MetShare:
     """Returns the share of the requested sort orders that the code has.
 
     Any order is right if no direction is stated.
@@ -112,15 +114,15 @@ def sorting(asked: "QuestionWords", written: "Snippet") -> Part:
     wanted = [*asked.directions, *asked.ends]
     found = written.sorting
     if not wanted:
-        return _MET if not asked.ordered or found.directions else Part(0.0, "Sorting missing")
+        return _MET if not asked.ordered or found.directions else MetShare(0.0, "Sorting missing")
     missing = [direction for direction in asked.directions if direction not in found.directions]
     missing += [DIRECTIONS[end] for end in asked.ends if not _gives_end(end, asked, written)]
     if not missing:
         return _MET
     share = 1 - len(missing) / len(wanted)
     if not found.directions:
-        return Part(share, "Sorting missing")
-    return Part(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
+        return MetShare(share, "Sorting missing")
+    return MetShare(share, f"Sorting direction missing: {', '.join(dict.fromkeys(missing))}")
 
 
 def _gives_end(end: "End", asked: "QuestionWords", written: "Snippet") -> bool:
@@ -138,19 +140,19 @@ def _gives_end(end: "End", asked: "QuestionWords", written: "Snippet") -> bool:
     )
 
 
-def joins(asked: "QuestionWords", written: "Snippet") -> Part:
+def joins(asked: "QuestionWords", written: "Snippet") -> MetShare:
     """Returns 1 for a join with keys as named in the question (any if none are named), 0.5 for a join without them."""
     if not asked.joined:
         return _MET
     if not written.joined:
-        return Part(0.0, "Join/merge operation missing")
+        return MetShare(0.0, "Join/merge operation missing")
     missing = [column for column in asked.join_keys if column not in written.join_columns]
     if not asked.join_keys and not written.join_columns:
         missing = list(asked.shared_columns)
-        return Part(_JOINED_WITHOUT_KEYS, f"Join key columns missing{': ' if missing else ''}{', '.join(missing)}")
+        return MetShare(_JOINED_WITHOUT_KEYS, f"Join key columns missing{': ' if missing else ''}{', '.join(missing)}")
     if not missing:
         return _MET
-    return Part(_JOINED_WITHOUT_KEYS, f"Join key columns missing: {', '.join(missing)}")
+    return MetShare(_JOINED_WITHOUT_KEYS, f"Join key columns missing: {', '.join(missing)}")
 
 
 METRIC = Metric(

@@ -47,7 +47,7 @@ _BORDER = re.compile(r"(?<= )(and|or|but|,|\.)(?= )")
 
 
 @value
-class Conditions:
+class QuestionConditions:
     """The conditions on rows in a question.
 
     Attributes:
@@ -59,7 +59,7 @@ class Conditions:
     ranges: int
 
 
-def read_conditions(text: str) -> Conditions:
+def read_conditions(text: str) -> QuestionConditions:
     """Counts the conditions in a `Wording.text`.
 
     Every comparison is a condition. A word that introduces conditions (`where`, `only`, ...) counts as one if no
@@ -84,4 +84,4 @@ def read_conditions(text: str) -> Conditions:
             count += 1
         elif before != ",":
             chained = False
-    return Conditions(count + pending, len(_RANGE.findall(text)))
+    return QuestionConditions(count + pending, len(_RANGE.findall(text)))

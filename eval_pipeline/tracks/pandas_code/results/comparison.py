@@ -49,7 +49,7 @@ class ResultComparison:
 
 
 @value
-class Pair:
+class ColumnPair:
     """A generated column and the expected column that it matches."""
 
     name: Hashable
@@ -66,12 +66,12 @@ class Aligned:
         missing: expected columns without a generated one. extra: generated columns that are not expected.
     """
 
-    pairs: Sequence[Pair]
+    pairs: Sequence[ColumnPair]
     missing: Sequence[ResultColumn]
     extra: Sequence[ResultColumn]
 
 
-_Aligned = tuple[list[Pair], list[ResultColumn], list[ResultColumn]]
+_Aligned = tuple[list[ColumnPair], list[ResultColumn], list[ResultColumn]]
 
 
 def align(got: ResultTable, wanted: ResultTable) -> Aligned:
@@ -219,10 +219,10 @@ def _aligned(got: ResultTable, wanted: ResultTable) -> _Aligned:
         if found is None:
             missing.append(column)
         else:
-            pairs.append(Pair(column.name, found.cells, column.cells))
+            pairs.append(ColumnPair(column.name, found.cells, column.cells))
     by_place = len(columns) == len(missing) and (len(columns) == 1 or "array" in (got.kind, wanted.kind))
     if by_place and not (got.kind == wanted.kind == "frame") and not any(column in keys for column in missing):
-        pairs += [Pair(e.name, g.cells, e.cells) for g, e in zip(columns, missing, strict=True)]
+        pairs += [ColumnPair(e.name, g.cells, e.cells) for g, e in zip(columns, missing, strict=True)]
         return pairs, [], []
     return pairs, missing, columns
 
@@ -257,7 +257,7 @@ def _as_row_of(table: ResultTable, frame: ResultTable) -> ResultTable:
 def _difference(
     got: ResultTable,
     wanted: ResultTable,
-    pairs: Sequence[Pair],
+    pairs: Sequence[ColumnPair],
     missing: Sequence[ResultColumn],
     extra: Sequence[ResultColumn],
 ) -> str:
@@ -279,7 +279,7 @@ def _named(name: Hashable) -> str:
     return "a column without a name" if name is None else str(name)
 
 
-def _row_difference(pairs: Sequence[Pair], order_keys: Sequence[str] | None) -> str:
+def _row_difference(pairs: Sequence[ColumnPair], order_keys: Sequence[str] | None) -> str:
     """Describes the difference in rows of equal number; `order_keys` is None if their order does not matter."""
     if not _same_rows(pairs):
         return "other values"
@@ -292,7 +292,7 @@ def _row_difference(pairs: Sequence[Pair], order_keys: Sequence[str] | None) -> 
     return ""
 
 
-def _same_rows(pairs: Sequence[Pair], *, in_order: bool = False) -> bool:
+def _same_rows(pairs: Sequence[ColumnPair], *, in_order: bool = False) -> bool:
     """Returns whether the rows under some columns are the same, as multisets unless `in_order`."""
     generated, expected = (
         list(zip(*columns, strict=True))

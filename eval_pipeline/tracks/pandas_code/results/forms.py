@@ -12,7 +12,7 @@ from typing import Any
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
-from eval_pipeline.table_comparison import Relaxation, Shape, Table, equal
+from eval_pipeline.table_comparison import ComparedTable, Relaxation, Shape, equal
 from eval_pipeline.table_comparison import compare as compare_tables
 from eval_pipeline.table_comparison.relaxations import NONE, Set
 from eval_pipeline.tracks.pandas_code.results.periods import month_of_quarter, readings
@@ -86,8 +86,8 @@ class _Reading:
         given: names of generated and of expected columns that are those of given tables, else None.
     """
 
-    generated: Table
-    expected: Table
+    generated: ComparedTable
+    expected: ComparedTable
     further: Set
     claimed: frozenset[int]
     given: tuple[tuple[str | None, ...], tuple[str | None, ...]]
@@ -308,8 +308,8 @@ def _named(got: _Side, wanted: _Side, form: Form, ties: tuple[int, ...] | None, 
 
     def reading(names: tuple[Hashable, ...], others: tuple[Hashable, ...]) -> _Reading:
         return _Reading(
-            Table.from_columns(names, got.cells, None, got.shape),
-            Table.from_columns(others, wanted.cells, ties, wanted.shape),
+            ComparedTable.from_columns(names, got.cells, None, got.shape),
+            ComparedTable.from_columns(others, wanted.cells, ties, wanted.shape),
             further,
             claimed,
             (given(got.names), given(wanted.names)),

@@ -33,7 +33,7 @@ _VERIFIED = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class MendingStep:
     """One step from the reference code to an answer.
 
     Attributes:
@@ -66,7 +66,7 @@ class Tried:
     changed: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
-def steps_between(gold: PandasGold, code: str, tried: Tried) -> tuple[Step, ...] | None:
+def steps_between(gold: PandasGold, code: str, tried: Tried) -> tuple[MendingStep, ...] | None:
     """Returns the fewest steps that are found between an answer and the reference code; None if there are too many.
 
     Args:
@@ -111,7 +111,7 @@ class _Search:
         self._all = [place for place, one in enumerate(tried.results) if one is not None]
         self._probes = self._chosen()
 
-    def found(self) -> tuple[Step, ...] | None:
+    def found(self) -> tuple[MendingStep, ...] | None:
         """Returns the steps."""
         count, fails = len(self._tried.results), len(self._tried.results) - len(self._all)
         if fails > FAILS * count or not (fails or self._probes):
@@ -119,9 +119,9 @@ class _Search:
         steps = self._altered() if self._probes else ()
         if steps is None or not fails:
             return steps
-        return (*steps, Step(str(Kind.STEP), False, f"the code fails on {fails} of {count} tables"))
+        return (*steps, MendingStep(str(Kind.STEP), False, f"the code fails on {fails} of {count} tables"))
 
-    def _altered(self) -> tuple[Step, ...] | None:
+    def _altered(self) -> tuple[MendingStep, ...] | None:
         """Returns the steps after which both codes behave alike wherever the answer has a result."""
         theirs = self._candidates(self._reference, self._answer)
         for one in theirs[:BEST]:
@@ -173,7 +173,7 @@ class _Search:
         run(near, self._all)
         return next((one for one in near if self._are_same(one, wanted, self._all)), None)
 
-    def _met(self, theirs: Sequence[_Candidate], mine: Sequence[_Candidate]) -> tuple[Step, ...] | None:
+    def _met(self, theirs: Sequence[_Candidate], mine: Sequence[_Candidate]) -> tuple[MendingStep, ...] | None:
         """Returns the steps of a changed reference code and a changed answer that behave alike."""
         pairs = sorted(self._pairs(theirs, mine), key=lambda pair: pair[0].rank + pair[1].rank)[:_VERIFIED]
         self._run_reference([pair[0] for pair in pairs], self._all)
@@ -202,7 +202,7 @@ class _Search:
             return None
         return tuple(_signature(one) for one in found)
 
-    def _further(self, theirs: Sequence[_Candidate], mine: Sequence[_Candidate]) -> tuple[Step, ...] | None:
+    def _further(self, theirs: Sequence[_Candidate], mine: Sequence[_Candidate]) -> tuple[MendingStep, ...] | None:
         """Tries two changes of the reference code that make it more like the answer."""
         twice, seen = [], {one.code for one in theirs}
         for first in _some(theirs, likely=True):
@@ -278,7 +278,7 @@ def _signature(result: Json) -> str:
     return "|".join(sorted(f"{cell:.5g}" if isinstance(cell, float | int) else str(cell) for cell in cells))
 
 
-def _steps(theirs: Sequence[Mutant], mine: Sequence[Mutant]) -> tuple[Step, ...]:
+def _steps(theirs: Sequence[Mutant], mine: Sequence[Mutant]) -> tuple[MendingStep, ...]:
     """Returns the steps for changes of the reference code and changes of the answer.
 
     Two changes of one piece of code, one after the other, are told as one step.
@@ -296,9 +296,9 @@ def _steps(theirs: Sequence[Mutant], mine: Sequence[Mutant]) -> tuple[Step, ...]
     return tuple(_step(*one) for one in told)
 
 
-def _step(change: Mutant, reference: str, answer: str) -> Step:
+def _step(change: Mutant, reference: str, answer: str) -> MendingStep:
     if not answer:
-        return Step(str(change.kind), True, f"{reference} is missing")
+        return MendingStep(str(change.kind), True, f"{reference} is missing")
     if not reference:
-        return Step(str(change.kind), False, f"{answer} is too much")
-    return Step(str(change.kind), False, f"{answer} where the reference has {reference}")
+        return MendingStep(str(change.kind), False, f"{answer} is too much")
+    return MendingStep(str(change.kind), False, f"{answer} where the reference has {reference}")

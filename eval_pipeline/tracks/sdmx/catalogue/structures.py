@@ -46,7 +46,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundStructures:
     """The content of messages.
 
     Attributes:
@@ -96,7 +96,7 @@ def read_data_sets(paths: Sequence[Path], name: str = "") -> tuple[list[DataSet]
     return data_sets, lacking, remarks
 
 
-def read_structures(paths: Sequence[Path]) -> Found:
+def read_structures(paths: Sequence[Path]) -> FoundStructures:
     """Reads messages; missing artefacts are reported in the result instead of raising an error.
 
     Raises:
@@ -117,7 +117,7 @@ class _Resolver:
         self._lists: dict[Reference, CodeList] = {}
         self._missing: dict[Missing, None] = {}
 
-    def found(self) -> Found:
+    def found(self) -> FoundStructures:
         """Returns every data set, and the missing artefacts."""
         held = self._artefacts
         described: list[tuple[Reference, Flow | Structure, Reference]] = []
@@ -137,7 +137,7 @@ class _Resolver:
         data_sets = tuple(self._data_set(*entry, newest=entry[0] in newest) for entry in described)
         usable = {data_set.id for data_set in data_sets}
         lacking = {id: sentence for id, sentence in lacking.items() if id not in usable}
-        return Found(data_sets, tuple(self._missing), lacking, held)
+        return FoundStructures(data_sets, tuple(self._missing), lacking, held)
 
     def _data_set(self, place: Reference, told: Flow | Structure, structure: Reference, *, newest: bool) -> DataSet:
         agency, id, version = place

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Dimension
 from eval_pipeline.tracks.sdmx.catalogue.references import shown
-from eval_pipeline.tracks.sdmx.catalogue.structures import NO_DATAFLOW, Found
+from eval_pipeline.tracks.sdmx.catalogue.structures import NO_DATAFLOW, FoundStructures
 
 
-def lines(found: Found) -> Iterator[str]:
+def lines(found: FoundStructures) -> Iterator[str]:
     """Yields each data set with its dimensions, then the content of each file, then what is missing."""
     for data_set in found.data_sets:
         yield f"{data_set.id}  {data_set.name} (version {data_set.version})"

@@ -14,7 +14,7 @@ from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sql.cases.complexity import query_parts
-from eval_pipeline.tracks.sql.cases.source import Database, Options, Shared
+from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases
 from eval_pipeline.tracks.sql.effects.running import why_not
 from eval_pipeline.tracks.sql.effects.scripts import makes_code, statements_of
 
@@ -95,7 +95,7 @@ class CaseFile(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
+class SqlContext:
     """The setting of a case's question.
 
     Attributes:
@@ -111,7 +111,7 @@ class Context:
 
 
 @dataclass(frozen=True, slots=True)
-class Gold:
+class SqlGold:
     """The definition of a right answer.
 
     Attributes:
@@ -138,11 +138,11 @@ class Gold:
     setup_sql: str = ""
 
 
-SqlTurn: TypeAlias = Turn[Gold]
-SqlCase: TypeAlias = Case[Context, Gold]
+SqlTurn: TypeAlias = Turn[SqlGold]
+SqlCase: TypeAlias = Case[SqlContext, SqlGold]
 
 
-def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Shared) -> SqlCase:
+def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared: SharedDatabases) -> SqlCase:
     """Reads a case in the suite's file format.
 
     Raises:
@@ -164,14 +164,14 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, shared:
         cluster=parsed.cluster or parsed.id,
         tags=parsed.tags,
         features=features,
-        context=Context(database, parsed.hint, gold.should_pass, shared.options, bool(gold.may_change)),
+        context=SqlContext(database, parsed.hint, gold.should_pass, shared.options, bool(gold.may_change)),
         turns=(Turn(turn_id(suite, parsed.id, 0), 0, parsed.question, gold),),
         source_file=file,
         source_line=line,
     )
 
 
-def _database(parsed: CaseFile, shared: Shared) -> Database:
+def _database(parsed: CaseFile, shared: SharedDatabases) -> Database:
     names = list(shared.databases)
     name = parsed.database or (names[0] if len(names) == 1 else None)
     if name is None:
@@ -181,7 +181,7 @@ def _database(parsed: CaseFile, shared: Shared) -> Database:
     return shared.databases[name]
 
 
-def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
+def _gold(parsed: CaseFile, database: Database, options: Options) -> SqlGold:
     first = parsed.expected_sql[0] if parsed.expected_sql else None
     tables, parts = parsed.expected_tables, 0
     if first is not None:
@@ -194,7 +194,7 @@ def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
             tables = tuple(sorted(map(str, base_tables(statement)))) if tables is None else tables
     safe = parsed.should_pass if parsed.should_be_safe is None else parsed.should_be_safe
     contract = options.compare.with_case(parsed.compare)
-    return Gold(
+    return SqlGold(
         parsed.expected_sql,
         tables or (),
         parsed.should_pass,
@@ -207,7 +207,7 @@ def _gold(parsed: CaseFile, database: Database, options: Options) -> Gold:
     )
 
 
-def _script(parsed: CaseFile, database: Database, options: Options) -> Gold:
+def _script(parsed: CaseFile, database: Database, options: Options) -> SqlGold:
     """Returns the gold of a task that changes data."""
     if (why := why_not(database)) is not None:
         raise CaseError([(("may_change",), f"tasks cannot change the database '{database.name}': it {why}")])
@@ -223,7 +223,7 @@ def _script(parsed: CaseFile, database: Database, options: Options) -> Gold:
         except SqlSyntaxError:  # such as a trigger, which is no query
             continue
     tables = parsed.may_change if parsed.expected_tables is None else parsed.expected_tables
-    return Gold(
+    return SqlGold(
         parsed.expected_sql,
         tables,
         True,

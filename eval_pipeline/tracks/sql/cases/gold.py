@@ -8,7 +8,7 @@ from typing import NamedTuple
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import ErrorClass, Failed, Json
 from eval_pipeline.tracks.sql.artefact import LEVELS, Confidence
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects import judging
 from eval_pipeline.tracks.sql.execute import result_fingerprint, runnable, runner, shown_result, validated
@@ -19,7 +19,7 @@ _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)
 _REFUSED = "The request is one that this database must not or cannot answer."
 
 
-def gold_problem(gold: Gold) -> str | None:
+def gold_problem(gold: SqlGold) -> str | None:
     """Returns why an accepted query is wrong (the validator rejects it, or it fails to run); None if all are fine."""
     if gold.may_change:
         return judging.gold_problem(gold)
@@ -27,7 +27,7 @@ def gold_problem(gold: Gold) -> str | None:
     return next((problem for problem in problems if problem is not None), None)
 
 
-def gold_result(gold: Gold) -> Json:
+def gold_result(gold: SqlGold) -> Json:
     """Returns the result of the first accepted query as an attempt's result.
 
     None for a refusal or if it does not run.
@@ -39,7 +39,7 @@ def gold_result(gold: Gold) -> Json:
     return _looked_at(gold.accepted[0], gold.database).result
 
 
-def gold_results(gold: Gold) -> list[str | None]:
+def gold_results(gold: SqlGold) -> list[str | None]:
     """Returns a hash of the result of each accepted query; None for one that does not run."""
     if gold.may_change:
         return [judging.gold_fingerprint(sql, gold) for sql in gold.accepted]
@@ -75,12 +75,12 @@ def _looked_at(sql: str, database: Database) -> _Looked:
     return _Looked(None, shown_result(sql, found), result_fingerprint(found))
 
 
-def gold_text(gold: Gold) -> str:
+def gold_text(gold: SqlGold) -> str:
     """Returns the first accepted query, or a text that says that a refusal is right."""
     return gold.accepted[0] if gold.accepted else REFUSAL
 
 
-def gold_json(gold: Gold) -> Json:
+def gold_json(gold: SqlGold) -> Json:
     """Returns the gold as plain data."""
     return {
         "accepted": list(gold.accepted),
@@ -93,7 +93,7 @@ def gold_json(gold: Gold) -> Json:
     }
 
 
-def gold_response(gold: Gold, confidence: Confidence = "high") -> str:
+def gold_response(gold: SqlGold, confidence: Confidence = "high") -> str:
     """Returns the right answer in the answer form."""
     if not gold.accepted:
         return json.dumps({"sql": None, "reason": _REFUSED})

@@ -153,14 +153,14 @@ class Database:
 
 
 @dataclass(frozen=True)
-class Shared:
+class SharedDatabases:
     """What the cases of a suite share."""
 
     databases: Mapping[str, Database]
     options: Options
 
 
-def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
+def read_databases(folder: Path, options: Mapping[str, Json]) -> SharedDatabases:
     """Reads the databases below `databases/` in a suite's folder.
 
     Each is a folder with scripts (`*.sql`) and tables (`<table>.csv`), a SQLite or DuckDB file, or an entry of Spider's
@@ -179,7 +179,7 @@ def read_databases(folder: Path, options: Mapping[str, Json]) -> Shared:
                 found[database.name] = database
     if not found:
         raise InputError([Problem(str(place), None, "", "expected databases: folders of .sql and .csv, or files")])
-    return Shared({name: _under(told, one) for name, one in found.items()}, told)
+    return SharedDatabases({name: _under(told, one) for name, one in found.items()}, told)
 
 
 def _under(options: Options, database: Database) -> Database:
@@ -294,7 +294,7 @@ def _read_spider(folder: Path, path: Path, dialect: str) -> Iterator[Database]:
         yield Database(name, dialect, schema, (), files_hash([(path.name, path)]), 0, folder)
 
 
-def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
+def database_rows(shared: SharedDatabases) -> dict[str, dict[str, list[Any]]]:
     """Returns the databases as columns of the track's table."""
     found = list(shared.databases.values())
     return {
@@ -313,7 +313,7 @@ def database_rows(shared: Shared) -> dict[str, dict[str, list[Any]]]:
     }
 
 
-def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> Shared:
+def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json], folder: Path) -> SharedDatabases:
     """Restores the result of `read_databases` from the table that `database_rows` filled."""
     told = read_options(Options, options, f"{folder.name}/suite.yaml")
     found = {
@@ -332,4 +332,4 @@ def load_databases(tables: "Mapping[str, pa.Table]", options: Mapping[str, Json]
         )
         for row in tables[DATABASES.name].to_pylist()
     }
-    return Shared(found, told)
+    return SharedDatabases(found, told)

@@ -13,12 +13,12 @@ from eval_pipeline.sandbox.sql.effects.state import (
     STORED,
     TABLE,
     VIEW,
-    Change,
     Effects,
+    ObjectChange,
     Thing,
 )
 from eval_pipeline.sandbox.sql.rows import SqlRows
-from eval_pipeline.table_comparison import Relaxation, Table, compare
+from eval_pipeline.table_comparison import ComparedTable, Relaxation, compare
 from eval_pipeline.table_comparison.graded import unmatched
 
 COLUMNS = ("object", "change", "row")
@@ -46,7 +46,7 @@ class StateDifference:
         return f"{self.name}: {self.words}"
 
 
-class Changed(NamedTuple):
+class EffectChange(NamedTuple):
     """One change: of a row, or of what an object is."""
 
     name: str
@@ -69,7 +69,7 @@ def differences(generated: Effects, expected: Effects) -> list[StateDifference]:
     return [*found, *_of_checks(generated.checks, expected.checks)]
 
 
-def _difference(mine: Change | None, theirs: Change | None, checked: bool) -> str:
+def _difference(mine: ObjectChange | None, theirs: ObjectChange | None, checked: bool) -> str:
     """Returns in what an object differs that at least one of two scripts changed; empty if it is the same."""
     if theirs is None:
         assert mine is not None
@@ -87,7 +87,7 @@ def _difference(mine: Change | None, theirs: Change | None, checked: bool) -> st
     return _differing(mine.after, theirs.after, theirs.before or _ABSENT, checked=checked)
 
 
-def _done(change: Change) -> str:
+def _done(change: ObjectChange) -> str:
     return "dropped" if change.after is None else "created" if change.before is None else "changed"
 
 
@@ -100,7 +100,7 @@ def _differing(mine: Thing, theirs: Thing, before: Thing, *, checked: bool) -> s
 
 
 def _rows(mine: Thing, theirs: Thing) -> Iterator[str]:
-    found = compare(Table(mine.columns, mine.rows), Table(theirs.columns, theirs.rows))
+    found = compare(ComparedTable(mine.columns, mine.rows), ComparedTable(theirs.columns, theirs.rows))
     granted = _OF_TABLES if theirs.kind == TABLE else _OF_VIEWS
     if not found.accepted(granted):
         yield found.sentence(granted)
@@ -152,46 +152,46 @@ def _of_checks(mine: Sequence[SqlRows | str], theirs: Sequence[SqlRows | str]) -
         elif isinstance(other, str) and not isinstance(one, str):
             yield StateDifference(name, "does not fail")
         elif isinstance(one, SqlRows) and isinstance(other, SqlRows):
-            found = compare(Table(one.columns, one.rows), Table(other.columns, other.rows))
+            found = compare(ComparedTable(one.columns, one.rows), ComparedTable(other.columns, other.rows))
             if not found.accepted(_OF_VIEWS):
                 yield StateDifference(name, found.sentence(_OF_VIEWS))
 
 
-def changed(effects: Effects) -> list[Changed]:
+def changed(effects: Effects) -> list[EffectChange]:
     """Returns what a script changed: each row that it added or removed, and what else it did."""
     return list(_changed(effects))
 
 
-def change_rows(listed: Sequence[Changed]) -> list[tuple[str, str, str]]:
+def change_rows(listed: Sequence[EffectChange]) -> list[tuple[str, str, str]]:
     """Returns changes as rows for readers: which object, `added`, `removed` or another change, and the row as text."""
     return [(one.name, one.how, ", ".join(map(_told, one.columns, one.cells))) for one in listed]
 
 
-def change_cells(listed: Sequence[Changed]) -> list[tuple[Any, ...]]:
+def change_cells(listed: Sequence[EffectChange]) -> list[tuple[Any, ...]]:
     """Returns the same with the cells of each row, by which two scripts can be compared in part."""
     return [(one.name, one.how, *one.cells) for one in listed]
 
 
-def _changed(effects: Effects) -> Iterator[Changed]:
+def _changed(effects: Effects) -> Iterator[EffectChange]:
     for name, change in sorted(effects.changes.items()):
         before, after = change.before or _ABSENT, change.after or _ABSENT
         if change.before is None or change.after is None or before.kind not in (*STORED, VIEW):
-            yield Changed(name, _done(change), cells=((change.after or before).kind,))
+            yield EffectChange(name, _done(change), cells=((change.after or before).kind,))
         elif before.columns != after.columns:
-            yield Changed(name, "columns", cells=(", ".join(sorted(after.columns)),))
+            yield EffectChange(name, "columns", cells=(", ".join(sorted(after.columns)),))
         if change.before and change.after:
-            yield from (Changed(name, "demands", cells=(rule,)) for rule in sorted(after.rules - before.rules))
+            yield from (EffectChange(name, "demands", cells=(rule,)) for rule in sorted(after.rules - before.rules))
             yield from (
-                Changed(name, "no longer demands", cells=(rule,)) for rule in sorted(before.rules - after.rules)
+                EffectChange(name, "no longer demands", cells=(rule,)) for rule in sorted(before.rules - after.rules)
             )
         (old, mine), (new, theirs) = _by_name(before), _by_name(after)
-        yield from (Changed(name, "removed", old, row) for row in _only(mine, () if old != new else theirs))
-        yield from (Changed(name, "added", new, row) for row in _only(theirs, () if old != new else mine))
+        yield from (EffectChange(name, "removed", old, row) for row in _only(mine, () if old != new else theirs))
+        yield from (EffectChange(name, "added", new, row) for row in _only(theirs, () if old != new else mine))
     for number, result in enumerate(effects.checks, 1):
         if isinstance(result, SqlRows):
-            yield from (Changed(f"check {number}", "returned", result.columns, row) for row in result.rows)
+            yield from (EffectChange(f"check {number}", "returned", result.columns, row) for row in result.rows)
         else:
-            yield Changed(f"check {number}", "fails")
+            yield EffectChange(f"check {number}", "fails")
 
 
 def _by_name(thing: Thing) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:

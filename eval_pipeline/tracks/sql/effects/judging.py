@@ -10,11 +10,11 @@ from eval_pipeline.sandbox.sql.effects.state import SCHEMA as SCHEMA_OBJECT
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.table_comparison import soft_f1
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.comparing import (
     COLUMNS,
-    Changed,
+    EffectChange,
     StateDifference,
     change_cells,
     change_rows,
@@ -36,7 +36,7 @@ _GIVEN_UP = (ErrorClass.TIMEOUT, ErrorClass.MEMORY)
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedEffects:
     """How a script compares with the accepted script that it matches best.
 
     Attributes:
@@ -76,7 +76,7 @@ def shown_changes(sql: str, effects: Effects) -> Json:
     return {"sql": sql, "columns": list(COLUMNS), "rows": kept_rows(rows), "row_count": len(rows)}
 
 
-def judge(gold: Gold, sql: str, failed: Failed | None = None) -> Judged:
+def judge(gold: SqlGold, sql: str, failed: Failed | None = None) -> JudgedEffects:
     """Judges a script.
 
     Args:
@@ -87,16 +87,16 @@ def judge(gold: Gold, sql: str, failed: Failed | None = None) -> Judged:
     database, first = gold.database, gold.accepted[0]
     validation = validated_script(sql, database)
     if not validation.is_valid:
-        return Judged(first, validation, "error", None, validation.errors[0].message)
+        return JudgedEffects(first, validation, "error", None, validation.errors[0].message)
     if failed is not None and failed.error_class in _GIVEN_UP:
-        return Judged(first, validation, "error", None, failed.message)
+        return JudgedEffects(first, validation, "error", None, failed.message)
     for accepted in gold.accepted:
         if (failure := _failure(accepted, gold)) is not None:
             told = f"the expected script does not run: {failure.message}"
-            return Judged(accepted, validation, NO_GOLD, None, told)
+            return JudgedEffects(accepted, validation, NO_GOLD, None, told)
     found = effects_of(sql, *_around(gold))
     if isinstance(found, Failed):
-        return Judged(first, _with_failure(validation, found), "error", None, found.message)
+        return JudgedEffects(first, _with_failure(validation, found), "error", None, found.message)
     judged = [_against(accepted, gold, found, validation) for accepted in gold.accepted]
     best = max(judged, key=lambda one: (one.verdict == "match", one.soft_f1 or 0.0))
     if found.error is None:
@@ -114,7 +114,7 @@ def _with_failure(validation: Validation, failed: Failed) -> Validation:
     return Validation(False, category != SAFETY, (ValidationError(category, failed.message.splitlines()[0]),))
 
 
-def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) -> Judged:
+def _against(accepted: str, gold: SqlGold, found: Effects, validation: Validation) -> JudgedEffects:
     expected = accepted_effects(accepted, *_around(gold))
     assert isinstance(expected, Effects), "a script that does not run was told before"
     differing = (
@@ -125,21 +125,21 @@ def _against(accepted: str, gold: Gold, found: Effects, validation: Validation) 
     message = _told(differing, gold.may_change)
     outside = tuple(one.name for one in differing if _is_outside(one, gold.may_change))
     verdict = "different" if differing else "match"
-    return Judged(accepted, validation, verdict, score, message, outside, change_rows(mine), change_rows(theirs))
+    return JudgedEffects(accepted, validation, verdict, score, message, outside, change_rows(mine), change_rows(theirs))
 
 
 @lru_cache(maxsize=64)
-def _accepted_changes(accepted: str, setup: str, checks: str, database: Database) -> list[Changed]:
+def _accepted_changes(accepted: str, setup: str, checks: str, database: Database) -> list[EffectChange]:
     found = accepted_effects(accepted, setup, checks, database)
     return [] if isinstance(found, Failed) else changed(found)
 
 
-def _around(gold: Gold) -> tuple[str, str, Database]:
+def _around(gold: SqlGold) -> tuple[str, str, Database]:
     """Returns what runs before and after a script, and on which database."""
     return gold.setup_sql, gold.check_sql, gold.database
 
 
-def _failure(accepted: str, gold: Gold) -> Failed | None:
+def _failure(accepted: str, gold: SqlGold) -> Failed | None:
     """Returns why an accepted script does not run."""
     found = accepted_effects(accepted, *_around(gold))
     return found if isinstance(found, Failed) else found.error
@@ -166,7 +166,7 @@ def _may_change(name: str, named: Sequence[str]) -> bool:
     return name in named or (name.startswith(_KINDS) and name.partition(" ")[2] in named)
 
 
-def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
+def evidence_on(gold: SqlGold, judged: JudgedEffects) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
     """Yields the evidence on a script: what the validator says, and how the states compare."""
     from eval_pipeline.tracks.sql.evidence import EXECUTION, differing_rows, validation_evidence
 
@@ -181,12 +181,12 @@ def evidence_on(gold: Gold, judged: Judged) -> Iterator[tuple[str, str, float | 
     yield EXECUTION, judged.verdict, judged.soft_f1, details
 
 
-def gold_problem(gold: Gold) -> str | None:
+def gold_problem(gold: SqlGold) -> str | None:
     """Returns why an accepted script is wrong; None if all are fine."""
     return next(filter(None, (_problem(sql, gold) for sql in gold.accepted)), None)
 
 
-def _problem(sql: str, gold: Gold) -> str | None:
+def _problem(sql: str, gold: SqlGold) -> str | None:
     validation = validated_script(sql, gold.database)
     if not validation.is_valid:
         return f"the validator rejects the script: {validation.errors[0].category}: {validation.errors[0].message}"
@@ -207,18 +207,18 @@ def _problem(sql: str, gold: Gold) -> str | None:
     return f"the script does not leave the same state each time: {differing[0]}" if differing else None
 
 
-def gold_result(gold: Gold) -> Json:
+def gold_result(gold: SqlGold) -> Json:
     """Returns what the first accepted script changes as an attempt's result; None if it does not run."""
     found = accepted_effects(gold.accepted[0], *_around(gold))
     return None if isinstance(found, Failed) or found.error else shown_changes(gold.accepted[0], found)
 
 
-def gold_json(gold: Gold) -> dict[str, Json]:
+def gold_json(gold: SqlGold) -> dict[str, Json]:
     """Returns what only tasks that change data have."""
     return {"may_change": list(gold.may_change), "check_sql": gold.check_sql, "setup_sql": gold.setup_sql}
 
 
-def gold_fingerprint(sql: str, gold: Gold) -> str | None:
+def gold_fingerprint(sql: str, gold: SqlGold) -> str | None:
     """Returns a hash of what an accepted script changes; None if it does not run."""
     from eval_pipeline.tracks.sql.execute import result_fingerprint
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.table_comparison import Table, TooManyOrdersError, column_orders
+from eval_pipeline.table_comparison import ComparedTable, TooManyOrdersError, column_orders
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sql.metrics.published import Rows, published_result
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
@@ -34,7 +34,7 @@ def same_bags(generated: Rows, expected: Rows, ordered: bool) -> float:
     names = (None,) * len(generated[0])
     ties = tuple(range(len(expected))) if ordered else None
     try:
-        orders = column_orders([(Table(names, ours), Table(names, others, ties))], every=False)
+        orders = column_orders([(ComparedTable(names, ours), ComparedTable(names, others, ties))], every=False)
         return float(next(orders, None) is not None)
     except TooManyOrdersError:
         return 0.0

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.spider.query import SpiderQuery
 from eval_pipeline.tracks.sql.spider.reading import UnreadableError, read_query
 from eval_pipeline.tracks.sql.spider.scores import comparable, difficulty, exact_match, key_names, partial_scores
@@ -30,7 +30,7 @@ class SpiderMatch:
     readable: bool
 
 
-def spider_scores(generated: str | None, gold: Gold) -> dict[str, Any] | None:
+def spider_scores(generated: str | None, gold: SqlGold) -> dict[str, Any] | None:
     """Returns the scores of a turn as plain values, see `SpiderMatch`; None as `spider_match` does."""
     found = spider_match(generated, gold.accepted, gold.database.schema)
     return None if found is None else asdict(found)

@@ -20,7 +20,7 @@ class ColumnUse:
 
 
 @dataclass(frozen=True, slots=True)
-class Term:
+class SpiderTerm:
     """One column, or two with `+`, `-`, `*` or `/` between them; the operator is `none` for one."""
 
     operator: str
@@ -34,7 +34,7 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SpiderCondition:
     """A condition: a term, an operator (`=`, `between`, `in`, …) and one or two values.
 
     A value is a number, a text, a column, a query, or None where it was removed.
@@ -42,16 +42,16 @@ class Comparison:
 
     negated: bool
     operator: str
-    term: Term
+    term: SpiderTerm
     value: Any
     second: Any = None
 
 
 @dataclass(frozen=True, slots=True)
-class Conditions:
+class SpiderConditions:
     """Conditions in their order, and the words `and` or `or` between them."""
 
-    comparisons: tuple[Comparison, ...] = ()
+    comparisons: tuple[SpiderCondition, ...] = ()
     words: tuple[str, ...] = ()
 
 
@@ -60,7 +60,7 @@ class SelectedTerm:
     """A part of the SELECT list; `aggregate` is that around the whole term."""
 
     aggregate: str
-    term: Term
+    term: SpiderTerm
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,18 +75,18 @@ class SpiderQuery:
     """
 
     tables: "tuple[str | SpiderQuery, ...]" = ()
-    on: Conditions = Conditions()
+    on: SpiderConditions = SpiderConditions()
     distinct: bool = False
     select: tuple[SelectedTerm, ...] = ()
-    where: Conditions = Conditions()
+    where: SpiderConditions = SpiderConditions()
     group: tuple[ColumnUse, ...] = ()
-    having: Conditions = Conditions()
+    having: SpiderConditions = SpiderConditions()
     direction: str = ""
-    order: tuple[Term, ...] = ()
+    order: tuple[SpiderTerm, ...] = ()
     limit: int | None = None
     rest: "tuple[str, SpiderQuery] | None" = None
 
     @property
-    def conditions(self) -> tuple[Conditions, ...]:
+    def conditions(self) -> tuple[SpiderConditions, ...]:
         """Returns those of joins, WHERE and HAVING."""
         return self.on, self.where, self.having

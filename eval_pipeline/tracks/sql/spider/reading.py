@@ -16,11 +16,11 @@ from eval_pipeline.sql_equivalence.syntax.parsing import LONGEST
 from eval_pipeline.sql_equivalence.syntax.spelling import joined_operators
 from eval_pipeline.tracks.sql.spider.query import (
     ColumnUse,
-    Comparison,
-    Conditions,
     SelectedTerm,
+    SpiderCondition,
+    SpiderConditions,
     SpiderQuery,
-    Term,
+    SpiderTerm,
 )
 
 AGGREGATES = ("max", "min", "count", "sum", "avg")
@@ -122,9 +122,9 @@ class _Reader:
         self._at = start
         distinct, select = self._select(scope)
         self._at = end
-        where = self._conditions(scope) if self._accepts("where") else Conditions()
+        where = self._conditions(scope) if self._accepts("where") else SpiderConditions()
         group = self._group(scope)
-        having = self._conditions(scope) if self._accepts("having") else Conditions()
+        having = self._conditions(scope) if self._accepts("having") else SpiderConditions()
         direction, order = self._order(scope)
         limit = self._limit()
         self._accepts(";")
@@ -135,9 +135,9 @@ class _Reader:
         self._depth -= 1
         return SpiderQuery(tables, on, distinct, select, where, group, having, direction, order, limit, rest)
 
-    def _from(self) -> tuple[tuple[str | SpiderQuery, ...], Conditions]:
+    def _from(self) -> tuple[tuple[str | SpiderQuery, ...], SpiderConditions]:
         tables: list[str | SpiderQuery] = []
-        on = Conditions()
+        on = SpiderConditions()
         while not tables or not self._ends():
             bracket = self._accepts("(")
             if self._next == "select":
@@ -148,7 +148,7 @@ class _Reader:
             if self._accepts("on"):
                 more = self._conditions([table for table in tables if isinstance(table, str)])
                 joint = ("and",) if on.comparisons else ()
-                on = Conditions(on.comparisons + more.comparisons, on.words + joint + more.words)
+                on = SpiderConditions(on.comparisons + more.comparisons, on.words + joint + more.words)
             if bracket:
                 self._expect(")")
         return tuple(tables), on
@@ -172,16 +172,16 @@ class _Reader:
             self._accepts(",")
         return distinct, tuple(found)
 
-    def _conditions(self, scope: Sequence[str]) -> Conditions:
+    def _conditions(self, scope: Sequence[str]) -> SpiderConditions:
         comparisons, words = [self._comparison(scope)], []
         while not self._ends() and self._next not in _JOINS:
             if self._next not in ("and", "or"):
                 raise UnreadableError(f"expected AND or OR, found {self._next!r}")
             words.append(self._take())
             comparisons.append(self._comparison(scope))
-        return Conditions(tuple(comparisons), tuple(words))
+        return SpiderConditions(tuple(comparisons), tuple(words))
 
-    def _comparison(self, scope: Sequence[str]) -> Comparison:
+    def _comparison(self, scope: Sequence[str]) -> SpiderCondition:
         term = self._term(scope)
         negated = self._accepts("not")
         operator = self._take()
@@ -191,7 +191,7 @@ class _Reader:
         if operator == "between":
             self._expect("and")
             second = self._value(scope)
-        return Comparison(negated, operator, term, value, second)
+        return SpiderCondition(negated, operator, term, value, second)
 
     def _value(self, scope: Sequence[str]) -> Any:
         bracket = self._accepts("(")
@@ -236,7 +236,7 @@ class _Reader:
             found.append(self._column_use(scope))
         return tuple(found)
 
-    def _order(self, scope: Sequence[str]) -> tuple[str, tuple[Term, ...]]:
+    def _order(self, scope: Sequence[str]) -> tuple[str, tuple[SpiderTerm, ...]]:
         if not self._accepts("order"):
             return "", ()
         self._expect("by")
@@ -257,14 +257,14 @@ class _Reader:
         except ValueError as error:
             raise UnreadableError("LIMIT without a number") from error
 
-    def _term(self, scope: Sequence[str]) -> Term:
+    def _term(self, scope: Sequence[str]) -> SpiderTerm:
         bracket = self._accepts("(")
         left, operator, right = self._column_use(scope), "none", None
         if self._next in _OPERATORS:
             operator, right = self._take(), self._column_use(scope)
         if bracket:
             self._expect(")")
-        return Term(operator, left, right)
+        return SpiderTerm(operator, left, right)
 
     def _column_use(self, scope: Sequence[str]) -> ColumnUse:
         bracket = self._accepts("(")

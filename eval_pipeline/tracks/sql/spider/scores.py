@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
-from eval_pipeline.tracks.sql.spider.query import ColumnUse, Comparison, Conditions, SpiderQuery, Term
+from eval_pipeline.tracks.sql.spider.query import ColumnUse, SpiderCondition, SpiderConditions, SpiderQuery, SpiderTerm
 
 PARTS = (
     *("select", "select_no_agg", "where", "where_no_op", "group_no_having", "group"),
@@ -108,9 +108,9 @@ def comparable(query: SpiderQuery, keys: Mapping[str, str]) -> SpiderQuery:
 
 
 def _without_values(query: SpiderQuery) -> SpiderQuery:
-    def emptied(conditions: Conditions) -> Conditions:
+    def emptied(conditions: SpiderConditions) -> SpiderConditions:
         kept = (replace(one, value=_kept(one.value), second=_kept(one.second)) for one in conditions.comparisons)
-        return Conditions(tuple(kept), conditions.words)
+        return SpiderConditions(tuple(kept), conditions.words)
 
     rest = query.rest and (query.rest[0], _without_values(query.rest[1]))
     return replace(query, on=emptied(query.on), where=emptied(query.where), having=emptied(query.having), rest=rest)
@@ -124,12 +124,12 @@ def _renamed(query: SpiderQuery, names: Mapping[str, str]) -> SpiderQuery:
     def column(one: ColumnUse) -> ColumnUse:
         return ColumnUse(one.aggregate, names.get(one.name, one.name))
 
-    def term(one: Term) -> Term:
-        return Term(one.operator, column(one.left), None if one.right is None else column(one.right))
+    def term(one: SpiderTerm) -> SpiderTerm:
+        return SpiderTerm(one.operator, column(one.left), None if one.right is None else column(one.right))
 
-    def conditions(one: Conditions) -> Conditions:
-        changed: list[Comparison] = [replace(each, term=term(each.term)) for each in one.comparisons]
-        return Conditions(tuple(changed), one.words)
+    def conditions(one: SpiderConditions) -> SpiderConditions:
+        changed: list[SpiderCondition] = [replace(each, term=term(each.term)) for each in one.comparisons]
+        return SpiderConditions(tuple(changed), one.words)
 
     return replace(
         query,

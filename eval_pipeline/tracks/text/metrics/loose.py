@@ -6,32 +6,32 @@ They test whether the answer section asserts the expected answer, instead of den
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.answers.mentions import Source
+from eval_pipeline.answers.mentions import QuotableText
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import Asked, contains, finds
+from eval_pipeline.tracks.text.matching import MatchTarget, contains, finds
 from eval_pipeline.tracks.text.settings import TextOptions
 
 
 def contains_match(
-    said: Mapping[str, Any] | None, expected: Sequence[Json], options: TextOptions, sources: Sequence[Source]
+    said: Mapping[str, Any] | None, expected: Sequence[Json], options: TextOptions, sources: Sequence[QuotableText]
 ) -> bool | None:
     """Returns whether the section contains an expected text as its answer."""
     rules = options.parameters("contains")
     if rules is None or said is None:
         return None if rules is None else False
-    asked = Asked(expected, options.answer, sources)
+    asked = MatchTarget(expected, options.answer, sources)
     return contains(said["section"], asked, ignore_case=rules.ignore_case)
 
 
 def regex_match(
-    said: Mapping[str, Any] | None, expected: Sequence[Json], options: TextOptions, sources: Sequence[Source]
+    said: Mapping[str, Any] | None, expected: Sequence[Json], options: TextOptions, sources: Sequence[QuotableText]
 ) -> bool | None:
     """Returns whether the suite's pattern matches in the section and its group is an expected answer."""
     rules = options.parameters("regex")
     if rules is None or said is None:
         return None if rules is None else False
-    asked = Asked(expected, options.answer, sources)
+    asked = MatchTarget(expected, options.answer, sources)
     return finds(said["section"], asked, rules.pattern, ignore_case=rules.ignore_case)
 
 

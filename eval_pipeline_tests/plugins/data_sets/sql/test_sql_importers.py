@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.table_comparison.contracts import Contract
-from eval_pipeline.tracks.sql.cases.case_file import Gold
+from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.evidence import compare, executed
 from eval_pipeline_plugins.data_sets.sql.column_groups import MOST, accepted_queries
@@ -544,7 +544,7 @@ def test_forty_tasks_are_judged_as_an_expert_would(lab: Lab, forty: Path) -> Non
 
 def is_right(case: Any, sql: str) -> bool:
     """Whether an answer is right by its state, or by its result on the data."""
-    gold: Gold = case.turns[0].gold
+    gold: SqlGold = case.turns[0].gold
     if gold.may_change:
         return judge(gold, sql).verdict == "match"
     if "order_by" in case.tags:
