@@ -1,17 +1,19 @@
 """Evaluations made of verdicts alone, as a baseline file holds them: nothing is run and no record is needed."""
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pyarrow as pa
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
-from eval_pipeline.analysis.comparisons.references import Known
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.sides import Side
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.model import Partition
+from eval_pipeline.workspace.evaluations import Evaluation
 from eval_pipeline_tests.support import DAY
 
+BEGUN = datetime(2026, 3, 1, 18, 24, tzinfo=UTC)
 MADE = dict.fromkeys(("suite", "prompt", "harness", "scorer", "gold", "judge"), "same")
 
 
@@ -42,8 +44,10 @@ def side(
 ) -> Side:
     """An evaluation of a baseline file; what stands after `+` in its name is its prompt."""
     held = Held(file, turns(right), Coverage(*[len(right)] * 5))
-    evaluated = Evaluated(Partition(suite, name, DAY), False, "full", f"{name} {DAY}", "", made_with, held=held)
-    return Side(evaluated, Known(name, DAY, prompt=name.partition("+")[2], file=file))
+    place = Partition(suite, name, DAY, "0123456789")
+    evaluated = Evaluated(place, False, "full", f"{name} {DAY}", "", made_with, held=held)
+    settings = {"suite_prompt": name.partition("+")[2] or None}
+    return Side(evaluated, Evaluation("0123456789", place, BEGUN, settings, "plan-1", "{}", "data", "", True))
 
 
 def reader() -> TurnReader:

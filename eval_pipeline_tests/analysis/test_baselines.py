@@ -19,7 +19,7 @@ def test_a_file_compares_as_the_evaluation_that_was_written(tmp_path: Path) -> N
     file = tmp_path / "main.json"
     write_baseline(file, [A, side("a", suite="other")])
     found, other = read_baseline(file)
-    assert (found.evaluated, found.known) == (A.evaluated, A.known)
+    assert (found.evaluated, found.told) == (A.evaluated, A.told)
     assert found.evaluated.held is not None
     assert (found.evaluated.held.file, other.suite) == ("main.json", "other")
     (again,) = comparison_rows([(found.evaluated, B.evaluated)], reader())

@@ -54,7 +54,7 @@ def test_what_is_no_reference_is_told(text: str, expected: str) -> None:
     assert expected in str(refused.value)
 
 
-NOON = datetime(2026, 3, 4, 12)
+NOON = datetime(2026, 3, 4, 12).astimezone()  # names have local time
 HOUR, LATER = timedelta(hours=1), DAY + timedelta(days=1)
 KNOWN_OF_A_AND_B = {
     "old": Known("a", DAY, begun_at=NOON),
@@ -92,9 +92,7 @@ def test_there_is_nothing_before_a_single_evaluation() -> None:
 
 
 def a(hours: int = 0, day: date = DAY, **more: Any) -> Known:
-    # Names have local time.
-    moment = (NOON + hours * HOUR).astimezone().astimezone(UTC).replace(tzinfo=None)
-    return Known("a", day, begun_at=moment, **more)
+    return Known("a", day, begun_at=(NOON + hours * HOUR).astimezone(UTC), **more)
 
 
 @pytest.mark.parametrize(

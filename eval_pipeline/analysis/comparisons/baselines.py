@@ -14,7 +14,6 @@ import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
-from eval_pipeline.analysis.comparisons.references import Known
 from eval_pipeline.analysis.comparisons.scored import VALUES, Further, TurnReader
 from eval_pipeline.analysis.comparisons.served import Served
 from eval_pipeline.analysis.comparisons.sides import Side
@@ -22,7 +21,7 @@ from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.workspace.evaluations import Evaluation
 
 VERSION = 1
 _KIND, _CHECKSUM, _EVALUATIONS = "eval_pipeline_baseline", "checksum", "evaluations"
@@ -42,7 +41,11 @@ class _Saved(_Form):
     eval_date: date
     id: str
     begun_at: datetime | None
+    settings: dict[str, Any]
     prompt: str
+    prompt_text: str
+    data_hash: str
+    epoch: str
     simulated: bool
     scope: str
     content_hash: str
@@ -61,7 +64,7 @@ class _Saved(_Form):
     def side(self, file: str) -> Side:
         held = Held(file, _table(self.turns), Coverage(**self.coverage))
         evaluated = Evaluated(
-            Partition(self.suite, self.model_version, self.eval_date),
+            self._told().partition,
             self.simulated,
             self.scope,
             self.content_hash,
@@ -70,8 +73,13 @@ class _Saved(_Form):
             Served(*self.served),
             held,
         )
-        known = Known(self.model_version, self.eval_date, self.scope == FULL, self.id, self.begun_at, file=file)
-        return Side(evaluated, replace(known, prompt=self.prompt))
+        return Side(evaluated, self._told())
+
+    def _told(self) -> Evaluation:
+        # The record of this home need not have it: as the place of an earlier one, it is not taken for what is there.
+        place = Partition(self.suite, self.model_version, self.eval_date, self.id)
+        made_of = (self.settings, self.prompt, self.prompt_text, self.data_hash, self.epoch)
+        return Evaluation(self.id, place, self.begun_at, *made_of, newest=True)
 
 
 def write_baseline(path: Path, sides: Sequence[Side]) -> None:
@@ -123,7 +131,7 @@ def with_turns(side: Side, reader: TurnReader, further: Further | None) -> Side:
 
 
 def _saved(side: Side) -> dict[str, Any]:
-    found, held = side.evaluated, side.evaluated.held
+    found, held, told = side.evaluated, side.evaluated.held, side.told
     assert held is not None
     place, turns = found.partition, held.turns
     columns = {name: turns[name].to_pylist() for name in turns.column_names}
@@ -133,9 +141,13 @@ def _saved(side: Side) -> dict[str, Any]:
         "suite": place.suite,
         "model_version": place.model_version,
         "eval_date": place.eval_date,
-        "id": side.known.id,
-        "begun_at": side.known.begun_at,
-        "prompt": side.known.prompt,
+        "id": told.id,
+        "begun_at": told.begun_at,
+        "settings": dict(told.settings),
+        "prompt": told.prompt,
+        "prompt_text": told.prompt_text,
+        "data_hash": told.data_hash,
+        "epoch": told.epoch,
         "simulated": found.simulated,
         "scope": found.scope,
         "content_hash": found.content_hash,

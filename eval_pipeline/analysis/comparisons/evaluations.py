@@ -106,17 +106,29 @@ def evaluations_of(workspace: Workspace, suite: str) -> dict[str, list[Evaluated
         assert key.model_version and key.eval_date
         name = key.model_version
         if name not in simulated:
-            rows = workspace.record.read(MODEL_VERSIONS, RecordKey.of_model_version(name), ["simulated"])
-            simulated[name] = rows["simulated"][0].as_py()
-        partition = Partition(suite, name, key.eval_date)
+            simulated[name] = _is_simulated(workspace.record, name)
         states = workspace.record.states(_READ, key)
         told = kept.get(f"{name} {key.eval_date}", states, lambda key=key: _told(workspace.record, key))  # type: ignore[misc]
         if told is not None:
-            *_, (models, fingerprints) = told
-            served = Served(tuple(models), tuple(fingerprints))
-            found.setdefault(name, []).append(Evaluated(partition, simulated[name], *told[:4], served))
+            found.setdefault(name, []).append(_evaluated(key.partition(), simulated[name], told))
     kept.save()
     return found
+
+
+def evaluated_at(workspace: Workspace, partition: Partition) -> Evaluated | None:
+    """Returns the evaluation at a place in the record, an earlier one of its date too; None as in `evaluations_of`."""
+    told = _told(workspace.record, RecordKey.of(partition))
+    return told and _evaluated(partition, _is_simulated(workspace.record, partition.model_version), told)
+
+
+def _is_simulated(record: Record, model_version: str) -> bool:
+    found: bool = record.read(MODEL_VERSIONS, RecordKey.of_model_version(model_version), ["simulated"])[0][0].as_py()
+    return found
+
+
+def _evaluated(partition: Partition, simulated: bool, told: "_Told") -> Evaluated:
+    *_, (models, fingerprints) = told
+    return Evaluated(partition, simulated, *told[:4], Served(tuple(models), tuple(fingerprints)))
 
 
 _Told = tuple[str, str, str, Mapping[str, str], Sequence[Sequence[str]]]

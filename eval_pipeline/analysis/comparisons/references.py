@@ -14,6 +14,7 @@ from eval_pipeline.core.errors import UsageError
 
 LATEST, BEFORE = "latest", "before"
 BASELINE_SUFFIX = ".json"
+_BEGINNING = datetime.min.replace(tzinfo=UTC)
 _ID = re.compile(r"[0-9a-f]{10}")
 
 
@@ -24,7 +25,7 @@ class Known:
     Attributes:
         is_full: whether it covers the whole suite.
         id: its id; empty if that is not known.
-        begun_at: when its first run began, in UTC without a time zone; None if that is not known.
+        begun_at: when its first run began; None if that is not known.
         is_newest: whether it is the newest evaluation of its date.
         prompt: name of the prompt that is part of the model version's name; empty for the suite's own.
         file: name of the baseline file that it comes from; empty for one of this home.
@@ -103,7 +104,7 @@ def chosen(reference: Reference, known: Sequence[Known]) -> Known | None:
 
 def _order(found: Known) -> tuple[bool, date, bool, datetime]:
     """Returns the key by which the latest evaluation is the greatest."""
-    return found.is_full, found.eval_date, found.is_newest, found.begun_at or datetime.min
+    return found.is_full, found.eval_date, found.is_newest, found.begun_at or _BEGINNING
 
 
 def names_of(known: Sequence[Known]) -> list[str]:
@@ -133,4 +134,4 @@ def _details(found: Known) -> list[str]:
 
 def time_of_day(moment: datetime | None) -> str:
     """Returns hours and minutes in local time; empty for None."""
-    return "" if moment is None else f"{moment.replace(tzinfo=UTC).astimezone():%H:%M}"
+    return "" if moment is None else f"{moment.astimezone():%H:%M}"

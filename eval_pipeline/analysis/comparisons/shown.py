@@ -1,12 +1,13 @@
 """Comparisons of chosen evaluations over chosen suites, as shown by `eval-pipeline compare`."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 
 from eval_pipeline.analysis.comparisons.baselines import read_baseline, with_turns, write_baseline
-from eval_pipeline.analysis.comparisons.evaluations import evaluations_of
+from eval_pipeline.analysis.comparisons.causes import causes_of, prompt_difference
+from eval_pipeline.analysis.comparisons.evaluations import evaluated_at, evaluations_of
 from eval_pipeline.analysis.comparisons.matrix import Matrix, figures_of, matrix_of
 from eval_pipeline.analysis.comparisons.metrics import metric_rows
 from eval_pipeline.analysis.comparisons.pairs import Row, comparison_rows, every_pair
@@ -18,6 +19,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import MODEL_VERSIONS, STATISTICS
 from eval_pipeline.tracks.capabilities import ComparesMetrics
 from eval_pipeline.tracks.turns_table import turns_table
+from eval_pipeline.workspace.evaluations import evaluations
 from eval_pipeline.workspace.workspace import Workspace
 
 Sides = Mapping[str, Sequence[Side]]
@@ -33,10 +35,11 @@ def referenced(workspace: Workspace, suites: Sequence[str], texts: Sequence[str]
     """
     references = parse_references(workspace, texts)
     files = {found.text: read_baseline(found.file) for found in references if found.file is not None}
+    names = None if any(reference.id for reference in references) else {found.model_version for found in references}
     found: dict[str, list[Side]] = {suite: [] for suite in suites}
     missing = dict.fromkeys(references)
     for suite in suites:
-        sides = sides_of(workspace, suite)
+        sides = sides_of(workspace, suite, names)
         for reference in references:
             held = files.get(reference.text)
             side = _chosen(reference, sides) if held is None else _of_file(held, suite)
@@ -57,14 +60,22 @@ def parse_references(workspace: Workspace, texts: Sequence[str]) -> list[Referen
     return [parse_reference(text, names) for text in texts]
 
 
-def sides_of(workspace: Workspace, suite: str) -> list[Side]:
-    """Returns every complete evaluation of a suite."""
-    return [Side.of(one) for several in evaluations_of(workspace, suite).values() for one in several]
+def sides_of(workspace: Workspace, suite: str, model_versions: Collection[str] | None = None) -> list[Side]:
+    """Returns every complete evaluation of a suite, earlier ones of a date too, of some model versions or all."""
+    listed = evaluations_of(workspace, suite)
+    newest = {one.partition: one for several in listed.values() for one in several}
+    names = listed.keys() if model_versions is None else model_versions & listed.keys()
+    found = []
+    for told in (one for name in sorted(names) for one in evaluations(workspace, suite, name)):
+        evaluated = newest.get(told.partition) if told.newest else evaluated_at(workspace, told.partition)
+        found += [Side(evaluated, told)] if evaluated is not None else []
+    return found
 
 
 def _chosen(reference: Reference, sides: Sequence[Side]) -> Side | None:
-    found = chosen(reference, [side.known for side in sides])
-    return next((side for side in sides if side.known is found), None)
+    known = [side.known for side in sides]
+    found = chosen(reference, known)
+    return next((side for side, one in zip(sides, known, strict=True) if one is found), None)
 
 
 def _of_file(held: Sequence[Side], suite: str) -> Side | None:
@@ -90,9 +101,11 @@ def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
     """Returns rows as in `model_comparisons`, by suite, for every pair of evaluations in the given order.
 
     They also have names that tell apart two evaluations of one model version (`name_a`, `name_b`), the evaluations' ids
-    (`evaluation_a`, …), and the baseline files they come from (`file_a`, …). The p-values are corrected over all
-    suites, because they are shown together. The rows come from the record, so nothing has to be published. Suites with
-    fewer than two of the evaluations are left out.
+    (`evaluation_a`, …), whether they are earlier ones of their dates (`earlier_a`, …), the baseline files they come
+    from (`file_a`, …), in what they were made differently (`causes`), and how their prompts differ
+    (`prompt_difference`, a unified diff). The p-values are corrected over all suites, because they are shown together.
+    The rows come from the record, so nothing has to be published. Suites with fewer than two of the evaluations are
+    left out.
 
     Raises:
         UsageError: no suite has two of them.
@@ -123,7 +136,9 @@ def _named_pairs(sides: Sequence[Side]) -> list[tuple[_Named, _Named]]:
 
 def _told(first: _Named, second: _Named) -> Row:
     """Returns what the rows tell beside the columns of `model_comparisons`."""
-    found: Row = {}
+    sides = (first[1], second[1])
+    found: Row = {"causes": "; ".join(causes_of(*sides)) or None}
+    found["prompt_difference"] = "\n".join(prompt_difference(*(side.told for side in sides))) or None
     for letter, (name, side) in zip("ab", (first, second), strict=True):
         known = side.known
         found |= {
@@ -189,7 +204,8 @@ def compare_with(workspace: Workspace, partition: Partition, baseline: str) -> R
     Raises:
         UsageError: the evaluation is incomplete, or the baseline names a certain one that is not there.
     """
-    ours = next((one for one in sides_of(workspace, partition.suite) if one.evaluated.partition == partition), None)
+    own = sides_of(workspace, partition.suite, {partition.model_version})
+    ours = next((one for one in own if one.evaluated.partition == partition), None)
     if ours is None:
         raise UsageError(f"the record has no complete evaluation of {partition}")
     theirs = referenced(workspace, [partition.suite], [baseline]).get(partition.suite)

@@ -4,7 +4,11 @@ from dataclasses import dataclass
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.references import Known
+from eval_pipeline.workspace.evaluations import Evaluation
 from eval_pipeline.workspace.scope import FULL
+
+SUITE_PROMPT = "suite_prompt"
+"""Setting of a model version with a prompt: the prompt's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,17 +17,22 @@ class Side:
 
     Attributes:
         evaluated: what is compared.
-        known: by what it is chosen and named.
+        told: what it was made of.
     """
 
     evaluated: Evaluated
-    known: Known
+    told: Evaluation
 
-    @classmethod
-    def of(cls, evaluated: Evaluated) -> "Side":
-        """Returns the side of an evaluation on record."""
-        place = evaluated.partition
-        return cls(evaluated, Known(place.model_version, place.eval_date, evaluated.scope == FULL))
+    @property
+    def known(self) -> Known:
+        """By what it is chosen and named."""
+        found, told, place = self.evaluated, self.told, self.evaluated.partition
+        file = found.held.file if found.held is not None else ""
+        prompt = str(told.settings.get(SUITE_PROMPT) or "")
+        is_full = found.scope == FULL
+        return Known(
+            place.model_version, place.eval_date, is_full, told.id, told.begun_at, told.newest, prompt=prompt, file=file
+        )
 
     @property
     def suite(self) -> str:

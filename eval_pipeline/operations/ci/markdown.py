@@ -8,6 +8,8 @@ MOST = 1_000
 _UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff]+")
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&$]|:(?=/))")
 _BLOCK = re.compile(r"^(\s*)([-+=]|\d+(?=[.)]))")
+_MOST_LINES = 60
+"""Lines of a block."""
 _JOINER = "\u2060"
 """Unseen; parts `@name` and `#12`, which GitHub would take for people and issues."""
 
@@ -40,6 +42,14 @@ def bullets(items: Sequence[str], most: int = 20) -> list[str]:
     """Returns the first `most` items as the lines of a list."""
     more = [f"- and {len(items) - most:,} more"] if len(items) > most else []
     return [*(f"- {item}" for item in items[:most]), *more]
+
+
+def block(text: str, language: str = "") -> list[str]:
+    """Returns the lines of foreign text as a fenced block, which nothing in the text can end; the rest is cut off."""
+    flat = [_UNSEEN.sub(" ", line) for line in text.splitlines()]
+    shown = [*flat[:_MOST_LINES], *(["…"] if len(flat) > _MOST_LINES else [])]
+    fence = "`" * (max([2, *map(len, re.findall("`+", text))]) + 1)
+    return [f"{fence}{language}", *(line[:MOST] for line in shown), fence]
 
 
 def _one_line(text: str) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 
 from eval_pipeline.core.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.gates import Verdict
-from eval_pipeline.operations.ci.markdown import bullets, code, table, words
+from eval_pipeline.operations.ci.markdown import block, bullets, code, table, words
 from eval_pipeline.operations.headline import Headline
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GOLD_EDITIONS
@@ -94,6 +93,12 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
     if row["simulated"]:
         yield "Stand-ins are among them; they are no real models."
         yield ""
+    if row["causes"]:
+        yield f"Made otherwise: {words(row['causes'])}."
+        yield ""
+    if row["prompt_difference"]:
+        yield from block(row["prompt_difference"], "diff")
+        yield ""
     refused = is_refused(row["reason"])
     yield from table(("", f"baseline {a}", b), list(_cells(record, suite, row, today, refused=refused)))
     yield ""
@@ -143,9 +148,11 @@ def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) 
 
 
 def _editions(record: Record, suite: str, row: Row, side: str) -> list[dict[str, Any]]:
+    from eval_pipeline.reports.comparison.differing import sides_of_pair
+
     if row.get(f"file_{side}") is not None:
         return []
-    key = RecordKey.of(Partition(suite, row[f"model_{side}"], row[f"eval_date_{side}"]))
+    key = RecordKey.of(sides_of_pair(suite, row)["ab".index(side)])
     found: list[dict[str, Any]] = (
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else []
     )

@@ -132,8 +132,13 @@ def differing_turns(suite: str, pair: Mapping[str, Any], answers: Answers, most:
 
 
 def sides_of_pair(suite: str, pair: Mapping[str, Any]) -> Sequence[Partition]:
-    """Returns the two evaluations that a row of `model_comparisons` is about."""
-    return [Partition(suite, pair[f"model_{side}"], pair[f"eval_date_{side}"]) for side in ("a", "b")]
+    """Returns the two evaluations that a row of `model_comparisons`, or of `compare`, is about."""
+
+    def place(side: str) -> Partition:
+        evaluation = pair[f"evaluation_{side}"] if pair.get(f"earlier_{side}") else ""
+        return Partition(suite, pair[f"model_{side}"], pair[f"eval_date_{side}"], evaluation)
+
+    return [place(side) for side in ("a", "b")]
 
 
 def answers_hashes(record: Record, partitions: Sequence[Partition], of_track: Table | None) -> dict[str, str]:
