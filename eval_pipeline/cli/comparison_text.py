@@ -40,9 +40,9 @@ def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     stand_in = " (stand-ins among them: no real models)" if row["simulated"] else ""
     first, second = (_dated(row, side, name) for side, name in (("a", a), ("b", b)))
     yield f"{suite} · {first} → {second}{stand_in}"
-    if row["causes"]:
+    if row.get("causes"):
         yield f"  made with     {row['causes']}"
-    yield from (f"    {line}" for line in (row["prompt_difference"] or "").splitlines())
+    yield from (f"    {line}" for line in (row.get("prompt_difference") or "").splitlines())
     if is_refused(row["reason"]):
         yield f"  {row['reason']}"
         return

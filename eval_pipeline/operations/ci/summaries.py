@@ -93,10 +93,10 @@ def _comparison(record: Record, suite: str, row: Row, today: date) -> Iterator[s
     if row["simulated"]:
         yield "Stand-ins are among them; they are no real models."
         yield ""
-    if row["causes"]:
+    if row.get("causes"):
         yield f"Made otherwise: {words(row['causes'])}."
         yield ""
-    if row["prompt_difference"]:
+    if row.get("prompt_difference"):
         yield from block(row["prompt_difference"], "diff")
         yield ""
     refused = is_refused(row["reason"])
