@@ -41,6 +41,7 @@ def run(
     fresh: bool = False,
     canary: bool = True,
     report: bool = False,
+    max_cost: "float | None" = None,
 ) -> "Run":
     """Evaluates model versions on suites; results that are up to date are not made again.
 
@@ -63,6 +64,8 @@ def run(
         fresh: ask the models anew instead of using journalled responses.
         canary: stop where hardly any of the first answers can be read.
         report: write the report files too.
+        max_cost: the most that everything may cost together, models and judges, in US dollars; what does not fit is not
+            asked. `EVAL_MAX_COST_USD` if left out.
 
     Returns:
         The outcome: the evaluations, their headlines, and what went wrong. A failed check or model call is reported as
@@ -84,6 +87,7 @@ def run(
         fresh=fresh,
         canary=canary,
         report=report,
+        max_cost=max_cost,
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from eval_pipeline.api.evaluating import Evaluated, evaluate
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.until import Until
@@ -22,6 +23,7 @@ def evaluate_until(
     *,
     report: bool,
     canary: bool = True,
+    cost_limit: CostLimit | None = None,
 ) -> Evaluated:
     """Asks cases until the rule is met, then makes aggregates and reports from the answers.
 
@@ -33,12 +35,13 @@ def evaluate_until(
         progress: receives the progress.
         report: as in `evaluate`.
         canary: as in `evaluate`.
+        cost_limit: as in `evaluate`.
     """
     rule, seed = until
     problems: list[str] = []
     scopes: dict[Scope, list[Partition]] = {}
     notes: list[str] = []
-    run = RunContext(epoch=epoch, canary=canary)
+    run = RunContext(epoch=epoch, canary=canary, cost_limit=cost_limit)
     if rule.ranked:
         check_rankable(partitions)
         for suite in dict.fromkeys(place.suite for place in partitions):
@@ -60,6 +63,6 @@ def evaluate_until(
             problems.append(f"{place.suite}, {place.model_version}: {asked.problem}")
     done: list[Partition] = []
     for scope, places in scopes.items():
-        found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary)
+        found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary, cost_limit=cost_limit)
         problems, done, notes = problems + found.problems, done + found.done, notes + found.notes
     return Evaluated(problems, [place for place in partitions if place in done], notes)

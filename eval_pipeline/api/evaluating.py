@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from eval_pipeline.api.homes import FORGET
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
@@ -58,6 +59,7 @@ def evaluate(
     report: bool,
     canary: bool = True,
     launcher: Launcher | None = None,
+    cost_limit: CostLimit | None = None,
 ) -> Evaluated:
     """Runs the stages that are out of date, in this process.
 
@@ -70,6 +72,7 @@ def evaluate(
         report: write the report files too.
         canary: whether to stop if hardly any of the first answers can be read.
         launcher: what evaluates instead.
+        cost_limit: the limit on everything that is spent; None: there is none.
     """
     left = complete_left(workspace, progress, forget=FORGET)
     context = RunContext(epoch=epoch)
@@ -79,7 +82,7 @@ def evaluate(
     workspace.fingerprints.save()
     command = Command(workspace.home, "run")
     publication = Publication(workspace, command)
-    request = Request([p for p in partitions if p not in current], scope, epoch, report, canary)
+    request = Request([p for p in partitions if p not in current], scope, epoch, report, canary, cost_limit)
     with running(publication), interruptible():
         kept = close_evaluations([seen[found] for found in current], publication)
         finished: Sequence[Finished] = ()

@@ -9,6 +9,7 @@ from eval_pipeline.analysis.comparisons.shown import comparisons_of, referenced
 from eval_pipeline.api.drawing import evaluate_until
 from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.api.homes import Folder, at_home, outside_event_loops
+from eval_pipeline.core.cost_limit import CostLimit, command_limit
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -73,17 +74,19 @@ def run(
     fresh: bool,
     canary: bool,
     report: bool,
+    max_cost: float | None,
 ) -> Run:
     """See `eval_pipeline.run`; `part` is sample size, seed, cases, tags and `failed`."""
     size, seed, cases, tags, failed = part
     scope = Scope(size, seed if size else 0, tuple(cases), tuple(tags), failed)
     asked = scope if until is None else (Until.parse(until), seed)
+    limit = command_limit(max_cost)
     if until is not None and not scope.is_full:
         raise UsageError("`until` chooses among all cases; leave out sample_size, cases, tags and failed")
 
     def work() -> Run:
         with at_home(home, data) as found:
-            return _run(Workspace(found), (suite, model_version), asked, eval_date, (fresh, canary, report))
+            return _run(Workspace(found), (suite, model_version), asked, eval_date, (fresh, canary, report), limit)
 
     return outside_event_loops(work)
 
@@ -94,6 +97,7 @@ def _run(
     asked: Scope | tuple[Until, int],
     eval_date: date | str | None,
     ways: tuple[bool, bool, bool],
+    limit: CostLimit | None,
 ) -> Run:
     fresh, canary, report = ways
     scope = asked if isinstance(asked, Scope) else Scope()
@@ -112,9 +116,11 @@ def _run(
         raise UsageError(f"nothing to run: there is no active model version in {workspace.home.model_version_places}")
     epoch = fresh_epoch() if fresh else ""
     if isinstance(asked, Scope):
-        made = evaluate(workspace, partitions, asked, epoch, SILENT, report=report, canary=canary)
+        made = evaluate(workspace, partitions, asked, epoch, SILENT, report=report, canary=canary, cost_limit=limit)
     else:
-        made = evaluate_until(workspace, partitions, asked, epoch, SILENT, report=report, canary=canary)
+        made = evaluate_until(
+            workspace, partitions, asked, epoch, SILENT, report=report, canary=canary, cost_limit=limit
+        )
     return Run(
         tuple(f"{found.suite}/{found.model_version}/{found.eval_date}" for found in made.done),
         tuple(made.problems),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from eval_pipeline.asking.permits import Permits
+from eval_pipeline.asking.spending.purse import Purse
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
@@ -14,7 +16,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.providers.registry import traits_of
 
-REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
+_REACHED = CallFailure(CallErrorKind.BUDGET, "not asked: the budget of the run was reached")
 
 MAY_HAVE_COST = frozenset({CallErrorKind.TIMEOUT, CallErrorKind.CONNECTION, CallErrorKind.BAD_RESPONSE})
 """Failures after which the endpoint may have produced and charged for an answer that we did not see."""
@@ -51,7 +53,7 @@ class _Waiter:
 
 
 class Budget:
-    """Tracks the cost of calls and holds back those that could exceed the model version's limits.
+    """Tracks the cost of calls and holds back those that could exceed a limit: the model version's, or a shared one.
 
     Each call reserves the most that it could cost. The sum of all reservations and of what was spent stays within the
     limits. A call that does not fit waits while others are in flight, since most calls cost less than they reserved. If
@@ -76,6 +78,7 @@ class Budget:
         reached: bool = False,
         closed: bool = False,
         permits: Permits | None = None,
+        purse: Purse | None = None,
         today: Callable[[], date],
     ) -> None:
         """Starts without reservations.
@@ -86,6 +89,7 @@ class Budget:
             reached: whether the budget was already reached in an earlier step.
             closed: allow no call at all.
             permits: asked before each call whether this run may still pay; None where only this host could.
+            purse: what the run holds of the limit that it shares with others; None without such a limit.
             today: returns the day for which prices are looked up.
         """
         self.before, self.reached = before, reached or closed
@@ -93,8 +97,11 @@ class Budget:
         self.usd: float | None = None
         self._version = version
         self._permits = permits
+        self._purse = purse
+        self._emptied = False
         self._today = today
-        self.limited = closed or version.max_cost_usd is not None or version.max_tokens_total is not None
+        limits = (version.max_cost_usd, version.max_tokens_total, purse)
+        self.limited = closed or any(limit is not None for limit in limits)
         self._learns = traits_of(version.provider).own_prompt
         self._dearest: Amount | None = None
         self._in_flight = 0
@@ -107,9 +114,17 @@ class Budget:
         The returned amount must be passed to `settle`, whatever happens to the call.
 
         Raises:
+            UsageError: its price is unknown, and it has to be within a limit that is shared with others.
             StoreError: another run has taken the place of this one, which must not pay.
         """
         reserved = await self._reserve(call, batch=batch)
+        if self._purse is not None:
+            if reserved is not None and not await self._claimed(reserved, self._purse):
+                self.reached = self._emptied = True
+                self._release(reserved)
+                reserved = None
+            if reserved is None and self._emptied:
+                self._purse.refuse()
         if reserved is not None and self._permits is not None:
             try:
                 await self._permits.ask(reserved.tokens, reserved.usd or 0.0)
@@ -117,6 +132,33 @@ class Budget:
                 self.settle(reserved, None)
                 raise
         return reserved
+
+    @property
+    def refusal(self) -> CallFailure:
+        """The answer to a call for which nothing could be reserved."""
+        if self._purse is None or not self._emptied:
+            return _REACHED
+        limit = self._purse.limit
+        told = f"not asked: the limit of ${limit.usd:g} of the {limit.kind} was reached"
+        return CallFailure(CallErrorKind.BUDGET, told)
+
+    def close(self) -> None:
+        """Closes the account of the shared limit, if there is one. Raises StoreError."""
+        if self._purse is not None:
+            self._purse.close()
+
+    async def _claimed(self, reserved: Amount, purse: Purse) -> bool:
+        """Whether the limit that is shared with others allows what was reserved."""
+        try:
+            if reserved.usd is None:
+                raise UsageError(
+                    f"no price of '{self._version.name}' is known, so that the limit of ${purse.limit.usd:g} of the "
+                    f"{purse.limit.kind} could not be kept; set `price` in its entry"
+                )
+            return await purse.claim(reserved.usd)
+        except BaseException:
+            self._release(reserved)
+            raise
 
     async def _reserve(self, call: Call, *, batch: bool) -> Amount | None:
         if not self.limited:
@@ -143,12 +185,18 @@ class Budget:
         Failures cost nothing, except those after which the endpoint may have charged: these count with the whole
         reservation.
         """
+        before = self.usd or 0.0
         unknown = reserved if not self._learns else self._dearest or NOTHING
         if isinstance(outcome, Response):
             self._spend(outcome, unknown)
         elif outcome is not None and outcome.kind in MAY_HAVE_COST:
             self.tokens += unknown.tokens
             self.usd = _sum(self.usd, unknown.usd)
+        if self._purse is not None:
+            self._purse.settle(reserved.usd or 0.0, (self.usd or 0.0) - before)
+        self._release(reserved)
+
+    def _release(self, reserved: Amount) -> None:
         if self.limited:
             self._in_flight -= 1
             self._reserved_tokens -= reserved.tokens

@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 
 from eval_pipeline.asking.answers import Answer, Answered, Counters, utc_today
 from eval_pipeline.asking.batches.queue import BatchQueue, Told
-from eval_pipeline.asking.budgets import NOTHING, REACHED, Amount, Budget
+from eval_pipeline.asking.budgets import NOTHING, Amount, Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.journal.codec import Asker, decode_response, encode_response
 from eval_pipeline.asking.journal.port import Journal, journal_key
@@ -201,7 +201,7 @@ class Caller:
             covered = batches.covers(key)  # in a batch of an earlier run, which is paid for
             reserved = NOTHING if covered else await self._budget.reserve(call, batch=True)
             if reserved is None:
-                return REACHED
+                return self._budget.refusal
             try:
                 told = await batches.ask(key, call)
             finally:
@@ -230,7 +230,7 @@ class Caller:
         # holds a place, so the two cannot block each other.
         reserved = await self._budget.reserve(call)
         if reserved is None:
-            return REACHED
+            return self._budget.refusal
         deadline = asyncio.get_running_loop().time() + self._deadline_s
         retries = 0
         while True:
@@ -251,7 +251,8 @@ class Caller:
             await way.pause(pause)
             reserved = await self._budget.reserve(call)
             if reserved is None:
-                told = f"not asked again after a failure ({outcome.message}): the budget of the run was reached"
+                why = self._budget.refusal.message.removeprefix("not asked: ")
+                told = f"not asked again after a failure ({outcome.message}): {why}"
                 return CallFailure(CallErrorKind.BUDGET, told, retries)
             retries += 1
             self.counters.retries += 1

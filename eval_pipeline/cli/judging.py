@@ -20,22 +20,24 @@ def rejudge(
 
     Every question costs.
 
-    The total is limited by `max_cost_usd` and `max_tokens_total` of the judging model version.
+    The total is limited by `max_cost_usd` and `max_tokens_total` of the judging model version, and EVAL_MAX_COST_USD.
     """
     from eval_pipeline.analysis.baseline import newest_partition
     from eval_pipeline.chain.wholeness import gate
     from eval_pipeline.cli.terminal import fail, note
+    from eval_pipeline.core.cost_limit import MAX_COST, command_limit
     from eval_pipeline.stages.judge_repeats import repeat_judging
     from eval_pipeline.stages.publishing import publish_keys
     from eval_pipeline.store.keys import RecordKey
     from eval_pipeline.workspace.inputs import Inputs
+    from eval_pipeline.workspace.runs import RunContext
 
     workspace = open_workspace()
     name = workspace.suite(suite).name
     partition = newest_partition(workspace, name, workspace.model_version(model_version).name)
     if partition is None:
         raise UsageError(f"'{model_version}' has no evaluation of '{name}'; `eval-pipeline run` makes one")
-    found = repeat_judging(Inputs.of(workspace, partition), repeats, pairs)
+    found = repeat_judging(Inputs.of(workspace, partition, run=RunContext(cost_limit=command_limit())), repeats, pairs)
     publish_keys(workspace, [RecordKey.of(partition)], gate(workspace))
     said = found.agreement
     typer.echo(f"{name} · {model_version} · {partition.eval_date}: {found.judge}, asked {repeats} times")
@@ -48,5 +50,5 @@ def rejudge(
     if found.failures:
         note(f"{found.failures:,} answers did not come; their pairs are not counted")
     if found.budget_reached:
-        fail("the budget of the judge is reached (max_cost_usd, max_tokens_total of its model version)")
+        fail(f"the budget of the judge is reached (max_cost_usd, max_tokens_total of its model version, or {MAX_COST})")
         raise typer.Exit(FAILED)

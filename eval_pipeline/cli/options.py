@@ -37,6 +37,15 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models again inste
 Junit = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write checks and gates as a JUnit file, for CI.")
 ]
+MaxCost = Annotated[
+    float | None,
+    typer.Option(
+        "--max-cost",
+        metavar="USD",
+        help="The most that everything may cost together, models and judges; what does not fit is not asked. "
+        "Default: EVAL_MAX_COST_USD.",
+    ),
+]
 EvalDate = Annotated[str | None, typer.Option(help="Logical date of the evaluation, YYYY-MM-DD; default: today.")]
 
 

@@ -11,6 +11,7 @@ from eval_pipeline.cli.options import (
     Failed,
     Fresh,
     Junit,
+    MaxCost,
     SampleSize,
     Seed,
     Suites,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from eval_pipeline.api.evaluating import Launcher
+    from eval_pipeline.core.cost_limit import CostLimit
     from eval_pipeline.core.home import Home
     from eval_pipeline.core.model import Partition
     from eval_pipeline.core.until import Until
@@ -69,15 +71,19 @@ def run(
         ),
     ] = None,
     until: Rule = None,
+    max_cost: MaxCost = None,
     junit: Junit = None,
 ) -> None:
     """Evaluates model versions on suites and shows the headline figures.
 
     Results that are up to date are not recomputed.
     """
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.core.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
     from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
+    from eval_pipeline.operations.cost_limits import spent_text, told_before
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
@@ -87,7 +93,7 @@ def run(
 
         check_place(junit)
     workspace = open_workspace()
-    gates = parse_gates(fail_below)
+    gates, limit = parse_gates(fail_below), command_limit(max_cost)
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
     rule = parse_until(until, scope, gates, baseline)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
@@ -109,8 +115,10 @@ def run(
             from eval_pipeline.operations.drawing import check_until
 
             check_until(workspace, partition, rule)
-    asked = scope if rule is None else (rule, seed)
-    problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary)
+    asked, epoch = scope if rule is None else (rule, seed), _epoch(fresh)
+    if limit and (told := told_before(workspace, partitions, scope, epoch, limit)):
+        note(told)
+    problems, done = evaluate(workspace, partitions, asked, epoch, report, canary=canary, cost_limit=limit)
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
@@ -121,6 +129,8 @@ def run(
         ]
     problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, report)
+    if limit:
+        typer.echo(f"spent:    {spent_text(workspace.home.root, limit)}")
     verdicts = [*checked, *gated]
     if junit:
         write_junit(junit, verdicts)
@@ -139,10 +149,14 @@ def plan(
     eval_date: EvalDate = None,
     fresh: Fresh = False,
     until: Rule = None,
+    max_cost: MaxCost = None,
 ) -> None:
     """Reports what a run would ask and cost, without asking anything."""
     from eval_pipeline.cli.terminal import console, plan_lines
+    from eval_pipeline.core.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
+    from eval_pipeline.operations.cost_limits import limit_text
+    from eval_pipeline.operations.drawing import check_until, expect
     from eval_pipeline.operations.planning import plan as make_plan
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
 
@@ -154,14 +168,19 @@ def plan(
     day, epoch = parse_day(eval_date), _epoch(fresh)
     pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
     places = [Partition(name, version, day) for version, name in pairs]
-    if rule is None:
-        lines = [
-            line
-            for place in places
-            for line in (*plan_lines(make_plan(workspace, place, scope, epoch)), *nightly_lines(workspace, place))
-        ]
-    else:
-        lines = [line for place in places for line in expected_lines(workspace, place, rule, epoch)]
+    limit, plans = command_limit(max_cost), []
+    lines: list[str] = []
+    for place in places:
+        if rule is None:
+            plans.append(make_plan(workspace, place, scope, epoch))
+            lines += [*plan_lines(plans[-1]), *nightly_lines(workspace, place)]
+        else:
+            check_until(workspace, place, rule)
+            found = expect(workspace, place, rule, epoch)
+            plans.append(found.whole)
+            lines += expected_lines(found, rule)
+    if limit:
+        lines.append(limit_text(workspace, plans, limit))
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
 
@@ -206,6 +225,7 @@ def evaluate(
     *,
     canary: bool = True,
     launcher: "Launcher | None" = None,
+    cost_limit: "CostLimit | None" = None,
 ) -> "tuple[list[str], list[Partition]]":
     """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
     record.
@@ -219,12 +239,22 @@ def evaluate(
         if isinstance(asked, tuple):
             from eval_pipeline.api.drawing import evaluate_until
 
-            found = evaluate_until(workspace, partitions, asked, epoch, progress, report=report, canary=canary)
+            found = evaluate_until(
+                workspace, partitions, asked, epoch, progress, report=report, canary=canary, cost_limit=cost_limit
+            )
         else:
             from eval_pipeline.api.evaluating import evaluate as evaluate_all
 
             found = evaluate_all(
-                workspace, partitions, asked, epoch, progress, report=report, canary=canary, launcher=launcher
+                workspace,
+                partitions,
+                asked,
+                epoch,
+                progress,
+                report=report,
+                canary=canary,
+                launcher=launcher,
+                cost_limit=cost_limit,
             )
     for text in found.notes:
         note(text)

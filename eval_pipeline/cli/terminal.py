@@ -231,7 +231,7 @@ def _model_lines(found: "RunPlan") -> Iterator[str]:
         yield f"  turns     {found.turns:,}, read from imported predictions: the model is not asked"
         return
     yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
-    if found.how in {"told", "unknown"}:
+    if found.is_expected:
         yield from _application_lines(found)
         return
     cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""

@@ -10,6 +10,7 @@ from eval_pipeline.core.until import FORMS, Until
 
 if TYPE_CHECKING:
     from eval_pipeline.core.model import Partition
+    from eval_pipeline.operations.drawing import Expected
     from eval_pipeline.workspace.scope import Scope
     from eval_pipeline.workspace.workspace import Workspace
 
@@ -56,13 +57,10 @@ def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[st
         yield from night_lines(workspace, partition, version.nightly)
 
 
-def expected_lines(workspace: "Workspace", partition: "Partition", rule: Until, epoch: str) -> Iterator[str]:
+def expected_lines(found: "Expected", rule: Until) -> Iterator[str]:
     """Yields the lines of `plan --until` on one suite and model version."""
     from eval_pipeline.cli.terminal import plan_lines
-    from eval_pipeline.operations.drawing import check_until, expect
 
-    check_until(workspace, partition, rule)
-    found = expect(workspace, partition, rule, epoch)
     yield from plan_lines(found.whole)
     yield f"  until     {rule.label()}: {rule.chosen(found.evaluations)}"
     if found.cases is None:

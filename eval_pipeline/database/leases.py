@@ -180,6 +180,13 @@ class Leases:
             self._first(f"SELECT 1 FROM eval_pipeline.leases l WHERE name = %(name)s AND NOT ({_EXPIRED})", name)
         )
 
+    def lives(self, process: str) -> bool:
+        """Whether the lease of a process (`worldwide_mark`) is held, or it runs on this host. Raises StoreError."""
+        name = process_name(process)
+        self.free_of_dead(name)
+        where, pid, started = process.rsplit(" ", 2)
+        return self.is_held(name) or (where == host() and is_alive(int(pid), started))
+
     def held(self, prefix: str) -> dict[str, float]:
         """Returns the leases that somebody holds and that begin so: their names, and seconds since the last renewal.
 

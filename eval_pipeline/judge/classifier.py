@@ -13,7 +13,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
-from eval_pipeline.asking.budgets import REACHED, Budget
+from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.ids import text_hash
@@ -86,7 +86,8 @@ class AskedModel:
             return await self._provider.generate(call)
         reserved = await self._budget.reserve(call)
         if reserved is None:
-            raise CallError(REACHED.kind, REACHED.message)
+            refusal = self._budget.refusal
+            raise CallError(refusal.kind, refusal.message)
         cost: Response | CallFailure | None = None
         try:
             cost = response = await self._provider.generate(call)

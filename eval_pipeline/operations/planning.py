@@ -21,7 +21,7 @@ from eval_pipeline.stages.asked import prompting
 from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
-from eval_pipeline.stages.judge_spending import judge_version
+from eval_pipeline.stages.spending import judge_version
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.capabilities import Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
@@ -90,6 +90,11 @@ class RunPlan:
     judge_name: str = ""
     judge_missing: str = ""
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_expected(self) -> bool:
+        """Whether what the model consumes is only expected, because it is an application with prompts of its own."""
+        return self.how in {"told", "unknown"}
 
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> RunPlan:

@@ -1,7 +1,7 @@
 """Rescoring: updates recorded evaluations to the current code using their responses, without asking models."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from uuid import uuid4
 
@@ -13,6 +13,7 @@ from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
+from eval_pipeline.core.cost_limit import command_limit
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
@@ -106,10 +107,12 @@ def rescore(
         compares: compare the model versions of their suites afterwards; if not, the caller does.
     """
     publication = Publication(workspace, Command(workspace.home, RESCORE))
+    limit = command_limit() if ask_judge else None
     with running(publication), interruptible():
         told = []
         for partition in partitions:
             inputs = _inputs(workspace, partition, ask_judge=ask_judge, exact=exact, progress=progress)
+            inputs = inputs.anew(run=replace(inputs.run, cost_limit=limit))
             told.append(_rescored(inputs, publication))
         for name in dict.fromkeys(partition.suite for partition in partitions) if compares else ():
             run = RunContext(next(reversed(publication.command.noted.runs), ""))

@@ -11,6 +11,7 @@ from uuid import uuid4
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.stage import Chain, Stage, before
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.publication import Publication
@@ -33,6 +34,7 @@ class Request:
         epoch: freshness epoch; a new one asks the models again.
         with_report: also make the report files.
         canary: stop if hardly any of the first answers is readable.
+        cost_limit: the limit on everything that is spent; None: there is none.
     """
 
     partitions: Sequence[Partition]
@@ -40,6 +42,7 @@ class Request:
     epoch: str = ""
     with_report: bool = True
     canary: bool = True
+    cost_limit: CostLimit | None = None
 
 
 @dataclass(slots=True)
@@ -76,7 +79,8 @@ class Runs:
         finished: list[Finished] = []
         for name in dict.fromkeys(place.model_version for place in self._request.partitions):
             places = [place for place in self._request.partitions if place.model_version == name]
-            run = RunContext(str(uuid4()), self._request.epoch, canary=self._request.canary)
+            request = self._request
+            run = RunContext(str(uuid4()), request.epoch, canary=request.canary, cost_limit=request.cost_limit)
             self._command.note_run(run.run_id, places, scope=self._request.scope.label(), epoch=run.epoch)
             finished += [self._evaluated(place, run) for place in places if not self._is_broken(place.suite)]
         return finished

@@ -7,8 +7,8 @@ from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Json
-from eval_pipeline.stages.attempts.spending import ended_as
 from eval_pipeline.stages.checks.verdicts import Verdict
+from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.workspace.commands import Command, stamp
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noted import Entry

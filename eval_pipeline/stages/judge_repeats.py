@@ -1,6 +1,7 @@
 """Asks the judge about the same pairs repeatedly, to measure its agreement with itself."""
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from random import Random
 
@@ -14,8 +15,8 @@ from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.judge import Judge, Judgement, JudgePrompt, open_judge, why_no_judge
 from eval_pipeline.stages.attempts.model_calls import run_together
-from eval_pipeline.stages.judge_spending import judge_version
 from eval_pipeline.stages.judging import Place, pairs_of, prompt_of
+from eval_pipeline.stages.spending import judge_version, open_purse
 from eval_pipeline.statistics import SelfAgreement, self_agreement
 from eval_pipeline.store.tables import JUDGE_REPEATS
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
@@ -62,9 +63,10 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
     pairs = _drawn(inputs, most)
     if not pairs:
         raise UsageError(f"{inputs.suite} · {inputs.version.name}: there is no answer for a judge to grade")
-    budget, prompt = Budget(version, today=utc_today), prompt_of(inputs)
+    budget, prompt = Budget(version, purse=open_purse(inputs, version), today=utc_today), prompt_of(inputs)
     asked = [pair for _, pair in pairs]
-    said = [run_interruptibly(_ask(version, prompt, asked, budget)) for _ in range(repeats)]
+    with closing(budget):
+        said = [run_interruptibly(_ask(version, prompt, asked, budget)) for _ in range(repeats)]
     made_from = {"repeats": json_hash([[one.choice for one in once] for once in said])}
     with inputs.record.writer(JUDGE_REPEATS, inputs.key(JUDGE_REPEATS), made_from) as writer:
         rows = [

@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -28,8 +29,8 @@ from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.gold import gold_failure, gold_problems
-from eval_pipeline.stages.judge_spending import judge_budget, judge_version, record_judge_spending
 from eval_pipeline.stages.settings import JUDGE_PROMPT
+from eval_pipeline.stages.spending import judge_budget, judge_version, limit_facts, limit_reached, record_judge_spending
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
@@ -57,12 +58,12 @@ def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
     pairs = list(_pairs(inputs))
     version, today = judge_version(inputs.workspace, inputs.suite), datetime.now(UTC).date().isoformat()
     known = _known(inputs)
-    budget = judge_budget(inputs, version)
     said: list[Judgement] = []
-    try:
-        said = [_as_refused(one) for one in run_interruptibly(_judge_all(inputs, version, pairs, known, budget))]
-    finally:
-        record_judge_spending(inputs, budget, sum(judgement.reason == OVER_BUDGET for judgement in said))
+    with closing(judge_budget(inputs, version)) as budget:
+        try:
+            said = [_as_refused(one) for one in run_interruptibly(_judge_all(inputs, version, pairs, known, budget))]
+        finally:
+            record_judge_spending(inputs, budget, sum(judgement.reason == OVER_BUDGET for judgement in said))
     _refuse_undecided(inputs, version, said)
     header = inputs.header(JUDGEMENTS)
     if known and header and (asked_by := header.made_from.get(JUDGE_PROMPT)):
@@ -89,7 +90,8 @@ def judging_facts(inputs: Inputs) -> dict[str, Json]:
     found = inputs.read(JUDGEMENTS, ["value", "error", "asked"])
     rows = found.num_rows
     facts: dict[str, Json] = {"rows": rows, "asked": sum(found["asked"].to_pylist())}
-    return facts | {"without_value": found["value"].null_count, "errors": rows - found["error"].null_count}
+    facts |= {"without_value": found["value"].null_count, "errors": rows - found["error"].null_count}
+    return facts | limit_facts(inputs)
 
 
 def not_all_judged(inputs: Inputs) -> bool:
@@ -131,7 +133,8 @@ def _refuse_undecided(inputs: Inputs, version: ModelVersion, said: Sequence[Judg
         return
     then = "the next run asks the judge only"
     if any(judgement.reason == OVER_BUDGET for judgement in said):
-        why = "its budget of the run is reached (max_cost_usd, max_tokens_total of its model version)"
+        limit = limit_reached(inputs)
+        why = f"its budget of the run is reached ({limit or 'max_cost_usd, max_tokens_total of its model version'})"
         then = "the next run asks the judge for the rest, if it starts within 24 hours; or raise the budget"
     else:
         why = why_no_judge(version) if inputs.run.asks_judge else "it must not be asked; --ask-judge allows it"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
-from eval_pipeline.stages.attempts.spending import ended_as
+from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.store.listing import Files, Refusal, files_of
 from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.publisher import Published

@@ -15,8 +15,8 @@ from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
-from eval_pipeline.stages.attempts.spending import REFUSED
 from eval_pipeline.stages.attempts.units import Unit
+from eval_pipeline.stages.spending import REFUSED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import Recovers
 from eval_pipeline.tracks.prompt_parts import Prompting

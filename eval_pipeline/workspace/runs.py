@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline import __version__
 from eval_pipeline.asking.answers import Counters
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import EvalError, LockedError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
@@ -43,6 +44,7 @@ class RunContext:
         asks_judge: whether the judge may be asked.
         canary: ask a few conversations first, and stop if hardly any answer is readable.
         exact: recompute figures made with other versions of libraries.
+        cost_limit: the limit that it shares with all else that its command or night spends; None: there is none.
     """
 
     run_id: str = ""
@@ -51,6 +53,7 @@ class RunContext:
     asks_judge: bool = True
     canary: bool = True
     exact: bool = False
+    cost_limit: CostLimit | None = None
 
 
 def record_run(

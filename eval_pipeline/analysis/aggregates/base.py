@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from eval_pipeline.analysis.aggregates.aggregate import Aggregate as Aggregate  # plug-ins import it from here
 from eval_pipeline.analysis.aggregates.aggregate import Row as Row
-from eval_pipeline.stages.attempts.spending import turns_not_asked
+from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.abilities import turn_tables_of

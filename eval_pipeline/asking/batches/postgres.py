@@ -5,9 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.asking.batches.table import COLUMNS, BatchRow, BatchRows, batch_digest
-from eval_pipeline.core.processes import host, is_alive
 from eval_pipeline.database.leases import Lease, open_leases
-from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session
 
 if TYPE_CHECKING:
@@ -71,9 +69,5 @@ class PostgresBatchTable:
 
     def lives(self, owner: str) -> bool | None:
         """Whether the lease of a process is held, or it runs on this host. Raises StoreError."""
-        leases, name = open_leases(), process_name(owner)
-        if leases is None:
-            return None
-        leases.free_of_dead(name)
-        where, pid, started = owner.rsplit(" ", 2)
-        return leases.is_held(name) or (where == host() and is_alive(int(pid), started))
+        leases = open_leases()
+        return None if leases is None else leases.lives(owner)

@@ -5,7 +5,9 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 import dagster as dg
+from dagster._core.storage.tags import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG, SCHEDULE_NAME_TAG
 
+from eval_pipeline.core.cost_limit import cost_limit
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
@@ -33,12 +35,27 @@ NO_CANARY = "EVAL_CANARY"
 
 def run_context(run_id: str, tags: Mapping[str, str]) -> RunContext:
     """Returns what the stages need to know about the run."""
+    account = _account(run_id, tags)
     canary = tags.get(CANARY) or os.environ.get(NO_CANARY) or "true"
     return RunContext(
         run_id,
         tags.get(EPOCH, ""),
         canary=canary.strip().lower() not in {"false", "0", "no", "off"},
+        cost_limit=cost_limit(account),
     )
+
+
+def night_account(day: str) -> str:
+    """Returns the account under which all runs of a night spend, given its date in ISO form."""
+    return f"night {day}"
+
+
+def _account(run_id: str, tags: Mapping[str, str]) -> str:
+    """Returns the account under which a run spends: that of its night or backfill, or else one of its own."""
+    if SCHEDULE_NAME_TAG in tags and EVAL_DATE in tags:
+        return night_account(tags[EVAL_DATE])
+    backfill = tags.get(BACKFILL_ID_TAG)
+    return f"backfill {backfill}" if backfill else f"run {tags.get(ROOT_RUN_ID_TAG, run_id)}"
 
 
 def run_scope(tags: Mapping[str, str]) -> Scope:

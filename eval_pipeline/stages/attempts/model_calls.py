@@ -21,7 +21,7 @@ from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages.attempts.ask import Asker, FailedCall, prefix_uses
 from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
-from eval_pipeline.stages.attempts.spending import budget_of
+from eval_pipeline.stages.spending import budget_of, limit_facts
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
@@ -86,6 +86,7 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
                     await batches.close()
     finally:
         journal.close()
+        budget.close()
 
 
 def singly(asker: Asker) -> Asker:
@@ -130,6 +131,7 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
     facts["call_errors"] = counts.failures
     if counts.refused:
         facts["refused_by_budget"] = counts.refused
+    facts |= limit_facts(inputs)
     if counts.answered and traits_of(version.provider).charged:
         limit = shared_limit(version)
         facts |= {"tokens_spent": counts.tokens, "usd_spent": counts.usd}

@@ -3,9 +3,16 @@
 from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.stages.attempts.spending import budget_of, recoveries_refused, turns_not_asked
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.stages.judge_spending import judge_budget, judge_version, not_judged
+from eval_pipeline.stages.spending import (
+    budget_of,
+    judge_budget,
+    judge_version,
+    limit_reached,
+    not_judged,
+    recoveries_refused,
+    turns_not_asked,
+)
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, run_rows
 
@@ -18,21 +25,24 @@ def check_budget_kept(inputs: Inputs) -> Verdict:
         facts["answers_not_judged"] = unjudged
     if not turns and not recoveries and not unjudged:
         return Verdict(True, "the budget allowed every call", facts)
+    left = [f"{turns} turns were not asked"] * bool(turns)
+    left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
+    unheard = [f"{unjudged} answers were not judged"] * bool(unjudged)
+    if reached := limit_reached(inputs):
+        return Verdict(False, f"{reached}: {' and '.join(left + unheard)}; the next run asks for the rest", facts)
     rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])
     last = max(rows, key=lambda row: row["started_at"], default={"run_id": ""})
     of_run = inputs.anew(run=RunContext(last["run_id"]))
     told = []
-    if turns or recoveries:
+    if left:
         spent = budget_of(of_run).before
         facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
-        left = [f"{turns} turns were not asked"] * bool(turns)
-        left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
         told.append(_sentence("of the run", inputs.version, spent, " and ".join(left)))
-    if unjudged:
+    if unheard:
         judge = judge_version(inputs.workspace, inputs.suite)
         spent = judge_budget(of_run, judge).before
         facts |= {"judge_tokens_spent": spent.tokens, "judge_usd_spent": spent.usd}
-        told.append(_sentence(f"of the judge '{judge.name}'", judge, spent, f"{unjudged} answers were not judged"))
+        told.append(_sentence(f"of the judge '{judge.name}'", judge, spent, unheard[0]))
     return Verdict(False, "; ".join(told), facts)
 
 

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case, Json
-from eval_pipeline.stages.attempts.spending import turns_not_asked
+from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASE_PROBLEMS, GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
