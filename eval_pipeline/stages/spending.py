@@ -1,10 +1,12 @@
 """What a run may spend on its model and on the suite's judge, and what it therefore did not ask."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
@@ -60,10 +62,12 @@ def open_purse(inputs: Inputs, version: ModelVersion) -> "Purse | None":
         return None
     if traits.own_prompt:
         check_settings(version.model_copy(update={"max_cost_usd": limit.usd}))
-    from eval_pipeline.asking.spending.ledger import open_ledger
+    from eval_pipeline.asking.spending.ledger import open_ledger, spent_under
     from eval_pipeline.asking.spending.purse import Purse
 
-    return Purse(open_ledger(inputs.workspace.home.root), limit, _purpose(inputs))
+    home = inputs.workspace.home.root
+    bar = _Bar(inputs, limit, spent_under(home, limit.account).usd)
+    return Purse(open_ledger(home), limit, _purpose(inputs), bar)
 
 
 def limit_reached(inputs: Inputs) -> str:
@@ -181,6 +185,26 @@ def _rows(inputs: Inputs, suite: str, columns: Sequence[str]) -> list[dict[str, 
     place = Partition(suite, inputs.place.model_version, inputs.place.eval_date)
     rows = run_rows(inputs.workspace, place, ["run_id", *columns])
     return [row for row in rows if row["run_id"] == inputs.run.run_id]
+
+
+class _Bar:
+    """A progress bar of the cents that are spent of a limit."""
+
+    def __init__(self, inputs: Inputs, limit: CostLimit, usd: float) -> None:
+        self._progress, self._label = inputs.progress, inputs.label(f"cents spent of ${limit.usd:g}")
+        self._usd, self._shown = 0.0, 0
+        self._progress.start(self._label, ceil(100 * limit.usd))
+        self.add(usd)
+
+    def add(self, usd: float) -> None:
+        """Adds what a call cost."""
+        self._usd += usd
+        self._progress.advance(self._label, int(100 * self._usd) - self._shown)
+        self._shown = int(100 * self._usd)
+
+    def close(self) -> None:
+        """Removes the bar."""
+        self._progress.finish(self._label)
 
 
 def _purpose(inputs: Inputs) -> str:

@@ -131,7 +131,7 @@ BEGIN SELECT RAISE(ABORT, 'exceeded'); END"""
 def race(place: Path, seed: int) -> None:
     """Makes calls at once, and notes what they cost."""
     random = Random(seed)
-    calls = [(random.uniform(0.01, 0.1), random.uniform(0, 0.01)) for _ in range(8)]
+    calls = [(random.uniform(0.02, 0.2), random.uniform(0, 0.02)) for _ in range(4)]
     purse = Purse(SqliteLedger(place), LIMIT, f"race {seed}")
     paid = asyncio.run(spend(purse, calls))
     purse.close()

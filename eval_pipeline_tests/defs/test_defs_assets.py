@@ -9,10 +9,12 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.chain.evaluation import chain_of
+from eval_pipeline.core.cost_limit import MAX_COST, CostLimit
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
+from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG, SCHEDULE_NAME_TAG
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
@@ -168,3 +170,21 @@ def test_scope_and_freshness_come_from_the_tags_of_the_run() -> None:
     assert run_scope({}) == Scope()
     assert run_context("r", {EPOCH: "tonight"}).epoch == "tonight"
     assert run_context("r", {}).epoch == ""
+
+
+@pytest.mark.parametrize(
+    ("tags", "account"),
+    [
+        ({SCHEDULE_NAME_TAG: "nightly", EVAL_DATE: "2026-01-15"}, "night 2026-01-15"),
+        ({BACKFILL_ID_TAG: "abc", EVAL_DATE: "2026-01-15"}, "backfill abc"),
+        ({ROOT_RUN_ID_TAG: "first", EVAL_DATE: "2026-01-15"}, "run first"),
+        ({}, "run r"),
+    ],
+)
+def test_runs_of_a_night_or_a_backfill_spend_under_one_limit(
+    tags: dict[str, str], account: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(MAX_COST, raising=False)
+    assert run_context("r", tags).cost_limit is None
+    monkeypatch.setenv(MAX_COST, "5")
+    assert run_context("r", tags).cost_limit == CostLimit(account, 5.0)

@@ -8,6 +8,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.tags import SCHEDULE_NAME_TAG
 
+from eval_pipeline.core.cost_limit import MAX_COST
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation import digests, notifications
@@ -68,6 +69,7 @@ def test_a_night_is_told_of_once_when_it_is_over(
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url + "/services/secret")
         monkeypatch.setenv(UI_URL, "http://here:3000")
+        monkeypatch.setenv(MAX_COST, "5")
         monkeypatch.setattr(digests, "QUIET_SECONDS", 3600)
         assert "has just ended" in tick(instance)[0]
         monkeypatch.setattr(digests, "QUIET_SECONDS", 0)
@@ -77,6 +79,7 @@ def test_a_night_is_told_of_once_when_it_is_over(
     (sent,) = webhook.posted
     page = small.home.reports / "nights" / f"{DAY}.html"
     assert sent["text"].startswith(f"eval-pipeline: night of {DAY}: 1 model version on 1 suite; 0 new losses")
+    assert sent["text"].splitlines()[0].endswith("; limit: $0.0000 of $5")
     assert sent["text"].splitlines()[-2:] == [f"page: {page}", "runs: http://here:3000/runs"]
     assert "puppet" in page.read_text()
     said_in_suite = [row[0] for row in small.sql("SELECT question FROM turns")]

@@ -107,8 +107,9 @@ def test_unknown_dollars_and_names_that_mean_harm_are_told_as_such(tmp_path: Pat
     record = Record(tmp_path)
     ran(record, "a", usd_spent=None)
     ran(record, "b")
-    text = night_message(read_night(record, DAY), "page")
-    assert text.splitlines()[0].endswith("; dollars unknown")
+    limit = "$4.9000 of $5; 12 calls not made because of this limit"
+    text = night_message(read_night(record, DAY, limit=limit), "page")
+    assert text.splitlines()[0].endswith(f"; dollars unknown; limit: {limit}")
     assert "b: complete: failed before it could be compared; $1.25" in text
     record = Record(tmp_path / "record")
     hostile = "<img src=x onerror=alert(1)>"

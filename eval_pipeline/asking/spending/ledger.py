@@ -139,6 +139,9 @@ def process_of(holder: str) -> str:
     return holder.rpartition(" ")[0]
 
 
+_making = threading.Lock()
+
+
 class SqliteLedger:
     """A ledger in a SQLite file, for the processes of one host."""
 
@@ -147,7 +150,9 @@ class SqliteLedger:
         self._path, self._turn = path, threading.Lock()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            touch(path)
+            with _making:  # closing a file frees the locks that connections of other threads have on it
+                if not path.exists():
+                    touch(path)
         except OSError as error:
             raise StoreError(f"cannot make {path}: {error.strerror}") from error
         # Autocommit; the default `synchronous=FULL` keeps what is reserved through a power failure.

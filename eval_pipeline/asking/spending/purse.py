@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 from uuid import uuid4
 
 from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger
@@ -16,22 +17,33 @@ LOOK_S = 0.5
 """How often a call that waits for those of other processes looks whether they have left money."""
 
 
+class Meter(Protocol):
+    """Shows what is spent, in US dollars, while calls are made."""
+
+    def add(self, usd: float) -> None:
+        """Adds what a call cost."""
+
+    def close(self) -> None:
+        """Shows nothing any more."""
+
+
 class Purse:
     """Claims money for calls, one after the other, and gives back what they did not cost.
 
     A call that does not fit waits while others under the account are in flight, here or in processes that are alive.
     """
 
-    def __init__(self, ledger: Ledger, limit: CostLimit, purpose: str) -> None:
+    def __init__(self, ledger: Ledger, limit: CostLimit, purpose: str, meter: Meter | None = None) -> None:
         """Claims nothing yet.
 
         Args:
             ledger: closed with the purse.
             limit: the account and its limit.
             purpose: what is spent on, by which what was refused is told.
+            meter: closed with the purse.
         """
         self.limit = limit
-        self._ledger = ledger
+        self._ledger, self._meter = ledger, meter
         self._held = Held(f"{worldwide_mark()} {uuid4().hex}", purpose)
         self._returns = deque[float]()
         self._refused = 0
@@ -65,6 +77,8 @@ class Purse:
     def settle(self, claimed: float, spent: float) -> None:
         """Replaces what was claimed for a call by what it cost; others can have the rest a moment later."""
         self._returns.append(claimed - spent)
+        if self._meter is not None:
+            self._meter.add(spent)
         self._freed.set()
         if self._task is None or self._task.done():
             self._task = asyncio.get_running_loop().create_task(self._give_back())
@@ -79,6 +93,8 @@ class Purse:
             if self._closed:
                 return
             self._closed = True
+            if self._meter is not None:
+                self._meter.close()
             self._ledger.put(self.limit.account, replace(self._settled(), in_flight=0))
         self._ledger.close()
 

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Mapping
 from datetime import date
 
 import dagster as dg
-from dagster._core.storage.tags import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG, SCHEDULE_NAME_TAG
 
 from eval_pipeline.core.cost_limit import cost_limit
 from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG, SCHEDULE_NAME_TAG
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.runs import RunContext

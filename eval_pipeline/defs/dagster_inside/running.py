@@ -39,6 +39,7 @@ from dagster._core.storage.tags import (
     CODE_LOCATION_TAG,
     PARTITION_NAME_TAG,
     PRIORITY_TAG,
+    ROOT_RUN_ID_TAG,
     SCHEDULE_NAME_TAG,
 )
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
@@ -54,6 +55,7 @@ __all__ = [
     "NULL_EVENT_POINTER",
     "PARTITION_NAME_TAG",
     "PRIORITY_TAG",
+    "ROOT_RUN_ID_TAG",
     "SCHEDULE_NAME_TAG",
     "SINGLETON_REPOSITORY_NAME",
     "AssetCheckEvaluation",

@@ -53,6 +53,8 @@ def headline(night: Night) -> str:
     if night.unfinished:
         parts.append(f"{_count(len(night.unfinished), 'evaluation')} not complete")
     parts.append(dollars(night.usd))
+    if night.limit:
+        parts.append(f"limit: {night.limit}")
     return f"eval-pipeline: night of {night.day.isoformat()}: {'; '.join(parts)}"
 
 

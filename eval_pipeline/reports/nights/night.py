@@ -93,12 +93,17 @@ class OpenLoss:
 
 @dataclass(frozen=True, slots=True)
 class Night:
-    """Everything to report about an evaluation date."""
+    """Everything to report about an evaluation date.
+
+    Attributes:
+        limit: what was spent of the limit on costs, and what was not asked because of it; empty without a limit.
+    """
 
     day: date
     evaluated: tuple[Evaluated, ...]
     losses: tuple[OpenLoss, ...]
     launched: tuple[Launched, ...] = ()
+    limit: str = ""
 
     @property
     def usd(self) -> float | None:
@@ -122,14 +127,14 @@ class Night:
         return tuple(one for one in self.evaluated if one.status != COMPLETE)
 
 
-def read_night(record: Record, day: date, launched: Sequence[Launched] = ()) -> Night:
+def read_night(record: Record, day: date, launched: Sequence[Launched] = (), limit: str = "") -> Night:
     """Reads the night of a date, by suite and model version, as far as a run of that date worked on them."""
     keys = record.partitions(RUNS, RecordKey(eval_date=day))
     suites = sorted({key.suite for key in keys if key.suite})
     trends = {suite: _trends(record, suite) for suite in suites}
     evaluated = tuple(_evaluated(record, key, trends[key.suite or ""]) for key in keys)
     losses = tuple(loss for suite in suites for loss in _losses(record, suite, trends[suite], day))
-    return Night(day, evaluated, losses, tuple(launched))
+    return Night(day, evaluated, losses, tuple(launched), limit)
 
 
 def _trends(record: Record, suite: str) -> list[Row]:

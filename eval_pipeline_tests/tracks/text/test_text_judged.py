@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, stage_of
 from eval_pipeline.chain.runner import run_chain
+from eval_pipeline.core.cost_limit import MAX_COST
 from eval_pipeline.core.errors import InputError, StoreError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.judge import OVER_BUDGET, SQL_MEANING, Judgement, rubric_prompt
@@ -234,7 +235,8 @@ ONE_CALL = {"max_tokens": 100, "max_tokens_total": 2900, "price": {"input": 1, "
 
 def raised(lab: Lab, server: AnthropicServer, **budget: Any) -> None:
     judge = GRADER | ONE_CALL | {"options": {"base_url": server.url}} | budget
-    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0}, judge)
+    free = {"input": 0, "output": 0}
+    lab.versions({"name": "puppet", "provider": "puppet", "max_recovery_attempts": 0, "price": free}, judge)
 
 
 def test_the_judge_of_a_run_keeps_to_its_budget_over_all_suites(lab: Lab, graded: Any) -> None:
@@ -281,6 +283,19 @@ def test_a_budget_that_ends_before_a_judge_that_decides_gives_no_figures(lab: La
     assert len(server.requests()) == 3, "the verdict from before is in the judge's cache"
 
 
+def test_the_judge_shares_the_limit_of_a_command(lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = graded(ALL_WRONG, by_answer({"gale": "correct"}))
+    raised(lab, server, max_tokens_total=100_000)
+    monkeypatch.setenv(MAX_COST, "0.0045")  # a call reserves about 0.004 dollars and costs a fifth
+    said = lab.cli("run", "--suite", "causes", "--model-version", "puppet", "--no-report")
+    asked = len(server.requests())
+    assert 0 < asked < 3, said.text
+    assert said.code == 1
+    assert f"'grader' decides whether {3 - asked} of 3 answers are correct, and gives no verdict" in said.err
+    assert "its budget of the run is reached (the limit of the command is reached, $0.00" in said.err
+    assert f" of $0.0045; {3 - asked} call" in said.out
+
+
 def test_the_plan_says_that_a_judge_that_decides_is_missing(
     lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,9 +309,15 @@ def test_the_plan_says_that_a_judge_that_decides_is_missing(
 
 
 @pytest.mark.always
-def test_the_judge_can_be_asked_again_to_measure_it(lab: Lab, graded: Any) -> None:
+def test_the_judge_can_be_asked_again_to_measure_it(
+    lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graded({"bridge": "Answer: a gale"}, by_answer({"gale": "partly"}))
     lab.evaluate("causes", publish=True)
+    with monkeypatch.context() as limited:
+        limited.setenv(MAX_COST, "1")
+        refused = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
+    assert "no price of 'grader' is known, so that the limit of $1 of the command could not be kept" in refused.err
     done = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
     assert done.code == 0, done.text
     assert lab.sql("SELECT repeat, choice FROM judge_repeats ORDER BY 1") == [(0, "partly"), (1, "partly")]
