@@ -83,7 +83,6 @@ def run(
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
     from eval_pipeline.operations.ci.summaries import add_to_summary, run_markdown
-    from eval_pipeline.operations.cost_limits import spent_text, told_before
     from eval_pipeline.operations.headline import headline
     from eval_pipeline.workspace.planned import guard_scope
     from eval_pipeline.workspace.scope import Scope, suites_in_scope
@@ -116,8 +115,11 @@ def run(
 
             check_until(workspace, partition, rule)
     asked, epoch = scope if rule is None else (rule, seed), _epoch(fresh)
-    if limit and (told := told_before(workspace, partitions, scope, epoch, limit)):
-        note(told)
+    if limit:
+        from eval_pipeline.operations.cost_limits import spent_text, told_before
+
+        if told := told_before(workspace, partitions, scope, epoch, limit):
+            note(told)
     problems, done = evaluate(workspace, partitions, asked, epoch, report, canary=canary, cost_limit=limit)
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)

@@ -309,9 +309,7 @@ def test_the_plan_says_that_a_judge_that_decides_is_missing(
 
 
 @pytest.mark.always
-def test_the_judge_can_be_asked_again_to_measure_it(
-    lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_judge_can_be_asked_again_to_measure_it(lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     graded({"bridge": "Answer: a gale"}, by_answer({"gale": "partly"}))
     lab.evaluate("causes", publish=True)
     with monkeypatch.context() as limited:
