@@ -78,7 +78,6 @@ def run(
 
     Results that are up to date are not recomputed.
     """
-    from eval_pipeline.cli.terminal import note
     from eval_pipeline.core.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
@@ -114,13 +113,8 @@ def run(
             from eval_pipeline.operations.drawing import check_until
 
             check_until(workspace, partition, rule)
-    asked, epoch = scope if rule is None else (rule, seed), _epoch(fresh)
-    if limit:
-        from eval_pipeline.operations.cost_limits import spent_text, told_before
-
-        if told := told_before(workspace, partitions, scope, epoch, limit):
-            note(told)
-    problems, done = evaluate(workspace, partitions, asked, epoch, report, canary=canary, cost_limit=limit)
+    asked = scope if rule is None else (rule, seed)
+    problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary, cost_limit=limit)
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
@@ -131,8 +125,7 @@ def run(
         ]
     problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, report)
-    if limit:
-        typer.echo(f"spent:    {spent_text(workspace.home.root, limit)}")
+    _show_spent(workspace, limit)
     verdicts = [*checked, *gated]
     if junit:
         write_junit(junit, verdicts)
@@ -237,6 +230,13 @@ def evaluate(
     """
     from eval_pipeline.cli.terminal import ProgressBars, note
 
+    if cost_limit is not None:
+        from eval_pipeline.operations.cost_limits import told_before
+        from eval_pipeline.workspace.scope import Scope
+
+        scope = Scope() if isinstance(asked, tuple) else asked
+        if told := told_before(workspace, partitions, scope, epoch, cost_limit):
+            note(told)
     with ProgressBars() as progress:
         if isinstance(asked, tuple):
             from eval_pipeline.api.drawing import evaluate_until
@@ -261,6 +261,13 @@ def evaluate(
     for text in found.notes:
         note(text)
     return found.problems, found.done
+
+
+def _show_spent(workspace: "Workspace", limit: "CostLimit | None") -> None:
+    if limit is not None:
+        from eval_pipeline.operations.cost_limits import spent_text
+
+        typer.echo(f"spent:    {spent_text(workspace.home.root, limit)}")
 
 
 def show_suite(name: str, headlines: "Sequence[Headline]") -> None:

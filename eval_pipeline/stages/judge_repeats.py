@@ -66,7 +66,7 @@ def repeat_judging(inputs: Inputs, repeats: int, most: int) -> Repeated:
     budget, prompt = Budget(version, purse=open_purse(inputs, version), today=utc_today), prompt_of(inputs)
     asked = [pair for _, pair in pairs]
     with closing(budget):
-        said = [run_interruptibly(_ask(version, prompt, asked, budget)) for _ in range(repeats)]
+        said = run_interruptibly(_ask_repeatedly(version, prompt, asked, budget, repeats))
     made_from = {"repeats": json_hash([[one.choice for one in once] for once in said])}
     with inputs.record.writer(JUDGE_REPEATS, inputs.key(JUDGE_REPEATS), made_from) as writer:
         rows = [
@@ -89,6 +89,12 @@ def _drawn(inputs: Inputs, most: int) -> list[tuple[Place, ToJudge]]:
     }
     pairs = list(found.values())
     return pairs if len(pairs) <= most else Random(0).sample(pairs, most)
+
+
+async def _ask_repeatedly(
+    version: ModelVersion, prompt: JudgePrompt, pairs: Sequence[ToJudge], budget: Budget, repeats: int
+) -> list[list[Judgement]]:
+    return [await _ask(version, prompt, pairs, budget) for _ in range(repeats)]
 
 
 async def _ask(version: ModelVersion, prompt: JudgePrompt, pairs: Sequence[ToJudge], budget: Budget) -> list[Judgement]:

@@ -20,8 +20,11 @@ from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.permits import Permits
+from eval_pipeline.asking.spending.ledger import Claim, Held, open_ledger, spent_under
+from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core import processes
 from eval_pipeline.core.clock import since_boot
+from eval_pipeline.core.cost_limit import CostLimit
 from eval_pipeline.core.errors import LockedError, StoreError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.database import leases as module
@@ -429,3 +432,27 @@ def test_the_server_notices_soon_that_a_host_has_vanished(database_url: str) -> 
         found = dict(opened.run(lambda connection: connection.execute(query).fetchall()))
     silent = found["tcp_keepalives_idle"] + found["tcp_keepalives_count"] * found["tcp_keepalives_interval"]
     assert 0 < silent < 60 and 0 < found["tcp_user_timeout"] < 60_000
+
+
+def test_hosts_share_the_limit_of_a_night_and_wait_for_the_living_only(database_url: str) -> None:
+    limit, home = CostLimit("night x", 1.0), NOWHERE
+    purses = [Purse(open_ledger(home), limit, name) for name in ("here", "there")]
+    assert asyncio.run(purses[0].claim(0.7))
+    gone = Held("elsewhere@machine 1 2 x", "gone", 0.2, in_flight=1)
+    with closing(open_ledger(home)) as ledger:
+        ledger.put(limit.account, gone)
+        assert ledger.claim(limit.account, 1.0, Held("a 1 2 b"), Held("a 1 2 b", "", 0.2, 1)) is Claim.LATER
+    asyncio.run(settled(purses[0], 0.7, 0.1))
+    assert not asyncio.run(purses[1].claim(0.8)), "nobody is alive who could leave more"
+    assert asyncio.run(purses[1].claim(0.7))
+    for purse in purses:
+        purse.refuse()
+        purse.close()
+    spent = spent_under(home, limit.account)
+    assert spent.usd == pytest.approx(1.0)
+    assert spent.refused == {"here": 1, "there": 1}
+
+
+async def settled(purse: Purse, claimed: float, cost: float) -> None:
+    purse.settle(claimed, cost)
+    await asyncio.sleep(0)

@@ -310,15 +310,17 @@ def test_the_plan_says_that_a_judge_that_decides_is_missing(
 
 @pytest.mark.always
 def test_the_judge_can_be_asked_again_to_measure_it(lab: Lab, graded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    graded({"bridge": "Answer: a gale"}, by_answer({"gale": "partly"}))
+    server = graded({"bridge": "Answer: a gale", "ship": "Answer: gales"}, by_answer({"gale": "partly"}))
     lab.evaluate("causes", publish=True)
     with monkeypatch.context() as limited:
         limited.setenv(MAX_COST, "1")
         refused = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
-    assert "no price of 'grader' is known, so that the limit of $1 of the command could not be kept" in refused.err
-    done = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
+        assert "no price of 'grader' is known, so that the limit of $1 of the command could not be kept" in refused.err
+        raised(lab, server, max_tokens_total=None)
+        done = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
     assert done.code == 0, done.text
-    assert lab.sql("SELECT repeat, choice FROM judge_repeats ORDER BY 1") == [(0, "partly"), (1, "partly")]
+    told = lab.sql("SELECT repeat, choice FROM judge_repeats ORDER BY 1")
+    assert told == [(0, "partly"), (0, "partly"), (1, "partly"), (1, "partly")]
 
 
 def test_only_suites_with_a_rubric_have_the_stage(lab: Lab) -> None:
