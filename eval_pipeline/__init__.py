@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from eval_pipeline.api.scoring import Scores
     from eval_pipeline.store.loading import Frames
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 LOADED_NS = time.time_ns()
 """When this process began to load this package: what changed later is not what it has loaded."""
 __all__ = ["__version__", "compare", "load", "run", "score"]

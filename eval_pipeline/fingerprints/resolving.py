@@ -26,7 +26,9 @@ class Found(NamedTuple):
 
 
 NO_CLASSES: frozenset[Class] = frozenset()
-_OF_EVERY_MODULE = frozenset({"__name__", "__file__", "__doc__", "__path__", "__spec__", "__version__"})
+_VERSION = "__version__"
+"""Says who made something, not how it is made: a release alone computes nothing again."""
+_OF_EVERY_MODULE = frozenset({"__name__", "__file__", "__doc__", "__path__", "__spec__", _VERSION})
 
 
 class Resolver:
@@ -61,6 +63,8 @@ class Resolver:
     def _look_up(self, module: str, name: str) -> Iterable[Found]:
         read = self.module(module)
         found: list[Found] = []
+        if name == _VERSION:
+            return found
         if read is not None:
             if name in read.definitions and name not in {EFFECTS, PROGRAM}:
                 found.append(Found(module, name))

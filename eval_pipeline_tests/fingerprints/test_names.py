@@ -106,6 +106,19 @@ def test_what_only_has_the_same_name(tmp_path: Path, source: str) -> None:
     assert reached(tmp_path, {"a": source, "b": B}) == {"f"}
 
 
+@pytest.mark.parametrize(
+    "use",
+    [
+        "from pkg.b import __version__\ndef f():\n    return __version__\n",
+        "import pkg.b as b\ndef f():\n    return b.__version__\n",
+    ],
+)
+def test_a_release_alone_changes_nothing(change: Change, use: str) -> None:
+    one = {"a": use, "b": "__version__ = '0.1.0'\n"}
+    assert not change.matters(one, one | {"b": "__version__ = '0.2.0'\n"}, "pkg.a:f")
+    assert change.matters(one, one | {"a": use.replace("return ", "return 'v' + ")}, "pkg.a:f")
+
+
 def test_another_meaning_of_the_same_name(change: Change) -> None:
     """Both helpers are reached before and after; which of them `g` is has changed."""
     source = "from pkg.b import g\nfrom pkg.c import h\ndef f():\n    return g() - h()\n"

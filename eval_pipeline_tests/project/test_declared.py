@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+import eval_pipeline
+
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 OURS = ("eval_pipeline", "eval_pipeline_plugins")
@@ -114,3 +116,11 @@ def test_the_licence_is_there_in_full() -> None:
     assert "Version 2.0, January 2004" in text
     assert "END OF TERMS AND CONDITIONS" in text
     assert [number for number in range(1, 10) if f"\n   {number}. " not in text] == []
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    lock = tomllib.loads((ROOT / "uv.lock").read_text())["package"]
+    locked = {found["version"] for found in lock if found["name"] == PROJECT["name"]}
+    newest = re.search(r"^## \[(\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert newest
+    assert locked == {PROJECT["version"]} == {eval_pipeline.__version__} == {newest[1]}

@@ -166,6 +166,21 @@ def test_is_current(record: Record) -> None:
     assert not record.is_current(wider, key_of(), {"a": "1"}), "a track's columns change without a version"
 
 
+def test_a_file_says_which_version_wrote_it_and_is_the_same_by_another(
+    record: Record, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashes = set()
+    for version in ("0.2.0", "0.3.0"):
+        monkeypatch.setattr("eval_pipeline.store.parquet.writing.__version__", version)
+        put(record, METRICS, key_of(), 3)
+        header = record.header(METRICS, key_of())
+        assert header is not None
+        hashes.add((header.content_hash, *header.made_from.items()))
+        told = pq.read_metadata(record.path(METRICS, key_of())).metadata[b"software"]
+        assert told.decode() == f"eval-pipeline {version}"
+    assert len(hashes) == 1
+
+
 def test_missing_and_damaged_files_are_named(record: Record) -> None:
     path = record.path(METRICS, key_of())
     with pytest.raises(StoreError, match=r"part\.parquet does not exist; run the stage"):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from eval_pipeline import __version__
 from eval_pipeline.core.ids import canonical_json, without_surrogates
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.keys import RecordKey
@@ -164,6 +165,7 @@ class TableWriter:
             "rows": str(self._rows),
             "key": canonical_json({name: str(value) for name, value in self._key.items()}),
             "run_id": run_id,
+            "software": f"eval-pipeline {__version__}",
             SEAL: BLANK,
         }
         self._sink.hold_footer()
