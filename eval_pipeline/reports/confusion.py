@@ -1,9 +1,10 @@
 """The table `label_confusion` as a matrix: a row for each expected label, a column for each given one."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.store.tables import LABEL_CONFUSION
 
 NO_LABEL = "no label"
@@ -26,12 +27,7 @@ class Confusion:
     rows: tuple[tuple[str, tuple[int, ...], int], ...]
 
 
-def is_confusion(table_name: str) -> bool:
-    """Whether a table has the rows that `confusion_of` expects."""
-    return table_name == LABEL_CONFUSION.name
-
-
-def confusion_of(rows: Sequence[dict[str, Any]]) -> Confusion | None:
+def confusion_of(rows: Sequence[Mapping[str, Any]]) -> Confusion | None:
     """Returns the matrix of the table's rows; None without labels, or with more than `MOST_LABELS`."""
     expected = sorted({row["expected_label"] for row in rows})
     others = sorted({row["answer_label"] for row in rows} - {None, *expected})
@@ -44,3 +40,17 @@ def confusion_of(rows: Sequence[dict[str, Any]]) -> Confusion | None:
     counts = {label: tuple(turns.get((label, said), 0) for said in given) for label in expected}
     names = tuple(NO_LABEL if label is None else label for label in given)
     return Confusion(names, tuple((label, counts[label], sum(counts[label])) for label in expected))
+
+
+def matrix_of(table: FigureTable) -> FigureTable | None:
+    """Returns the matrix of a table of further figures; None for other tables, or if there is no matrix."""
+    found = confusion_of(table.rows) if table.caption.startswith(f"{LABEL_CONFUSION.name}:") else None
+    if found is None:
+        return None
+    columns = [Column("expected", "expected"), *(Column(name, f"given {name}", "tokens") for name in found.given)]
+    rows = [
+        {"expected": label, "total": total}
+        | {f"given {n}": c or None for n, c in zip(found.given, counts, strict=True)}
+        for label, counts, total in found.rows
+    ]
+    return FigureTable(CAPTION, [*columns, Column("turns", "total", "tokens")], rows, [])

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +21,7 @@ from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.comparison.suite import pairs_of
 from eval_pipeline.reports.exported import exported_state
 from eval_pipeline.reports.profile import Profile
+from eval_pipeline.reports.queries import RecordQueries
 from eval_pipeline.store import tables
 from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import Header, Record, RecordKey
@@ -100,10 +101,21 @@ class Evaluation:
         """Returns the rows of a table that belong to this evaluation, or to its suite or its model version."""
         return self._record.read(table, self._key(table))
 
-    def evidence(self) -> pa.Table:
-        """Returns all evidence, what was measured last; older evaluations have it all in one table."""
-        both = (tables.EVIDENCE, tables.MEASURED_EVIDENCE)
-        return pa.concat_tables([self.read(table) for table in both if not self._came_later(table)])
+    def published(self, table: Table) -> pa.Table:
+        """Returns the same rows of a table of the store, from all record tables that it is published from, if any."""
+        sources = table.record_tables()
+        found = [self.read(one) for one in sources if self._record.header(one, self._key(one)) is not None]
+        return pa.concat_tables(found) if found else tables.arrow_schema(table).empty_table()
+
+    def query(self, sql: str) -> list[Row]:
+        """Returns the rows of a query on the store, as the record has them: what is shown is what it returns."""
+        return self._queries.rows(sql)
+
+    @cached_property
+    def _queries(self) -> RecordQueries:
+        profile = self.profile
+        of_track = [profile.turns_table, *profile.tables, *profile.aggregates, *profile.further]
+        return RecordQueries(tables.all_tables(of_track), self.published)
 
     def rows(self, table: Table) -> list[Row]:
         """Returns the same rows as `read`, as Python values; meant for tables of moderate size."""
@@ -128,6 +140,23 @@ class Evaluation:
     def results(self) -> pa.Table:
         """The table `turn_results`."""
         return self.read(tables.TURN_RESULTS)
+
+    @cached_property
+    def order(self) -> dict[tuple[str, int], int]:
+        """The place of each turn and sample in the suite's order, from 0."""
+        ids = zip(self.results["turn_id"].to_pylist(), self.results["sample"].to_pylist(), strict=True)
+        return {place: number for number, place in enumerate(ids)}
+
+    def in_order(self, rows: Iterable[Row]) -> list[Row]:
+        """Returns rows of turns in the suite's order."""
+        return sorted(rows, key=lambda row: self.order[row["turn_id"], row["sample"]])
+
+    def table_of_turns(self, sql: str) -> pa.Table:
+        """Returns the rows of a query for turns as Arrow, in the suite's order."""
+        rows = self._queries.table(sql)
+        ids = zip(rows["turn_id"].to_pylist(), rows["sample"].to_pylist(), strict=True)
+        places = [self.order[place] for place in ids]
+        return rows if places == sorted(places) else rows.take(pc.sort_indices(pa.array(places)))
 
     @cached_property
     def coverage(self) -> Coverage:
@@ -230,13 +259,6 @@ class Evaluation:
     def drawn(self) -> list[Row]:
         """The rows of `sampled_estimates`; empty unless the cases were drawn with unequal probabilities."""
         return self._rows_if_there(tables.SAMPLED_ESTIMATES)
-
-    @cached_property
-    def overrides(self) -> list[Row]:
-        """The rows of `gold_overrides` for turns of this evaluation; empty if none is overridden."""
-        if not any(row["overridden_turns"] for row in self.editions):
-            return []
-        return sorted(self._rows_if_there(tables.GOLD_OVERRIDES), key=lambda row: row["source_line"])
 
     @cached_property
     def suspects(self) -> list[Row]:

@@ -1,14 +1,22 @@
 """The headline figures that every kind of report shows first."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
+from eval_pipeline.reports.queries import table_query
 
+MOST_MESSAGES = 12
+_MESSAGES = (
+    Column("error class", "error_class"), Column("turns", "turns", "tokens"), Column("share", "share", "rate"),
+    Column("example", "example_turn_id", "place"), Column("", ""), Column("", ""),
+    Column("message, without its numbers", "value", "long"),
+)  # fmt: skip
 _FIRST = ("correct", "first_attempt_correct", "conversation_success")
 _LAST = ("latency_ms_p50", "latency_ms_p95")
 _SHOWN_K = frozenset({1, 2, 5, 10, 20, 50, 100})
@@ -89,6 +97,28 @@ def figures_apart(evaluation: Evaluation) -> dict[str, list[Figure]]:
         if name in evaluation.overall:
             found.setdefault(title, []).append(_statistic(evaluation, name, evaluation.overall[name]))
     return found
+
+
+def coverage_table(evaluation: Evaluation) -> FigureTable:
+    """Returns a table of how far the turns got."""
+    counts = evaluation.coverage.columns()
+    columns = (Column("", "what"), *(Column(name, name, "tokens") for name in counts))
+    sql = table_query(evaluation.partition, "coverage", ", ".join(counts))
+    return FigureTable("Coverage: how far the turns got", columns, [{"what": "turns", **counts}], [sql])
+
+
+def messages_table(evaluation: Evaluation, rows: Sequence[Row]) -> FigureTable:
+    """Returns a table of the most frequent messages of failed turns, from rows of `error_analysis`."""
+    sql = table_query(evaluation.partition, "error_analysis", rest="AND grouping = 'message_shape'")
+    return FigureTable("Most frequent messages of failed turns", _MESSAGES, rows, [sql])
+
+
+def further_tables(evaluation: Evaluation) -> Iterator[FigureTable]:
+    """Yields tables of further aggregates with their rows unchanged."""
+    for table, rows in evaluation.further():
+        columns = [Column(one.name, one.name, "plain") for one in table.columns]
+        sql = table_query(evaluation.partition, table.name)
+        yield FigureTable(f"{table.name}: {table.comment}", columns, rows, [sql])
 
 
 def turns_of(evaluation: Evaluation, figure: Figure) -> str:

@@ -1,11 +1,15 @@
 """Describes the gold in words: which edition the figures are based on, what is overridden and what is doubted."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.queries import literal, table_query
+from eval_pipeline.reports.figure_table import Column, FigureTable
+from eval_pipeline.reports.queries import literal, where
 from eval_pipeline.reports.shown import shown_rate
+
+if TYPE_CHECKING:
+    from eval_pipeline.reports.evaluation import Evaluation
 
 Row = dict[str, Any]
 SCORED, PUBLISHED = "scored", "published"
@@ -51,11 +55,36 @@ def data_text(editions: Sequence[Row]) -> str | None:
     return f"{editions[0]['data_edition']} ({editions[0]['data_hash'][:12]})" if editions else None
 
 
-def with_and_without(editions: Sequence[Row]) -> list[tuple[Row, Row]]:
-    """Returns each metric's figure with overrides and without; empty if nothing is overridden."""
-    published = {row["metric"]: row for row in editions if row["edition"] == PUBLISHED}
-    pairs = ((row, published.get(row["metric"])) for row in editions if row["edition"] == SCORED)
-    return [(row, other) for row, other in pairs if other is not None]
+def gold_tables(evaluation: "Evaluation") -> Iterator[FigureTable]:
+    """Yields the figures with and without overrides, and the overrides; nothing if there are none."""
+    partition, sql = evaluation.partition, editions_query(evaluation.partition)
+    if pairs := evaluation.query(sql):
+        yield FigureTable("Figures with and without overrides", _PAIRS, pairs, [sql])
+    if any(row["overridden_turns"] for row in evaluation.editions):
+        sql = overrides_query(partition.suite)
+        yield FigureTable("Overridden gold", _OVERRIDES, evaluation.query(sql), [sql])
+
+
+def suspects_table(suite: str, suspects: Sequence[Row], caption: str = "Suspected gold") -> FigureTable:
+    """Returns the suspects that nobody has decided on yet, as `undecided` returns them."""
+    return FigureTable(caption, _SUSPECTS, suspects, [suspects_query(suite)])
+
+
+_PAIRS = (
+    Column("figure", "metric"), Column("with", "mean", "rate"), Column("95% interval", "", "interval"),
+    Column("without", "mean_without", "rate"), Column("95% interval", "without_", "interval"),
+    Column("n with", "n", "tokens"), Column("n without", "n_without", "tokens"),
+)  # fmt: skip
+_OVERRIDES = (
+    Column("turn", "turn_id", "place"), Column("action", "action"), Column("who", "who"),
+    Column("published", "published", "long"), Column("overridden", "overridden", "long"), Column("", ""),
+    Column("why", "why", "long"),
+)  # fmt: skip
+_SUSPECTS = (
+    Column("turn", "turn_id", "place"), Column("score", "turn_score", "count"), Column("reason", "reason", "note"),
+    Column("expected", "expected", "long"), Column("agreed answer", "agreed_answer", "long"),
+    Column("model versions", "model_versions", "tokens"), Column("evidence", "evidence", "long"),
+)  # fmt: skip
 
 
 def undecided(suspects: Sequence[Row]) -> list[Row]:
@@ -85,5 +114,11 @@ def suite_editions_query(suite: str) -> str:
 
 
 def editions_query(partition: Partition) -> str:
-    """Returns the query for an evaluation's figures under each edition of the gold."""
-    return table_query(partition, "gold_editions", "edition, name, metric, n, mean, low, high, overridden_turns")
+    """Returns the query for an evaluation's figures with overridden gold and without."""
+    return (
+        "SELECT metric, s.mean, s.low, s.high, p.mean AS mean_without, p.low AS without_low, p.high AS without_high, "
+        "s.n, p.n AS n_without FROM gold_editions AS s JOIN gold_editions AS p "
+        "USING (suite, model_version, eval_date, metric) "
+        f"WHERE {where(partition, 's')} AND s.edition = '{SCORED}' AND p.edition = '{PUBLISHED}' "
+        f"ORDER BY metric <> '{CORRECT}', metric"
+    )

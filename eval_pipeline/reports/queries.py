@@ -1,6 +1,29 @@
-"""SQL queries that return a report's figures from the published store."""
+"""SQL queries that return a report's figures from the published store, and from the record's files alike."""
+
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.store.schemas import Table
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+Row = dict[str, Any]
+_KINDS = "e.failure_mode, e.error_class"
+KIND = f"coalesce({_KINDS})"
+"""How a turn is wrong, in one word; `e` is its row of `turn_errors`."""
+RIGHT, NOT_SCORED = "right", "not scored"
+TURN = "suite, model_version, eval_date, turn_id, sample"
+"""The columns that identify a turn of an evaluation."""
+_READ = re.compile(r"\b(?:FROM|JOIN) (\w+)")
+_SETTINGS: dict[str, str | bool | int | float | list[str]] = {
+    "threads": 1,
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+}
 
 
 def where(partition: Partition, alias: str = "") -> str:
@@ -32,12 +55,29 @@ def table_query(partition: Partition, table: str, columns: str = "*", rest: str 
 
 
 def extremes_query(partition: Partition, column: str, rows: int) -> str:
-    """Returns the query for the turns with the highest values of a column."""
+    """Returns the query for the turns with the highest values of a column; one that nobody answered used nothing."""
     return table_query(
         partition,
         "turn_results",
         "turn_id, tokens, usd, latency_ms, attempts, correct, complexity, question",
-        f"AND {column} IS NOT NULL ORDER BY {column} DESC, turn_id, sample LIMIT {rows}",
+        f"AND {column} > 0 ORDER BY {column} DESC, turn_id, sample LIMIT {rows}",
+    )
+
+
+def outcomes_query(partition: Partition) -> str:
+    """Returns the query for the outcome of each turn."""
+    return (
+        f"SELECT turn_id, sample, if(r.correct, '{RIGHT}', coalesce({_KINDS}, '{NOT_SCORED}')) AS outcome "
+        f"FROM turn_results AS r LEFT JOIN turn_errors AS e USING ({TURN}) WHERE {where(partition, 'r')}"
+    )
+
+
+def mistakes_query(partition: Partition) -> str:
+    """Returns the query for the wrong turns."""
+    columns = f"turn_id, sample, {KIND} AS kind, r.score, r.question, r.expected, r.answer, e.error_message"
+    return (
+        f"SELECT {columns} FROM turn_results AS r LEFT JOIN turn_errors AS e USING ({TURN}) "
+        f"WHERE {where(partition, 'r')} AND NOT r.correct"
     )
 
 
@@ -45,3 +85,45 @@ def explain_query(partition: Partition, turn_id: str) -> str:
     """Returns the query for everything about one turn."""
     day = f"on_date := DATE '{partition.eval_date.isoformat()}'"
     return f"SELECT * FROM explain_turn({literal(turn_id)}, {literal(partition.model_version)}, {day})"
+
+
+class RecordQueries:
+    """Runs the queries that a report prints: on the record's files, under the names that they have in the store.
+
+    One connection serves a whole report, and a table is read when a query first names it.
+    """
+
+    def __init__(self, tables: Iterable[Table], read: "Callable[[Table], pa.Table]") -> None:
+        """Opens nothing yet; `read` returns the rows that a published table has of what is reported."""
+        self._waiting = {table.name: table for table in tables}
+        self._read = read
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._found: dict[str, list[Row]] = {}
+
+    def rows(self, sql: str) -> list[Row]:
+        """Returns the rows of a query; the same query runs once."""
+        if sql not in self._found:
+            self._found[sql] = self.table(sql).to_pylist()
+        return self._found[sql]
+
+    def table(self, sql: str) -> "pa.Table":
+        """Returns the rows of a query as Arrow; JSON is text."""
+        import duckdb
+        import pyarrow as pa
+
+        if self._connection is None:
+            self._connection = duckdb.connect(":memory:", config=_SETTINGS)
+        for name in _READ.findall(sql):
+            if (table := self._waiting.pop(name, None)) is not None:
+                self._connection.register(name, _with_json(self._read(table), table))
+        rows = self._connection.sql(sql).to_arrow_table()
+        return rows.cast(pa.schema([pa.field(f.name, getattr(f.type, "storage_type", f.type)) for f in rows.schema]))
+
+
+def _with_json(rows: "pa.Table", table: Table) -> "pa.Table":
+    """Returns the rows with the type JSON where the store has it."""
+    import pyarrow as pa
+
+    types = {column.name: column.type for column in table.all_columns}
+    fields = [pa.field(f.name, pa.json_(pa.string()) if types[f.name] == "JSON" else f.type) for f in rows.schema]
+    return rows.cast(pa.schema(fields))

@@ -1,4 +1,4 @@
-"""Formats numbers for readers of a page; unknown values are shown as a dash."""
+"""Formats numbers and texts for readers of a page; unknown values are shown as a dash."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -60,6 +60,19 @@ def shown_dollars(value: float | None) -> str:
 def shown_time(value: float | None) -> str:
     """Formats milliseconds."""
     return UNKNOWN if value is None else f"{shown_count(value)} ms"
+
+
+def short(text: str | None, most: int = 300) -> str:
+    """Returns a text for a table cell: on one line, cut if it is long."""
+    if text is None:
+        return UNKNOWN
+    line = " ".join(text[: 4 * most].split())
+    return line if len(line) <= most and len(text) <= 4 * most else f"{line[:most]}…"
+
+
+def place(turn_id: str, sample: int = 0) -> str:
+    """Returns the place of a turn in its suite: `<case>#<index>`, followed by `~<sample>` from sample 1 on."""
+    return turn_id.partition("/")[2] + (f"~{sample}" if sample else "")
 
 
 def shown_json(value: Any) -> str:

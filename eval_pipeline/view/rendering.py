@@ -13,6 +13,7 @@ from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.links import suite_path
 from eval_pipeline.reports.shown import (
     UNKNOWN,
+    short,
     shown_count,
     shown_dollars,
     shown_p,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _PACKAGE = "eval_pipeline.view"
 MOST_TEXT = 20_000
 """The most characters of a text that a page shows."""
-_MOST_CELL = 300
 
 
 def render(template: str, **values: Any) -> str:
@@ -121,14 +121,6 @@ def shown_value(value: Any, kind: str = "") -> str:
     if kind == "JSON" and isinstance(listed := parse_json(value), list):
         return ", ".join(map(str, listed)) or UNKNOWN
     return str(value)
-
-
-def short(text: str | None, most: int = _MOST_CELL) -> str:
-    """Returns a text for a table cell: on one line, cut if it is long."""
-    if text is None:
-        return UNKNOWN
-    line = " ".join(text[: 4 * most].split())
-    return line if len(line) <= most and len(text) <= 4 * most else f"{line[:most]}…"
 
 
 def cut(text: str, most: int = MOST_TEXT) -> str:

@@ -25,9 +25,10 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
-from eval_pipeline.reports.html.drawing import RIGHT, allotted, drawn_turns
+from eval_pipeline.reports.html.drawing import allotted, drawn_turns
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.html.turns import turn_cards
+from eval_pipeline.reports.queries import RIGHT
 from eval_pipeline.store.tables import GENERATIONS, TURNS
 from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, surroundings

@@ -1,25 +1,32 @@
 """Writes a sheet that is read from top to bottom: titles, notes and small tables."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from typing import Any
 
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import (
+    BY_UNIT,
+    COUNT,
     HEADER,
     HEADER_RIGHT,
     HEADER_TEXT,
+    NOTE,
     PLAIN,
     REMARK,
     SECTION,
     SUBTITLE,
     TITLE,
+    WHOLE,
+    WRAPPED,
     CellMaker,
     Look,
     Styled,
     fit_to_width,
     height,
 )
+from eval_pipeline.reports.figure_table import VERDICTS, FigureTable, Kind, plain
 
 TEXT_HEADERS = frozenset(
     {
@@ -43,6 +50,17 @@ TEXT_HEADERS = frozenset(
 )
 """Headers of text columns (the first column of a table is always text)."""
 _LINE = 120
+_NUMBER = Look("#,##0.0###")
+"""Shows four decimals at most, as a column of a plug-in has no known unit."""
+LOOKS: Mapping[Kind, Look] = {
+    **{unit: COUNT if unit == "tokens" else Look(form) for unit, form in BY_UNIT.items()},
+    "text": PLAIN,
+    "note": NOTE,
+    "long": WRAPPED,
+    "place": PLAIN,
+    "number": Look(WHOLE, align="left"),
+}
+"""Looks of the cells of tables that pages show too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +147,29 @@ class Page:
             self.row(*row)
         return Rows(header, header + 1, self.next_row - 1)
 
+    def figures(self, found: FigureTable, *, titled: bool = True, header_height: float = 17) -> Rows:
+        """Writes a table that pages show too, below its caption, with its queries."""
+        if titled:
+            self.section(found.caption)
+        columns = [column for column in found.columns if column.kind != "interval"]
+        rows = [[_styled(row.get(column.name), column.kind) for column in columns] for row in found.rows]
+        for sql in found.sql:
+            self.query(found.caption, sql)
+        return self.table([column.header for column in columns], rows, header_height)
+
     def fact(self, name: str, value: str) -> None:
         """Writes a name and its value, which may take several lines."""
         for place, line in enumerate(wrap(value, _LINE) or [""]):
             self.row((name if place == 0 else None, SUBTITLE), (line, PLAIN))
+
+
+def _styled(value: Any, kind: Kind) -> Styled:
+    if kind == "verdict":
+        return VERDICTS[value], Look(align="right")
+    if kind != "plain":
+        return value, LOOKS[kind]
+    if isinstance(value, bool):
+        return plain(value), PLAIN
+    if isinstance(value, float):
+        return value, _NUMBER
+    return (value, PLAIN) if isinstance(value, int) or value is None else (str(value), WRAPPED)

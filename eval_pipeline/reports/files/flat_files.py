@@ -4,11 +4,9 @@ Parquet holds the data unchanged. CSV files are opened in spreadsheets, so texts
 them from acting as formulas.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
@@ -16,6 +14,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.files.csv_cells import harmless
 from eval_pipeline.reports.files.summary import summarise
+from eval_pipeline.reports.queries import TURN, where
 from eval_pipeline.store import tables
 
 _RENAMED = {"case_id": "conversation_id", "turn_index": "turn_idx", "error_class": "error_type"}
@@ -55,7 +54,7 @@ def write_summary(evaluation: Evaluation, folder: Path) -> None:
 
 def write_turns(evaluation: Evaluation, folder: Path) -> None:
     """Writes one row per turn and sample, with every metric."""
-    write_flat(turns_table(evaluation), folder, "turns")
+    write_flat(turns_table(evaluation).drop_columns(["gold", "response"]), folder, "turns")
 
 
 def write_validation(evaluation: Evaluation, folder: Path) -> None:
@@ -69,46 +68,50 @@ def write_errors(evaluation: Evaluation, folder: Path) -> None:
     write_flat(errors_table(evaluation), folder, "errors")
 
 
+def turns_query(evaluation: Evaluation) -> str:
+    """Returns the query for the turns: the track's own columns, those that all tracks share, gold and last response."""
+    wide = evaluation.profile.turns_table
+    there = {column.name for column in wide.all_columns}
+    shared = "".join(f", r.{name}{_renaming(name)}" for name in FROM_RESULTS if name not in there)
+    renamed = ", ".join(f"{name}{_renaming(name)}" for name in _RENAMED if name in there)
+    return (
+        f"SELECT w.* RENAME ({renamed}){shared}, t.gold, a.response FROM {wide.name} AS w "
+        f"JOIN turn_results AS r USING ({TURN}) LEFT JOIN turns AS t USING (suite, turn_id) LEFT JOIN "
+        f"(SELECT {TURN}, last(response ORDER BY number) AS response FROM attempts GROUP BY ALL) AS a USING ({TURN}) "
+        f"WHERE {where(evaluation.partition, 'w')}"
+    )
+
+
 def turns_table(evaluation: Evaluation) -> pa.Table:
-    """Returns the track's wide table joined with the columns that all tracks share, in reading order."""
-    wide, results = evaluation.read(evaluation.profile.turns_table), evaluation.results
-    if not (wide["turn_id"].equals(results["turn_id"]) and wide["sample"].equals(results["sample"])):
+    """Returns the turns in the suite's order, with their columns in reading order; gold and response come last."""
+    table = evaluation.table_of_turns(turns_query(evaluation))
+    if table.num_rows != evaluation.turns:
         name = evaluation.profile.turns_table.name
         raise StoreError(f"{name} and turn_results are not of the same turns; materialise turn_metrics again")
-    for name in FROM_RESULTS:
-        if name not in wide.column_names:
-            wide = wide.append_column(name, results[name])
-    return _ordered(_renamed(wide), _TURNS_FIRST, _TURNS_LAST)
+    return _ordered(table, _TURNS_FIRST, _TURNS_LAST)
+
+
+def errors_query(evaluation: Evaluation) -> str:
+    """Returns the query for the failed turns, as `errors.csv` names their columns, those of the track too."""
+    profile = evaluation.profile
+    there = {_RENAMED.get(column.name, column.name) for column in tables.ERRORS.all_columns}
+    own = [name for name in dict.fromkeys((*profile.error_columns, *profile.features)) if name not in there]
+    return (
+        "SELECT e.* EXCLUDE (error_class) RENAME (case_id AS conversation_id, turn_index AS turn_idx), "
+        f"coalesce(e.error_class, 'wrong_answer') AS error_type{''.join(f', w.{name}' for name in own)} "
+        f"FROM turn_errors AS e LEFT JOIN {profile.turns_table.name} AS w USING ({TURN}) "
+        f"WHERE {where(evaluation.partition, 'e')}"
+    )
 
 
 def errors_table(evaluation: Evaluation) -> pa.Table:
-    """Returns `errors` with the column names of `errors.csv`; a wrong answer has `error_type = 'wrong_answer'`."""
-    table = _renamed(evaluation.read(tables.ERRORS))
-    place = table.column_names.index("error_type")
-    table = table.set_column(place, "error_type", pc.fill_null(table["error_type"], "wrong_answer"))
-    for name, values in _own_columns(evaluation, table).items():
-        table = table.append_column(name, values)
+    """Returns the failed turns in the suite's order; a wrong answer has `error_type = 'wrong_answer'`."""
+    table = evaluation.table_of_turns(errors_query(evaluation))
     return _ordered(table, (*_ERRORS_FIRST, *evaluation.profile.error_columns, "error_context"), ())
 
 
-def own_error_columns(evaluation: Evaluation) -> list[str]:
-    """Returns the track's feature and error columns, except those that `errors` already has."""
-    profile = evaluation.profile
-    there = {_RENAMED.get(column.name, column.name) for column in tables.ERRORS.all_columns}
-    return [name for name in dict.fromkeys((*profile.error_columns, *profile.features)) if name not in there]
-
-
-def _own_columns(evaluation: Evaluation, errors: pa.Table) -> dict[str, pa.ChunkedArray]:
-    """Returns the values of the track's own columns for these errors."""
-    names, wide = own_error_columns(evaluation), evaluation.read(evaluation.profile.turns_table)
-    rows = {place: row for row, place in enumerate(_places(wide))}
-    taken = wide.take(pa.array([rows.get(place) for place in _places(errors)], pa.int64()))
-    return {name: taken[name] for name in names}
-
-
-def _places(table: pa.Table) -> Iterator[tuple[str, int]]:
-    """Yields the turn and sample of each row."""
-    return zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True)
+def _renaming(name: str) -> str:
+    return f" AS {_RENAMED[name]}" if name in _RENAMED else ""
 
 
 def _renamed(table: pa.Table) -> pa.Table:

@@ -75,10 +75,9 @@ def _rows(table: pa.Table, shown: Shown) -> Iterator[tuple[str, Place, Any]]:
 class Prompts:
     """The texts of prompts by hash, held in Arrow and converted to Python text on demand."""
 
-    def __init__(self, *found: pa.Table) -> None:
-        self._texts = pa.concat_tables(found)["text"]
-        hashes = pa.concat_tables(found)["prompt_hash"].to_pylist()
-        self._places = {text: place for place, text in enumerate(hashes)}
+    def __init__(self, found: pa.Table) -> None:
+        self._texts = found["text"]
+        self._places = {text: place for place, text in enumerate(found["prompt_hash"].to_pylist())}
 
     def text(self, prompt_hash: str) -> str | None:
         """Returns the prompt, or None if the record does not have it."""
@@ -106,7 +105,7 @@ def _traces(
     if only is not None:
         order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))
     cases = {row["case_id"]: row for row in _of_cases(evaluation.read(tables.CASES), order).to_pylist()}
-    prompts = Prompts(evaluation.read(tables.GENERATION_PROMPTS), evaluation.read(tables.RECOVERY_PROMPTS))
+    prompts = Prompts(evaluation.published(tables.PROMPTS))
     recorded = bool(evaluation.model["recorded"])
     attempts: Shown = partial(_attempts, prompts, recorded)
     plain: Shown = _plain_rows
@@ -119,10 +118,9 @@ def _traces(
         for name, table, shown in (
             ("gold", evaluation.read(tables.TURNS), _as_they_are),
             ("results", evaluation.results, _as_they_are),
-            ("generations", evaluation.read(tables.GENERATIONS), attempts),
-            ("recovery", evaluation.read(tables.RECOVERY_ATTEMPTS), attempts),
+            ("attempts", evaluation.published(tables.ATTEMPTS), attempts),
             ("validation", evaluation.read(tables.VALIDATION), plain),
-            ("evidence", evaluation.evidence(), plain),
+            ("evidence", evaluation.published(tables.ALL_EVIDENCE), plain),
             ("metrics", evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]), metrics),
         )
     }
@@ -178,7 +176,7 @@ def _turn(result: Row, gold: Row, rows: Mapping[str, Mapping[Place, list[Any]]],
         "gold": _value("gold", gold.get("gold")),
         "gold_problem": gold.get("gold_problem"),
         "expected_result": _value("expected_result", gold.get("expected_result")),
-        "attempts": [*mine("generations"), *mine("recovery")],
+        "attempts": mine("attempts"),
         "validation": mine("validation"),
         "evidence": mine("evidence"),
         "metrics": dict(mine("metrics")),

@@ -4,14 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from eval_pipeline.core.ids import text_hash
-from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.store import tables
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.queries import RIGHT, outcomes_query
 
 MOST_TURNS = 500
 FEWEST = 5
 """The least number of turns shown per outcome (if there are that many), so that rare outcomes are not missing."""
-RIGHT = "right"
-NOT_SCORED = "not scored"
 Place = tuple[str, int]
 """A turn's id and the sample number."""
 
@@ -39,24 +37,15 @@ class Drawn:
         return len(self.kinds) < self.turns
 
 
-def kind_of(row: Row) -> str:
-    """Returns in one word what went wrong, for a row of `errors`."""
-    return str(row["failure_mode"] or row["error_class"])
-
-
 def drawn_turns(evaluation: Evaluation, most: int = MOST_TURNS) -> Drawn:
     """Chooses all turns if there are few, otherwise a sample stratified by outcome.
 
     Within an outcome the turns with the smallest hashes of their ids are chosen. This is random, but always the same
     turns, whatever the date and model version.
     """
-    errors = evaluation.read(tables.ERRORS).select(["turn_id", "sample", "failure_mode", "error_class"]).to_pylist()
-    wrong = {(row["turn_id"], row["sample"]): kind_of(row) for row in errors}
     strata: dict[str, list[Place]] = {RIGHT: []}
-    for row in evaluation.results.select(["turn_id", "sample", "correct"]).to_pylist():
-        place = (row["turn_id"], row["sample"])
-        kind = RIGHT if row["correct"] else wrong.get(place, NOT_SCORED)
-        strata.setdefault(kind, []).append(place)
+    for row in evaluation.in_order(evaluation.query(outcomes_query(evaluation.partition))):
+        strata.setdefault(row["outcome"], []).append((row["turn_id"], row["sample"]))
     strata = {RIGHT: strata[RIGHT], **{kind: strata[kind] for kind in sorted(strata.keys() - {RIGHT})}}
     shares = allotted([len(places) for places in strata.values()], most)
     kinds: dict[Place, str] = {}

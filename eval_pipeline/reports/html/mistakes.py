@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.clipping import clipped
-from eval_pipeline.reports.mistakes import Mistake, Place, mistakes, mistakes_query
-from eval_pipeline.reports.shown import UNKNOWN
+from eval_pipeline.reports.html.drawing import Place
+from eval_pipeline.reports.mistakes import mistakes
+from eval_pipeline.reports.queries import mistakes_query
+from eval_pipeline.reports.shown import UNKNOWN, place, short
 
 MOST = 25
 _FEWEST = 3
@@ -48,32 +50,23 @@ def mistakes_shown(evaluation: Evaluation, shown: Mapping[Place, str]) -> Mistak
     chosen = _chosen(found)
     some = f", {len(chosen)} of them" if len(chosen) < len(found) else ""
     title = f"{len(found):,} of {evaluation.turns:,} turns are wrong{some}: the most frequent kind first"
-    lines = tuple(_line(evaluation, one, shown) for one in chosen)
-    return Mistakes(title, lines, (mistakes_query(evaluation.partition),))
+    return Mistakes(title, tuple(_line(row, shown) for row in chosen), (mistakes_query(evaluation.partition),))
 
 
-def _chosen(found: list[Mistake]) -> list[Mistake]:
+def _chosen(found: list[Row]) -> list[Row]:
     """Returns the first mistakes of each kind, in the order of all; further ones while there is room."""
-    if len(found) <= MOST:
-        return found
     of_kind: dict[str, int] = {}
-    first: list[Mistake] = []
-    others: list[Mistake] = []
-    for one in found:
-        of_kind[one.kind] = of_kind.get(one.kind, 0) + 1
-        (first if of_kind[one.kind] <= _FEWEST else others).append(one)
-    kept = {one.place for one in [*first, *others][:MOST]}
-    return [one for one in found if one.place in kept]
+    ranks: list[bool] = []
+    for row in found:
+        of_kind[row["kind"]] = of_kind.get(row["kind"], 0) + 1
+        ranks.append(of_kind[row["kind"]] > _FEWEST)
+    kept = sorted(range(len(found)), key=ranks.__getitem__)[:MOST]
+    return [found[number] for number in sorted(kept)]
 
 
-def _line(evaluation: Evaluation, mistake: Mistake, shown: Mapping[Place, str]) -> Line:
-    turn, sample = mistake.place
-    place = turn.removeprefix(f"{evaluation.partition.suite}/") + (f"~{sample}" if sample else "")
-    row = mistake.row
-    wrong = mistake.what or mistake.message or _both(row["expected"], row["answer"])
-    question = " ".join(clipped(str(row["question"] or ""), _LONGEST_QUESTION).split())
-    return Line(place, mistake.place in shown, mistake.kind, question, clipped(wrong, _LONGEST))
-
-
-def _both(expected: object, answer: object) -> str:
-    return f"expected {UNKNOWN if expected is None else expected}, answered {UNKNOWN if answer is None else answer}"
+def _line(row: Row, shown: Mapping[Place, str]) -> Line:
+    turn, sample = row["turn_id"], row["sample"]
+    expected, answer = (UNKNOWN if row[name] is None else row[name] for name in ("expected", "answer"))
+    wrong = row["what"] or f"expected {expected}, answered {answer}"
+    question = short(row["question"] or "", _LONGEST_QUESTION)
+    return Line(place(turn, sample), (turn, sample) in shown, row["kind"], question, clipped(wrong, _LONGEST))

@@ -3,46 +3,49 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.contracts import owed_text
 from eval_pipeline.reports.comparison.words import pairs_query
-from eval_pipeline.reports.confusion import CAPTION, Confusion, confusion_of, is_confusion
+from eval_pipeline.reports.confusion import matrix_of
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.exported import INDEX, exported_state
-from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
+from eval_pipeline.reports.extremes import MOST, extremes
 from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures, turns_of
+from eval_pipeline.reports.figures import (
+    MOST_MESSAGES,
+    Figure,
+    coverage_table,
+    figures_apart,
+    further_tables,
+    headline_figures,
+    messages_table,
+    turns_of,
+)
 from eval_pipeline.reports.gold import READING as GOLD_READING
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
-from eval_pipeline.reports.html.render import Sheet, render
+from eval_pipeline.reports.html.render import Sheet, render, sheet_of
 from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.left_out import HEADERS as LEFT_OUT_HEADERS
 from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
 from eval_pipeline.reports.paths import CHARTS, PAGE
 from eval_pipeline.reports.profile import OF_CASES
-from eval_pipeline.reports.queries import explain_query, extremes_query, literal, statistics_query, table_query
+from eval_pipeline.reports.queries import explain_query, literal, outcomes_query, statistics_query, table_query
 from eval_pipeline.reports.shown import (
     UNKNOWN,
     shown,
     shown_count,
-    shown_dollars,
     shown_interval,
     shown_rate,
-    shown_time,
 )
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
-_TEXTS = frozenset({"VARCHAR", "JSON"})
 _MOST_GROUPS = 25
-_MOST_MESSAGES = 12
-_MOST_EXTREMES = MOST // 2
 
 
 def write_page(evaluation: Evaluation, folder: Path) -> None:
@@ -70,7 +73,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         gold=list(gold_sheets(evaluation)),
         gold_reading=GOLD_READING,
         further=list(_further(evaluation)),
-        extremes=[(_extremes(evaluation, title, column), missing) for title, column, missing in EXTREMES],
+        extremes=[(sheet_of(table), missing) for table, missing in extremes(evaluation, MOST // 2)],
         turns=turns.cards,
         turns_text=list(_turns_text(chosen, turns)),
         turns_sheet=_outcomes(chosen, evaluation) if chosen.turns else None,
@@ -129,7 +132,7 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     notes = frozenset({5})
     if evaluation.case_counts.left_out:
         yield _left_out(evaluation)
-    yield _coverage(evaluation)
+    yield sheet_of(coverage_table(evaluation))
     yield Sheet(
         "Accuracy, cost and ceilings", headers, [_row(f, f.note or "") for f in first], notes, queries + further
     )
@@ -152,14 +155,6 @@ def _left_out(evaluation: Evaluation) -> Sheet:
     return Sheet(
         f"Cases left out: {counts.count()} are in the figures", LEFT_OUT_HEADERS, rows, frozenset({2}), [query]
     )
-
-
-def _coverage(evaluation: Evaluation) -> Sheet:
-    """Returns a table of how far the turns got."""
-    counts = evaluation.coverage.columns()
-    cells = ["turns", *(shown_count(count) for count in counts.values())]
-    query = table_query(evaluation.partition, "coverage", ", ".join(counts))
-    return Sheet("Coverage: how far the turns got", ("", *counts), [cells], frozenset(), [query])
 
 
 def _contracts(evaluation: Evaluation) -> Sheet:
@@ -201,17 +196,9 @@ def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
         yield Sheet(f"Accuracy by tag and feature{more}", headers, cells, frozenset(), [query])
     shapes = [row for row in evaluation.error_groups if row["grouping"] == "message_shape"]
     if shapes:
-        query = table_query(evaluation.partition, "error_analysis", rest="AND grouping = 'message_shape'")
-        headers = ("message, without its numbers", "error class", "turns", "share", "example")
-        rows_shown = [_shape(row) for row in shapes[:_MOST_MESSAGES]]
-        yield Sheet("Most frequent messages of failed turns", headers, rows_shown, frozenset({1, 4}), [query])
+        yield sheet_of(messages_table(evaluation, shapes[:MOST_MESSAGES]))
     if evaluation.profile.page_sheets is not None:
         yield from evaluation.profile.page_sheets(evaluation)
-
-
-def _shape(row: Row) -> list[str]:
-    example = row["example_turn_id"].removeprefix(f"{row['suite']}/")
-    return [row["value"], row["error_class"] or UNKNOWN, shown_count(row["turns"]), shown_rate(row["share"]), example]
 
 
 def _group(row: Row) -> list[str]:
@@ -237,49 +224,11 @@ def _comparisons(evaluation: Evaluation) -> Iterator[Sheet]:
 
 
 def _further(evaluation: Evaluation) -> Iterator[Sheet]:
-    """Yields tables of further aggregates with their rows unchanged; that of labels comes as a matrix, too."""
-    for table, rows in evaluation.further():
-        if is_confusion(table.name) and (matrix := confusion_of(rows)):
-            yield _matrix(matrix)
-        names = [column.name for column in table.columns]
-        texts = frozenset(place for place, column in enumerate(table.columns) if column.type in _TEXTS)
-        cells = [[_plain(row[name]) for name in names] for row in rows]
-        yield Sheet(
-            f"{table.name}: {table.comment}", names, cells, texts, [table_query(evaluation.partition, table.name)]
-        )
-
-
-def _matrix(matrix: Confusion) -> Sheet:
-    rows = [
-        [label, *(str(count) if count else "·" for count in counts), str(total)] for label, counts, total in matrix.rows
-    ]
-    return Sheet(CAPTION, ("expected", *matrix.given, "turns"), rows)
-
-
-def _plain(value: Any) -> str:
-    """Returns the text of a value when only the type of its column is known."""
-    if value is None:
-        return UNKNOWN
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
-
-
-def _extremes(evaluation: Evaluation, title: str, column: str) -> Sheet:
-    headers = ("turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question")
-    rows = [_extreme(row) for row in top_turns(evaluation.results, column, _MOST_EXTREMES)]
-    query = extremes_query(evaluation.partition, column, _MOST_EXTREMES)
-    return Sheet(title, headers, rows, frozenset({7}), [query])
-
-
-def _extreme(row: Row) -> list[str]:
-    place = row["turn_id"].removeprefix(f"{row['suite']}/")
-    question = " ".join((row["question"] or "").split())
-    return [
-        place, shown_count(row["tokens"]), shown_dollars(row["usd"]), shown_time(row["latency_ms"]),
-        str(row["attempts"]), VERDICTS[row["correct"]], shown_count(row["complexity"]),
-        question if len(question) <= 200 else f"{question[:200]}…",
-    ]  # fmt: skip
+    """Yields tables of further aggregates; that of labels comes as a matrix, too."""
+    for table in further_tables(evaluation):
+        if matrix := matrix_of(table):
+            yield sheet_of(matrix)
+        yield sheet_of(table)
 
 
 def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
@@ -306,5 +255,5 @@ def _outcomes(chosen: Drawn, evaluation: Evaluation) -> Sheet:
         [kind, shown_count(there), shown_rate(there / chosen.turns), shown_count(shown)]
         for kind, (there, shown) in chosen.outcomes.items()
     ]
-    queries = [table_query(evaluation.partition, table) for table in ("turn_results", "errors")]
-    return Sheet("Outcomes", ("outcome", "turns", "share", "shown below"), rows, frozenset(), queries)
+    query = outcomes_query(evaluation.partition)
+    return Sheet("Outcomes", ("outcome", "turns", "share", "shown below"), rows, frozenset(), [query])

@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
+from eval_pipeline.reports.figure_table import Column, FigureTable, cell_text
 from eval_pipeline.reports.links import view_url
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 DATA_FILES = ("templates",)
 _PACKAGE = "eval_pipeline.reports.html"
 _SCRIPT = "filter.js"
+_TEXTS = frozenset({"text", "note", "long", "place"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,19 @@ class Sheet:
     texts: frozenset[int] = frozenset()
     sql: Sequence[str] = ()
     links: Sequence[str] = ()
+
+
+def sheet_of(found: FigureTable, more: str = "", links: Sequence[str] = ()) -> Sheet:
+    """Returns a table as a page shows it; `more` is added to its caption."""
+    columns = [column for column in found.columns if column.header or column is found.columns[0]]
+    texts = frozenset(place for place, column in enumerate(columns) if place and _is_text(found, column))
+    rows = [[cell_text(row, column) for column in columns] for row in found.rows]
+    return Sheet(found.caption + more, [column.header for column in columns], rows, texts, found.sql, links)
+
+
+def _is_text(found: FigureTable, column: Column) -> bool:
+    told = column.kind == "plain" and any(isinstance(row[column.name], str) for row in found.rows)
+    return told or column.kind in _TEXTS
 
 
 def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) -> str:

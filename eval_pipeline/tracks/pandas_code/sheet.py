@@ -7,8 +7,7 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.paths import trace_file
-from eval_pipeline.reports.queries import where
-from eval_pipeline.store import tables
+from eval_pipeline.reports.queries import TURN, where
 
 SHEET = "Code"
 SCORES = (
@@ -20,7 +19,7 @@ SCORES = (
     "coverage_score",
     "recovery_score",
 )
-DETAILED = ("coverage_score", "quality_score", "performance_score")
+_DETAILED = ("coverage_score", "quality_score", "performance_score")
 """The metrics whose details the sheet shows."""
 _SCORE = "0.000"
 _FROZEN = 2
@@ -50,34 +49,24 @@ def write_code(book: Book, evaluation: Evaluation) -> None:
 
 def _query(evaluation: Evaluation) -> str:
     """Returns the query for the sheet's rows; findings and missing requirements are in JSON."""
-    of_turns = ", ".join(f"t.{name}" for name in ("turn_index", "sample", "correct", *SCORES, "failure_mode"))
-    details = ", ".join(f"any_value(details) FILTER (metric = '{name}') AS {name}" for name in DETAILED)
+    of_turns = ", ".join(f"t.{name}" for name in ("correct", *SCORES, "failure_mode"))
+    details = ", ".join(f"any_value(details) FILTER (metric = '{name}') AS {name}" for name in _DETAILED)
     costs = ", ".join(
-        f"(m.performance_score ->> '$.{name}')::DOUBLE AS {name}" for name in ("generated_ms", "reference_ms")
+        f"(m.performance_score ->> '$.{name}_ms')::DOUBLE AS \"{name} ms\"" for name in ("generated", "reference")
     )
-    place = "suite, model_version, eval_date, turn_id, sample"
     return (
-        f"SELECT t.case_id AS conversation_id, {of_turns}, m.coverage_score -> '$.missing_requirements' AS missing, "
+        f"SELECT turn_id, sample, t.case_id AS conversation_id, t.turn_index AS turn_idx, {of_turns}, "
+        "m.coverage_score -> '$.missing_requirements' AS missing, "
         f"m.quality_score -> '$.findings' AS findings, {costs}, t.question, t.code, t.reference_code "
-        f"FROM {evaluation.profile.turns_table.name} AS t LEFT JOIN (SELECT {place}, {details} FROM metrics "
-        f"GROUP BY ALL) AS m USING ({place}) WHERE {where(evaluation.partition, 't')}"
+        f"FROM {evaluation.profile.turns_table.name} AS t LEFT JOIN (SELECT {TURN}, {details} FROM metrics "
+        f"GROUP BY ALL) AS m USING ({TURN}) WHERE {where(evaluation.partition, 't')}"
     )
 
 
 def _rows(evaluation: Evaluation) -> Iterator[Row]:
-    details: dict[tuple[str, int], Row] = {}
-    for row in evaluation.rows(tables.METRICS):
-        if row["metric"] in DETAILED and row["details"]:
-            details.setdefault((row["turn_id"], row["sample"]), {})[row["metric"]] = json.loads(row["details"])
-    for row in evaluation.rows(evaluation.profile.turns_table):
-        told = details.get((row["turn_id"], row["sample"]), {})
-        cost = told.get("performance_score", {})
-        found = told.get("quality_score", {}).get("findings", [])
+    for row in evaluation.in_order(evaluation.query(_query(evaluation))):
+        found = json.loads(row["findings"] or "[]")
         yield row | {
-            "conversation_id": row["case_id"],
-            "turn_idx": row["turn_index"],
-            "missing requirements": "\n".join(told.get("coverage_score", {}).get("missing_requirements", [])),
+            "missing requirements": "\n".join(json.loads(row["missing"] or "[]")),
             "findings": "\n".join(f"line {one['line']}: {one['rule']} {one['message']}" for one in found),
-            "generated ms": cost.get("generated_ms"),
-            "reference ms": cost.get("reference_ms"),
         }

@@ -8,15 +8,12 @@ from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.reports.shown import UNKNOWN, shown_count, shown_interval, shown_rate
-from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.figures import RECALL_AT
 from eval_pipeline.tracks.sdmx.places import (
     BY,
     COUNTS,
     READING,
     STATES,
-    Counts,
-    counts_by,
     counts_query,
     heat_map,
     tags_query,
@@ -32,20 +29,18 @@ _COLOURS = ("#2e7d4f", "#d08a1d", SERIES[1], ALARM)
 _MOST_BARS = 16
 _MOST_ROWS = 40
 _LONGEST = 34
-Cells = Mapping[tuple[str, str], Counts]
+Cells = Mapping[tuple[str, str], Row]
 
 
 def place_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
     """Yields tables of turns and terms by dimension, by data set, and by both, of dimensions by tag, and of recall."""
-    rows = evaluation.rows(tables.DIMENSIONS)
     headers = ("turns", *STATES.values(), "terms in targets", "found", "missed", "extra terms")
-    for by, (_, place) in BY.items():
-        found = counts_by(rows, place)
-        cells = [[name, *(shown_count(getattr(counts, column)) for column in COUNTS)] for name, counts in found.items()]
+    for by in BY:
+        query = counts_query(evaluation.partition, by)
+        cells = [[row["place"], *(shown_count(row[column]) for column in COUNTS)] for row in evaluation.query(query)]
         more = f"; the first {_MOST_ROWS} of {len(cells):,}" if len(cells) > _MOST_ROWS else ""
         caption = f"By {by}{more}. {READING}" if by == "dimension" else f"By {by}, counted in the same way{more}"
         if cells:
-            query = counts_query(evaluation.partition, by)
             yield Sheet(caption, (by, *headers), cells[:_MOST_ROWS], frozenset(), [query])
     dimensions, tags, of_cells = heat_map(evaluation)
     if of_cells:
@@ -68,46 +63,41 @@ def _recalls(found: Mapping[int, Row]) -> Iterator[str]:
 
 def place_charts(evaluation: Evaluation) -> Iterator[Chart]:
     """Yields charts of turns by dimension and by data set, and the heat map of dimensions by tag."""
-    rows = evaluation.rows(tables.DIMENSIONS)
     for by in ("dimension", "data set"):
-        found = list(counts_by(rows, BY[by][1]).items())[:_MOST_BARS]
-        if found:
+        if found := evaluation.query(counts_query(evaluation.partition, by))[:_MOST_BARS]:
             yield _bars(by, found)
     dimensions, tags, cells = heat_map(evaluation)
     if cells:
         yield _heat(dimensions, tags, cells)
 
 
-def _bars(by: str, found: Sequence[tuple[str, Counts]]) -> Chart:
+def _bars(by: str, found: Sequence[Row]) -> Chart:
     return Chart(
         f"turns-by-{by.replace(' ', '-')}",
         f"Turns by {by}",
         f"Turns that are right at each {by}, or have terms missing, extra, or both; a turn counts once at each {by}.",
         (by, "turns", *STATES.values()),
-        [
-            (name, shown_count(counts.turns), *(shown_count(getattr(counts, state)) for state in STATES))
-            for name, counts in found
-        ],
+        [(row["place"], shown_count(row["turns"]), *(shown_count(row[state]) for state in STATES)) for row in found],
         partial(_draw_bars, found=found),
         height=1.5 + 0.34 * len(found),
     )
 
 
-def _draw_bars(axes: "Axes", found: Sequence[tuple[str, Counts]]) -> None:
+def _draw_bars(axes: "Axes", found: Sequence[Row]) -> None:
     from matplotlib.ticker import MaxNLocator
 
     places, ends = range(len(found)), [0.0] * len(found)
     for (state, name), colour in zip(STATES.items(), _COLOURS, strict=True):
-        lengths = [getattr(counts, state) for _, counts in found]
+        lengths = [row[state] for row in found]
         axes.barh(places, lengths, left=ends, color=colour, height=0.62, label=name)
         ends = [end + length for end, length in zip(ends, lengths, strict=True)]
-    for place, (_, counts) in zip(places, found, strict=True):
-        text = f"{shown_rate(counts.right / counts.turns)} of {counts.turns:,}"
-        axes.annotate(text, (counts.turns, place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
-    axes.set_yticks(places, [_short(name) for name, _ in found])
+    for place, row in zip(places, found, strict=True):
+        text = f"{shown_rate(row['right'] / row['turns'])} of {row['turns']:,}"
+        axes.annotate(text, (row["turns"], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    axes.set_yticks(places, [_short(row["place"]) for row in found])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
-    axes.set_xlim(0, 1.3 * max(counts.turns for _, counts in found))
+    axes.set_xlim(0, 1.3 * max(row["turns"] for row in found))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set_xlabel("turns; the number is the share that is right")
     axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.55 / (0.34 * len(found) + 0.3)), ncols=4)
@@ -130,21 +120,21 @@ def _draw_heat(axes: "Axes", dimensions: Sequence[str], tags: Sequence[str], cel
     axes.imshow(rates, cmap="RdYlGn", vmin=0, vmax=1, aspect="auto", alpha=0.75)
     for y, name in enumerate(dimensions):
         for x, tag in enumerate(tags):
-            if (counts := cells.get((name, tag))) is not None:
-                text = f"{counts.right}/{counts.turns}"
+            if (row := cells.get((name, tag))) is not None:
+                text = f"{row['right']}/{row['turns']}"
                 axes.text(x, y, text, ha="center", va="center", fontsize=min(8.5, 64 / len(tags)), color="#111827")
     axes.set_xticks(range(len(tags)), [_short(tag) for tag in tags], rotation=35, ha="right")
     axes.set_yticks(range(len(dimensions)), [_short(name) for name in dimensions])
     axes.grid(visible=False)
 
 
-def _share(counts: Counts | None) -> float:
-    return float("nan") if counts is None else counts.right / counts.turns
+def _share(row: Row | None) -> float:
+    return float("nan") if row is None else row["right"] / row["turns"]
 
 
 def _cell(cells: Cells, dimension: str, tag: str) -> str:
-    counts = cells.get((dimension, tag))
-    return UNKNOWN if counts is None else f"{counts.right:,}/{counts.turns:,}"
+    row = cells.get((dimension, tag))
+    return UNKNOWN if row is None else f"{row['right']:,}/{row['turns']:,}"
 
 
 def _short(name: str) -> str:

@@ -1,10 +1,11 @@
 """The sheet `SQL`: how queries were compared, the validator's verdicts, and how reliable the judge is."""
 
-from eval_pipeline.reports.evaluation import Evaluation, Row
+from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import JUDGE_AGREEMENT
 
@@ -18,6 +19,11 @@ _LABELS = (
 )
 """The title, and the column of `sql_turns`."""
 _COUNTS = "count(*) AS turns, count(*) FILTER (correct) AS correct, avg(correct::INT) AS accuracy"
+_COUNTED = (
+    Column("turns", "turns", "tokens"),
+    Column("correct", "correct", "tokens"),
+    Column("accuracy", "accuracy", "rate"),
+)
 _JUDGED = ("same", "partly", "different")
 _FIGURES = (
     ("Agreement", "agreement", PERCENT),
@@ -33,33 +39,25 @@ def write_sql(book: Book, evaluation: Evaluation) -> None:
     page = Page(book, "SQL", _WIDTHS)
     page.title("SQL", "How queries were compared with the accepted ones, and what the validator made of them.")
     page.sheet.page_setup.orientation, page.sheet.page_setup.fitToHeight = "portrait", 1
-    turns = evaluation.rows(evaluation.profile.turns_table)
     for title, column in _LABELS:
-        page.section(title)
-        _counts(page, evaluation, turns, column)
+        _counts(page, evaluation, title, column)
     _agreement(page, evaluation)
 
 
-def _counts(page: Page, evaluation: Evaluation, turns: list[Row], column: str) -> None:
-    groups: dict[str, list[Row]] = {}
-    for row in turns:
-        if row[column] is not None:
-            groups.setdefault(row[column], []).append(row)
-    if not groups:
+def _counts(page: Page, evaluation: Evaluation, title: str, column: str) -> None:
+    sql = table_query(
+        evaluation.partition,
+        "sql_turns",
+        f"{column}, {_COUNTS}",
+        f"AND {column} IS NOT NULL GROUP BY ALL ORDER BY turns DESC, {column}",
+    )
+    if not (rows := evaluation.query(sql)):
+        page.section(title)
         page.note("no turn")
         return
-    rows: list[list[Styled]] = []
-    for value, found in sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])):
-        right = sum(row["correct"] is True for row in found)
-        known = sum(row["correct"] is not None for row in found)
-        accuracy = right / known if known else None
-        rows.append([(value, PLAIN), (len(found), COUNT), (right, COUNT), (accuracy, Look(PERCENT))])
-    table = page.table([column.replace("_", " "), "turns", "correct", "accuracy"], rows)
+    columns = (Column(column.replace("_", " "), column), *_COUNTED)
+    table = page.figures(FigureTable(title, columns, rows, [sql]))
     colour_rates(page.sheet, f"D{table.first}:D{table.last}")
-    query = table_query(
-        evaluation.partition, "sql_turns", f"{column}, {_COUNTS}", f"AND {column} IS NOT NULL GROUP BY ALL"
-    )
-    page.query(column.replace("_", " "), query)
 
 
 def _agreement(page: Page, evaluation: Evaluation) -> None:

@@ -2,17 +2,22 @@
 
 import json
 from collections.abc import Mapping
+from datetime import date
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core.model import Failed, Ran
+from eval_pipeline.core.model import Failed, Partition, Ran
+from eval_pipeline.reports.queries import RecordQueries
+from eval_pipeline.store.tables import CASES, arrow_schema
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, Conventions, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.places import BY, COUNTS, counts_by, counts_by_tag
+from eval_pipeline.tracks.sdmx.catalogue.suite_tables import DIMENSIONS
+from eval_pipeline.tracks.sdmx.places import BY, COUNTS, counts_query, tags_query
 from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
 from eval_pipeline.tracks.sdmx.scoring import PlaceScore, as_evidence, compare, from_evidence
 from eval_pipeline.tracks.sdmx.selection import Selection, merged, selection_from_json, selection_json
@@ -116,23 +121,33 @@ PLACED = golden("sdmx_places.yaml")["cases"]
 COLUMNS = ("turn_id", "dataset_id", "dimension", "true_positives", "false_positives", "false_negatives")
 
 
-def rows_of(case: dict[str, Any]) -> list[dict[str, Any]]:
+PLACE = Partition("s", "m", date(2026, 1, 1))
+
+
+def queried(sql: str, case: dict[str, Any], tags: dict[str, str] | None = None) -> list[dict[str, Any]]:
+    """The rows of a query over these dimensions and cases."""
+    key = {"suite": PLACE.suite, "model_version": PLACE.model_version, "eval_date": PLACE.eval_date}
     found = [dict(zip(COLUMNS, row, strict=True)) for row in case["rows"]]
-    return [row | {"sample": 0, "case_id": row["turn_id"].partition("#")[0]} for row in found]
+    rows = {
+        DIMENSIONS: [key | row | {"sample": 0, "case_id": row["turn_id"].partition("#")[0]} for row in found],
+        CASES: [{"suite": PLACE.suite, "case_id": name, "tags": text} for name, text in (tags or {}).items()],
+    }
+    read = {table: pa.Table.from_pylist(mine, arrow_schema(table)) for table, mine in rows.items()}
+    return RecordQueries(rows, read.__getitem__).rows(sql)
 
 
 @pytest.mark.parametrize("case", PLACED, ids=lambda case: case["name"])
 def test_counts_by_place(case: dict[str, Any]) -> None:
-    for by, (_, place) in BY.items():
+    for by in BY:
         if by in case:
-            found = counts_by(rows_of(case), place)
-            assert {name: {what: getattr(one, what) for what in COUNTS} for name, one in found.items()} == case[by]
+            found = queried(counts_query(PLACE, by), case)
+            assert {row["place"]: {what: row[what] for what in COUNTS} for row in found} == case[by]
 
 
 def test_a_case_with_two_tags_is_counted_under_both() -> None:
-    rows = rows_of(PLACED[0])
-    found = counts_by_tag(rows, {"a": '["x"]', "b": '["x", "y"]', "c": "[]", "d": '["y"]'})
-    assert {place: (one.right, one.turns) for place, one in found.items()} == {
+    tags = {"a": '["x"]', "b": '["x", "y"]', "c": "[]", "d": '["y"]'}
+    found = queried(tags_query(PLACE), PLACED[0], tags)
+    assert {(row["dimension"], row["tag"]): (row["right"], row["turns"]) for row in found} == {
         ("COUNTRY", "x"): (1, 2),
         ("COUNTRY", "y"): (0, 2),
     }

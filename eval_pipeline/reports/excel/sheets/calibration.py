@@ -3,8 +3,9 @@
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
+from eval_pipeline.reports.excel.looks import NOTE, PLAIN, SCORE, Look
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import CALIBRATION
 
@@ -12,6 +13,12 @@ _WIDTHS = (34, 12, 12, 12, 12, 12, 12, 40)
 _SCORES = (
     "calibration_score", "reliability", "resolution", "ece", "brier", "brier_reliability", "brier_resolution",
     "brier_uncertainty",
+)  # fmt: skip
+
+_LEVELS = (
+    Column("level", "level"), Column("promised", "nominal", "rate"), Column("right", "accuracy", "rate"),
+    Column("95% low", "low", "rate"), Column("95% high", "high", "rate"), Column("answers", "n", "tokens"),
+    Column("clusters", "clusters", "tokens"), Column("note", "reason", "note"),
 )  # fmt: skip
 
 
@@ -38,20 +45,11 @@ def write_calibration(book: Book, evaluation: Evaluation) -> None:
 
 
 def _levels(page: Page, levels: list[Row]) -> None:
-    page.section("By level of confidence")
     if not levels:
+        page.section("By level of confidence")
         page.note("no answer said how sure it was")
         return
-    rate = Look(PERCENT)
-    rows: list[list[Styled]] = [
-        [
-            (row["level"], PLAIN), (row["nominal"], rate), (row["accuracy"], Look(PERCENT, bold=True)),
-            (row["low"], rate), (row["high"], rate), (row["n"], COUNT), (row["clusters"], COUNT), (row["reason"], NOTE),
-        ]
-        for row in levels
-    ]  # fmt: skip
-    headers = ["level", "promised", "right", "95% low", "95% high", "answers", "clusters", "note"]
-    table = page.table(headers, rows)
+    table = page.figures(FigureTable("By level of confidence", _LEVELS, levels, []))
     page.blank()
     plot = Plot("Promised and reached accuracy", "confidence", "accuracy", f"A{page.next_row}", 16)
     add_columns_chart(page.sheet, plot, table, names=1, values=(2, 3), number_format="0%")

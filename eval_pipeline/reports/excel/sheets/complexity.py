@@ -5,17 +5,30 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, AccuracyColumns, Plot, add_accuracy_chart
 from eval_pipeline.reports.excel.colours import colour_rates
-from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, Look, Styled
+from eval_pipeline.reports.excel.looks import COUNT, FAINT, NOTE, PERCENT, SCORE, WHOLE, Look
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import table_query, where
 
 _HEADERS = ("level", "turns", "clusters", "accuracy", "95% low", "95% high", "up", "down", "threshold", "note")
 _WIDTHS = (14, 9, 14, 11, 10, 10, 9, 9, 11, 30)
 _COLUMNS = AccuracyColumns(level=1, accuracy=4, up=7, down=8, threshold=9)
+_HELPER = Look(SCORE, colour=FAINT)
+_LOOKS = {
+    "level": Look(WHOLE, align="left"),
+    "n": COUNT,
+    "clusters": COUNT,
+    "accuracy": Look(PERCENT, bold=True),
+    "low": Look(PERCENT),
+    "high": Look(PERCENT),
+    "up": _HELPER,
+    "down": _HELPER,
+    "threshold": Look("0%", colour=FAINT),
+    "note": NOTE,
+}
 _CHART_COLUMN = "L"
 _LEVELS = (
-    "SELECT axis, level, n, clusters, accuracy, low, high, greatest(high - accuracy, 0) AS up, "
-    "greatest(accuracy - low, 0) AS down, threshold, a.reason AS note FROM accuracy_by_complexity AS a "
+    "SELECT axis, level, n, clusters, accuracy, low, high, if(high < accuracy, 0, high - accuracy) AS up, "
+    "if(low > accuracy, 0, accuracy - low) AS down, threshold, a.reason AS note FROM accuracy_by_complexity AS a "
     "JOIN complexity_ceiling AS c USING (suite, model_version, eval_date, axis) WHERE {where} ORDER BY axis, level"
 )
 
@@ -28,10 +41,12 @@ def write_complexity(book: Book, evaluation: Evaluation) -> None:
         "Whiskers are 95% intervals, clustered by conversation or group; up and down are their lengths.",
     )
     page.sheet.page_setup.orientation, page.sheet.page_setup.fitToHeight = "portrait", 1
-    page.query("Levels", _LEVELS.format(where=where(evaluation.partition, "a")))
+    sql = _LEVELS.format(where=where(evaluation.partition, "a"))
+    page.query("Levels", sql)
     page.query("Fit and ceiling", table_query(evaluation.partition, "complexity_ceiling"))
+    levels = evaluation.query(sql)
     for ceiling in evaluation.ceilings:
-        _axis(page, ceiling, [row for row in evaluation.levels if row["axis"] == ceiling["axis"]])
+        _axis(page, ceiling, [row for row in levels if row["axis"] == ceiling["axis"]])
 
 
 def _axis(page: Page, ceiling: Row, levels: list[Row]) -> None:
@@ -47,23 +62,8 @@ def _axis(page: Page, ceiling: Row, levels: list[Row]) -> None:
     if not levels:
         page.note("no turn has a level on this axis")
         return
-    found = page.table(_HEADERS, [_cells(row, ceiling["threshold"]) for row in levels])
+    found = page.table(_HEADERS, [[(row[name], look) for name, look in _LOOKS.items()] for row in levels])
     colour_rates(page.sheet, f"D{found.first}:D{found.last}")
     plot = Plot(f"Accuracy by {title}: {sentence}", title, "share of correct turns", f"{_CHART_COLUMN}{start}")
     add_accuracy_chart(page.sheet, plot, found, _COLUMNS, max(row["level"] for row in levels))
     page.blank(max(0, start + CHART_ROWS - page.next_row))
-
-
-def _cells(row: Row, threshold: float) -> list[Styled]:
-    rate, helper = Look(PERCENT), Look(SCORE, colour=FAINT)
-    accuracy, low, high = row["accuracy"], row["low"], row["high"]
-    return [
-        (row["level"], Look(WHOLE, align="left")), (row["n"], COUNT), (row["clusters"], COUNT),
-        (accuracy, Look(PERCENT, bold=True)), (low, rate), (high, rate),
-        (_distance(accuracy, high), helper), (_distance(low, accuracy), helper),
-        (threshold, Look("0%", colour=FAINT)), (row["reason"], NOTE),
-    ]  # fmt: skip
-
-
-def _distance(low: float | None, high: float | None) -> float | None:
-    return None if high is None or low is None else max(high - low, 0.0)

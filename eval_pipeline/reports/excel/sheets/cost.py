@@ -1,35 +1,49 @@
 """The sheet `Cost`: total spending, what it was for, and the cost per correct result."""
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.looks import (
-    COUNT,
-    DOLLARS,
-    INTEGER,
-    MILLISECONDS,
-    NOTE,
-    PLAIN,
-    WHOLE,
-    WRAPPED,
-    Look,
-    Styled,
-)
+from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, NOTE, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.extremes import EXTREMES, MOST, VERDICTS, top_turns
-from eval_pipeline.reports.queries import extremes_query, table_query
-from eval_pipeline.store import tables
+from eval_pipeline.reports.extremes import extremes
+from eval_pipeline.reports.figure_table import Column, FigureTable
+from eval_pipeline.reports.queries import literal, table_query
 
 _WIDTHS = (42, 16, 15.5, 17.5, 15, 15, 15, 62)
-_BY_ATTEMPT = (
-    "number > 0 AS recovery, count(*) AS attempts, sum(input_tokens)::BIGINT AS input_tokens, "
-    "sum(output_tokens)::BIGINT AS output_tokens, sum(cache_read_tokens)::BIGINT AS cache_reads, "
-    "sum(cache_write_tokens)::BIGINT AS cache_writes, sum(usd) AS usd, count(call_error) AS calls_without_response"
+_SPENT = {
+    "input tokens": "input_tokens",
+    "output tokens": "output_tokens",
+    "cache reads": "cache_read_tokens",
+    "cache writes": "cache_write_tokens",
+    "US dollars": "usd",
+}
+_ANSWERED = "FILTER (call_error IS NULL)"
+
+
+def _sum(name: str) -> str:
+    """Returns the SQL for the sum over answers; what one of them does not tell nobody knows of all."""
+    function, kind = ("fsum", "DOUBLE") if name == "usd" else ("sum", "BIGINT")
+    known = f"count({name}) {_ANSWERED} = count(*) {_ANSWERED}"
+    return f"CASE WHEN {known} THEN coalesce({function}({name}) {_ANSWERED}, 0)::{kind} END AS {name}"
+
+
+_BY_ATTEMPT = f"count(*) AS attempts, count(call_error) AS failed, {', '.join(map(_sum, _SPENT.values()))}"
+_OF_ATTEMPTS = (
+    Column("kind", "kind"),
+    Column("attempts", "attempts", "tokens"),
+    *(Column(header, name, "usd" if name == "usd" else "tokens") for header, name in _SPENT.items()),
+    Column("note", "note", "note"),
 )
-_SPENT = ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens", "usd")
+_BY_TURN = "split_value::BIGINT AS turn, max(n) FILTER (metric = 'attempts') AS turns, " + ", ".join(
+    f"max(mean) FILTER (metric = '{name}') AS {name}" for name in ("tokens", "usd", "latency_ms")
+)
+_OF_TURNS = (
+    Column("turn", "turn", "number"),
+    Column("turns", "turns", "tokens"),
+    Column("mean tokens", "tokens", "tokens"),
+    Column("mean US dollars", "usd", "usd"),
+    Column("mean latency", "latency_ms", "ms"),
+)
 
 
 def write_cost(book: Book, evaluation: Evaluation) -> None:
@@ -80,79 +94,37 @@ def _unknown(cost: Row, name: str) -> str | None:
 
 
 def _by_attempt(page: Page, evaluation: Evaluation) -> None:
-    page.section("Generations and recovery attempts")
-    headers = ["kind", "attempts", "input tokens", "output tokens", "cache reads", "cache writes", "US dollars", "note"]
-    parts = (("Generations", tables.GENERATIONS), ("Recovery attempts", tables.RECOVERY_ATTEMPTS))
-    rows = [_attempt_row(label, evaluation.read(table)) for label, table in parts]
-    page.table(headers, rows)
-    page.query(
-        "Generations and recovery attempts", table_query(evaluation.partition, "attempts", _BY_ATTEMPT, "GROUP BY ALL")
+    sql = " UNION ALL ".join(
+        table_query(evaluation.partition, "attempts", f"{literal(kind)} AS kind, {_BY_ATTEMPT}", condition)
+        for kind, condition in (("Generations", "AND number = 0"), ("Recovery attempts", "AND number > 0"))
     )
-
-
-def _attempt_row(label: str, attempts: pa.Table) -> list[Styled]:
-    answered = attempts.filter(pc.is_null(attempts["call_error"]))
-    failed = attempts.num_rows - answered.num_rows
-    totals = [(_total(answered, name), Look(DOLLARS if name == "usd" else INTEGER)) for name in _SPENT]
-    note = f"{failed:,} calls gave no response and count nothing" if failed else None
-    return [(label, PLAIN), (attempts.num_rows, COUNT), *totals, (note, NOTE)]
-
-
-def _total(table: pa.Table, column: str) -> int | float | None:
-    """Returns the sum of a column, or None if any value is unknown."""
-    if table[column].null_count:
-        return None
-    total: int | float | None = pc.sum(table[column]).as_py()
-    return total or 0
+    rows = [
+        row | {"note": f"{row['failed']:,} calls gave no response and count nothing" if row["failed"] else None}
+        for row in evaluation.query(sql)
+    ]
+    page.figures(FigureTable("Generations and recovery attempts", _OF_ATTEMPTS, rows, [sql]))
 
 
 def _by_turn(page: Page, evaluation: Evaluation) -> None:
-    page.section("By turn number")
-    start, shown = page.next_row, ("tokens", "usd", "latency_ms")
-    found: dict[int, dict[str, Row]] = {}
-    for row in evaluation.statistics:
-        if row["split"] == "turn_number" and row["metric"] in ("attempts", *shown):
-            found.setdefault(int(row["split_value"]), {})[row["metric"]] = row
-    if not found:
+    sql = table_query(
+        evaluation.partition, "statistics", _BY_TURN, "AND split = 'turn_number' GROUP BY ALL ORDER BY turn"
+    )
+    rows, start = evaluation.query(sql), page.next_row + 1
+    if not rows:
+        page.section("By turn number")
         page.note("no turns")
         return
-    forms = (INTEGER, DOLLARS, MILLISECONDS)
-    rows: list[list[Styled]] = [
-        [(turn, Look(WHOLE, align="left")), (metrics["attempts"]["n"], COUNT)]
-        + [(metrics[name]["mean"], Look(form)) for name, form in zip(shown, forms, strict=True)]
-        for turn, metrics in sorted(found.items())
-    ]
-    headers = ["turn", "turns", "mean tokens", "mean US dollars", "mean latency"]
-    table = page.table(headers, rows)
-    page.query("By turn number", _by_turn_query(evaluation))
-    if any(metrics["tokens"]["mean"] is not None for metrics in found.values()):
-        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens per turn", f"G{start}", 16)
+    table = page.figures(FigureTable("By turn number", _OF_TURNS, rows, [sql]))
+    if any(row["tokens"] is not None for row in rows):
+        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens per turn", f"G{start + 1}", 16)
         add_columns_chart(page.sheet, plot, table, names=1, values=(3,), number_format=INTEGER)
-        page.blank(max(0, start + CHART_ROWS - page.next_row))
-
-
-def _by_turn_query(evaluation: Evaluation) -> str:
-    columns = (
-        "turn_index AS turn, count(*) AS turns, avg(tokens) AS tokens, avg(usd) AS usd, avg(latency_ms) AS latency_ms"
-    )
-    return table_query(evaluation.partition, "turn_results", columns, "GROUP BY turn_index ORDER BY turn_index")
+        page.blank(max(0, start + 1 + CHART_ROWS - page.next_row))
 
 
 def _extremes(page: Page, evaluation: Evaluation) -> None:
-    headers = ["turn", "tokens", "US dollars", "latency", "attempts", "correct", "complexity", "question"]
-    for title, column, missing in EXTREMES:
-        page.section(title)
-        rows = [_extreme(row) for row in top_turns(evaluation.results, column)]
-        if rows:
-            page.table(headers, rows)
-            page.query(title, extremes_query(evaluation.partition, column, MOST))
+    for table, missing in extremes(evaluation):
+        if table.rows:
+            page.figures(table)
         else:
+            page.section(table.caption)
             page.note(missing)
-
-
-def _extreme(row: Row) -> list[Styled]:
-    return [
-        (row["turn_id"], PLAIN), (row["tokens"], COUNT), (row["usd"], Look(DOLLARS)),
-        (row["latency_ms"], Look(MILLISECONDS)), (row["attempts"], COUNT),
-        (VERDICTS[row["correct"]], Look(align="right")), (row["complexity"], COUNT), (row["question"], WRAPPED),
-    ]  # fmt: skip

@@ -20,14 +20,21 @@ from eval_pipeline.reports.excel.looks import (
 )
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import Figure, figures_apart, headline_figures, turns_of
+from eval_pipeline.reports.figures import (
+    MOST_MESSAGES,
+    Figure,
+    coverage_table,
+    figures_apart,
+    headline_figures,
+    messages_table,
+    turns_of,
+)
 from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
 from eval_pipeline.reports.links import linked
 from eval_pipeline.reports.queries import statistics_query, table_query
 
 _WIDTHS = (38, 16, 13, 13, 11, 15, 78)
 _FIGURES = ("figure", "value", "95% low", "95% high", "n", "clusters", "note")
-_MOST_MESSAGES = 12
 _COSTS = (
     "tokens_per_success, tokens_per_success_low, tokens_per_success_high, reason, usd_per_success, "
     "usd_per_success_low, usd_per_success_high, usd_reason, conversations"
@@ -85,10 +92,7 @@ def _apart(page: Page, evaluation: Evaluation) -> None:
 
 def _coverage(page: Page, evaluation: Evaluation) -> None:
     _left_out(page, evaluation)
-    page.section("Coverage: how far the turns got")
-    counts = evaluation.coverage.columns()
-    page.table(["", *counts], [[("turns", PLAIN), *((count, COUNT) for count in counts.values())]])
-    page.query("Coverage", table_query(evaluation.partition, "coverage", ", ".join(counts)))
+    page.figures(coverage_table(evaluation))
 
 
 def _left_out(page: Page, evaluation: Evaluation) -> None:
@@ -124,7 +128,7 @@ def _failures(page: Page, evaluation: Evaluation) -> None:
         page.note("none" if evaluation.turns else "no turns were evaluated")
         return
     _groups(page, groups)
-    _messages(page, groups.get("message_shape", []))
+    _messages(page, evaluation, groups.get("message_shape", []))
     columns = "grouping, value, error_class, turns, share, example_turn_id"
     page.query("Turns that are not correct", table_query(evaluation.partition, "error_analysis", columns))
 
@@ -140,15 +144,7 @@ def _groups(page: Page, groups: Mapping[str, Sequence[Row]]) -> None:
         page.blank()
 
 
-def _messages(page: Page, rows: list[Row]) -> None:
-    headers = ["error class", "turns", "share", "example", "", "", "message, without its numbers"]
-    shown: list[list[Styled]] = [
-        [
-            (row["error_class"], PLAIN), (row["turns"], COUNT), (row["share"], Look(PERCENT)),
-            (row["example_turn_id"], NOTE), (None, PLAIN), (None, PLAIN), (row["value"], WRAPPED),
-        ]
-        for row in rows[:_MOST_MESSAGES]
-    ]  # fmt: skip
-    page.table(headers, shown)
-    if len(rows) > _MOST_MESSAGES:
-        page.note(f"and {len(rows) - _MOST_MESSAGES} more in error_analysis of statistics.json")
+def _messages(page: Page, evaluation: Evaluation, rows: list[Row]) -> None:
+    page.figures(messages_table(evaluation, rows[:MOST_MESSAGES]), titled=False)
+    if len(rows) > MOST_MESSAGES:
+        page.note(f"and {len(rows) - MOST_MESSAGES} more in error_analysis of statistics.json")

@@ -10,16 +10,13 @@ from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import DECIMAL, DOLLARS, GENERAL, INTEGER, MILLISECONDS, SCORE, WHOLE
-from eval_pipeline.reports.files.flat_files import FROM_RESULTS, errors_table, own_error_columns, turns_table
+from eval_pipeline.reports.files.flat_files import errors_query, errors_table, turns_query, turns_table
 from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
-from eval_pipeline.reports.queries import where
 from eval_pipeline.reports.shown import shown_json
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 _BATCH = 500
-_LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns"})
+_LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns", "gold", "response"})
 _KEY = frozenset({"suite", "model_version", "eval_date"})
-_TURN = "suite, model_version, eval_date, turn_id, sample"
 _FIELDS = {
     field.name: field
     for field in (
@@ -58,13 +55,15 @@ _FIELDS = {
 
 def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
     """Writes one row per turn, with gold, response and every metric; metrics come before the features of the case."""
-    table = _with_texts(evaluation, turns_table(evaluation))
+    table = turns_table(evaluation)
     metrics = {metric.name for metric in evaluation.profile.metrics}
-    names = [name for name in table.column_names if name not in _LEFT_OUT | _KEY | evaluation.profile.apart.keys()]
-    behind = names.index("error_type")
-    ordered = sorted(names[behind + 1 :], key=lambda name: name not in metrics)
-    book.add_query("Turns", "all rows", _turns_query(evaluation))
-    _write(book, "Turns", evaluation, table.select([*names[: behind + 1], *ordered]))
+    left_out = _LEFT_OUT | _KEY | evaluation.profile.apart.keys()
+    names = [name for name in table.column_names if name not in left_out]
+    before, behind = names.index("answer") + 1, names.index("error_type") + 1
+    ordered = sorted(names[behind:], key=lambda name: name not in metrics)
+    book.add_query("Turns", "all rows", turns_query(evaluation))
+    names = [*names[:before], "gold", "response", *names[before:behind], *ordered]
+    _write(book, "Turns", evaluation, table.select(names))
 
 
 def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
@@ -72,36 +71,8 @@ def write_errors_sheet(book: Book, evaluation: Evaluation) -> None:
     table = errors_table(evaluation)
     last = ("error_context", "trace_id", "turn_id")
     names = [name for name in table.column_names if name not in _KEY.union(last)]
-    book.add_query("Errors", "all rows", _errors_query(evaluation))
+    book.add_query("Errors", "all rows", errors_query(evaluation))
     _write(book, "Errors", evaluation, table.select([*names, *last]))
-
-
-def _errors_query(evaluation: Evaluation) -> str:
-    wide, further = evaluation.profile.turns_table, "".join(f", w.{name}" for name in own_error_columns(evaluation))
-    joined = f"errors AS e JOIN {wide.name} AS w USING ({_TURN})"
-    return f"SELECT e.*{further} FROM {joined} WHERE {where(evaluation.partition, 'e')}"
-
-
-def _turns_query(evaluation: Evaluation) -> str:
-    wide = evaluation.profile.turns_table
-    there = {column.name for column in wide.all_columns}
-    further = ", ".join(f"r.{name}" for name in FROM_RESULTS if name not in there)
-    joined = f"{wide.name} AS w JOIN turn_results AS r USING ({_TURN}) JOIN answers AS a USING ({_TURN})"
-    return f"SELECT w.*, {further}, a.gold, a.response FROM {joined} WHERE {where(evaluation.partition, 'w')}"
-
-
-def _with_texts(evaluation: Evaluation, table: pa.Table) -> pa.Table:
-    """Returns the table with the gold and the response of the attempt that counts inserted after the answer."""
-    turns = evaluation.read(TURNS).select(["turn_id", "gold"]).to_pylist()
-    gold = {row["turn_id"]: shown_json(json.loads(row["gold"])) for row in turns}
-    said: dict[tuple[str, int], str | None] = {}
-    for attempts in (evaluation.read(GENERATIONS), evaluation.read(RECOVERY_ATTEMPTS)):
-        columns = [attempts[name].to_pylist() for name in ("turn_id", "sample", "response")]
-        said |= {(turn, sample): response for turn, sample, response in zip(*columns, strict=True)}
-    places = list(zip(table["turn_id"].to_pylist(), table["sample"].to_pylist(), strict=True))
-    behind = table.column_names.index("answer") + 1
-    table = table.add_column(behind, "gold", pa.array([gold.get(turn) for turn, _ in places], pa.string()))
-    return table.add_column(behind + 1, "response", pa.array([said.get(place) for place in places], pa.string()))
 
 
 def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> None:
@@ -110,11 +81,9 @@ def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> N
     metrics = {metric.name: metric for metric in evaluation.profile.metrics}
     fields = [_field(name, table.schema.field(name).type, metrics.get(name)) for name in table.column_names]
     if title == "Errors":
-        ids = evaluation.results.select(["turn_id", "sample"]).to_pylist()
-        cells = {
-            (row["turn_id"], row.get("sample", 0)): f"'Turns'!A{number}" for number, row in enumerate(ids, start=2)
-        }
-        fields[0] = replace(fields[0], link=lambda row: cells[row["turn_id"], row.get("sample", 0)])
+        fields[0] = replace(
+            fields[0], link=lambda row: f"'Turns'!A{evaluation.order[row['turn_id'], row.get('sample', 0)] + 2}"
+        )
     write_long_sheet(book, title, fields, _rows(table), frozen=2)
 
 
@@ -134,4 +103,5 @@ def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
 
 def _rows(table: pa.Table) -> Iterator[Row]:
     for batch in table.to_batches(max_chunksize=_BATCH):
-        yield from batch.to_pylist()
+        for row in batch.to_pylist():
+            yield row | {"gold": shown_json(json.loads(row["gold"]))} if row.get("gold") else row

@@ -1,21 +1,19 @@
 """The sheet `By dimension`: turns and terms by dimension and by data set, with charts, and a heat map by tag."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
+from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.tracks.sdmx.places import (
     BY,
     COUNTS,
     READING,
     STATES,
-    Counts,
-    counts_by,
     counts_query,
     heat_map,
     tags_query,
@@ -24,6 +22,7 @@ from eval_pipeline.tracks.sdmx.places import (
 TITLE = "By dimension"
 _WIDTHS = (44, *(12,) * 9)
 _HEADERS = ("turns", *STATES.values(), "terms in targets", "found", "missed", "extra terms")
+_COLUMNS = tuple(Column(header, name, "tokens") for header, name in zip(_HEADERS, COUNTS, strict=True))
 _STATE_COLUMNS = range(3, 3 + len(STATES))
 _CHARTED = ("dimension", "data set")
 _RATE = Look(PERCENT)
@@ -31,16 +30,13 @@ _RATE = Look(PERCENT)
 
 def write_by_place(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
-    rows = evaluation.rows(tables.DIMENSIONS)
     page = Page(book, TITLE, _WIDTHS)
     page.title("By dimension and data set", READING)
-    for by, (_, place) in BY.items():
-        found = counts_by(rows, place)
-        start = page.next_row + 1
-        page.section(f"By {by}")
-        table = page.table([by, *_HEADERS], [_cells(name, counts) for name, counts in found.items()], header_height=30)
-        page.query(f"By {by}", counts_query(evaluation.partition, by))
-        if by in _CHARTED and found:
+    for by in BY:
+        sql, start = counts_query(evaluation.partition, by), page.next_row + 1
+        rows = evaluation.query(sql)
+        table = page.figures(FigureTable(f"By {by}", (Column(by, "place"), *_COLUMNS), rows, [sql]), header_height=30)
+        if by in _CHARTED and rows:
             plot = Plot(f"Turns by {by}", by, "turns", f"L{start}")
             add_columns_chart(page.sheet, plot, table, 1, _STATE_COLUMNS, "0", stacked=True)
             page.blank(max(0, start + CHART_ROWS - page.next_row))
@@ -63,18 +59,14 @@ def _heat_map(page: Page, evaluation: Evaluation) -> None:
     page.query("Dimension by tag", tags_query(evaluation.partition))
 
 
-def _rate(cells: Mapping[tuple[str, str], Counts], dimension: str, tag: str) -> Styled:
-    counts = cells.get((dimension, tag))
-    return (None if counts is None else counts.right / counts.turns), _RATE
+def _rate(cells: Mapping[tuple[str, str], Row], dimension: str, tag: str) -> Styled:
+    row = cells.get((dimension, tag))
+    return (None if row is None else row["right"] / row["turns"]), _RATE
 
 
-def _turns(cells: Mapping[tuple[str, str], Counts], dimension: str, tag: str) -> Styled:
-    counts = cells.get((dimension, tag))
-    return (None if counts is None else counts.turns), COUNT
-
-
-def _cells(name: str, counts: Counts) -> Sequence[Styled]:
-    return [(name, PLAIN), *((getattr(counts, column), COUNT) for column in COUNTS)]
+def _turns(cells: Mapping[tuple[str, str], Row], dimension: str, tag: str) -> Styled:
+    row = cells.get((dimension, tag))
+    return (None if row is None else row["turns"]), COUNT
 
 
 def _letter(column: int) -> str:

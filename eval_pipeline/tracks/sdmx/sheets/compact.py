@@ -15,7 +15,7 @@ from eval_pipeline.tracks.sdmx.sheets.mistakes import mistake_texts
 TITLE = "Overview, compact"
 _MEANS = (
     'case_id AS id, "sample", count(*) AS turns, count(*) FILTER (correct) AS exact, '
-    "sum(false_negatives)::BIGINT AS missing, sum(false_positives)::BIGINT AS extra, "
+    "coalesce(sum(false_negatives), 0)::BIGINT AS missing, coalesce(sum(false_positives), 0)::BIGINT AS extra, "
     'avg(macro_recall) AS "macro recall", avg(macro_precision) AS "macro precision"'
 )
 _SAMPLE = Field("sample", 9, WHOLE)
@@ -36,30 +36,26 @@ _FIELDS = (
 def write_compact(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     fields = [*_FIELDS[:1], *([_SAMPLE] if evaluation.several_samples else []), *_FIELDS[1:]]
-    book.add_query(TITLE, "all rows", table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL"))
-    rows = sorted(_rows(evaluation), key=lambda row: (row["exact"] == row["turns"], -(row["missing"] + row["extra"])))
-    write_long_sheet(book, TITLE, fields, rows, frozen=1)
+    sql = table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL")
+    book.add_query(TITLE, "all rows", sql)
+    worst = sorted(
+        _rows(evaluation, sql), key=lambda row: (row["exact"] == row["turns"], -(row["missing"] + row["extra"]))
+    )
+    write_long_sheet(book, TITLE, fields, worst, frozen=1)
 
 
-def _rows(evaluation: Evaluation) -> Iterator[Row]:
+def _rows(evaluation: Evaluation, sql: str) -> Iterator[Row]:
     turns: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
-    for row in evaluation.rows(evaluation.profile.turns_table):
+    for row in evaluation.results.select(["case_id", "sample", "turn_id", "turn_index"]).to_pylist():
         turns[row["case_id"], row["sample"]].append(row)
+    means = {(row["id"], row["sample"]): row for row in evaluation.query(sql)}
     cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
     wrong = mistake_texts(evaluation)
     for (case_id, sample), found in turns.items():
         case = cases[case_id]
-        yield {
-            "id": case_id,
-            "sample": sample,
+        yield means[case_id, sample] | {
             "name": json.loads(case["content"])["name"],
             "tags": ", ".join(json.loads(case["tags"])),
-            "turns": len(found),
-            "exact": sum(bool(row["correct"]) for row in found),
-            "missing": sum(row["false_negatives"] or 0 for row in found),
-            "extra": sum(row["false_positives"] or 0 for row in found),
-            "macro recall": _mean(found, "macro_recall"),
-            "macro precision": _mean(found, "macro_precision"),
             "what is wrong": "\n".join(_of_turns(found, wrong)),
         }
 
@@ -68,8 +64,3 @@ def _of_turns(found: list[Row], wrong: dict[tuple[str, int], str]) -> Iterator[s
     for row in found:
         if text := wrong.get((row["turn_id"], row["sample"])):
             yield f"Turn {row['turn_index'] + 1}:\n{text}" if len(found) > 1 else text
-
-
-def _mean(rows: list[Row], metric: str) -> float | None:
-    known = [row[metric] for row in rows if row[metric] is not None]
-    return sum(known) / len(known) if known else None

@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
@@ -28,45 +27,31 @@ _FIELDS = (
 )
 
 
-@dataclass
-class _Conversation:
-    """The rows of one case and sample."""
-
-    rows: list[Row] = field(default_factory=list)
-
-    def mean(self, metric: str) -> float | None:
-        """Returns the mean of a metric over the turns that have a value."""
-        known = [row[metric] for row in self.rows if row[metric] is not None]
-        return sum(known) / len(known) if known else None
-
-
 def write_overview(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     several = evaluation.several_samples
-    book.add_query("Overview", "all rows", table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL"))
+    sql = table_query(evaluation.partition, "sdmx_turns", _MEANS, "GROUP BY ALL")
+    book.add_query("Overview", "all rows", sql)
     book.add_query("Overview", "terms in the details", table_query(evaluation.partition, tables.TERMS.name))
     fields = [_FIELDS[0], *([_SAMPLE] if several else []), *_FIELDS[1:]]
-    write_long_sheet(book, "Overview", fields, _rows(evaluation), frozen=2, most_lines=_MOST_LINES)
+    write_long_sheet(book, "Overview", fields, _rows(evaluation, sql), frozen=2, most_lines=_MOST_LINES)
 
 
-def _rows(evaluation: Evaluation) -> Iterator[Row]:
-    conversations: dict[tuple[str, int], _Conversation] = {}
-    for row in evaluation.rows(evaluation.profile.turns_table):
-        conversations.setdefault((row["case_id"], row["sample"]), _Conversation()).rows.append(row)
+def _rows(evaluation: Evaluation, sql: str) -> Iterator[Row]:
+    conversations: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
+    for row in evaluation.results.select(["case_id", "sample", "turn_id", "question"]).to_pylist():
+        conversations[row["case_id"], row["sample"]].append(row)
+    means = {(row["id"], row["sample"]): row for row in evaluation.query(sql)}
     cases = {row["case_id"]: row for row in evaluation.rows(store_tables.CASES)}
     blocks = _blocks(evaluation)
     for (case_id, sample), found in conversations.items():
         case = cases[case_id]
-        questions = [row["question"] for row in found.rows]
-        turns = [(row["question"], blocks.get((row["turn_id"], sample), [])) for row in found.rows]
-        yield {
-            "id": case_id,
-            "sample": sample,
+        questions = [row["question"] for row in found]
+        turns = [(row["question"], blocks.get((row["turn_id"], sample), [])) for row in found]
+        yield means[case_id, sample] | {
             "name": json.loads(case["content"])["name"],
             "tags": ", ".join(json.loads(case["tags"])),
             "question": "\n".join(questions),
-            "macro recall": found.mean("macro_recall"),
-            "macro precision": found.mean("macro_precision"),
             "indicator selection details": details_text(turns[0][1]) if len(turns) == 1 else conversation_text(turns),
         }
 

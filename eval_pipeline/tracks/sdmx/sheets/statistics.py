@@ -25,8 +25,9 @@ _RATES = (
     + " FROM statistics WHERE {where} GROUP BY ALL"
 )
 _TERMS = (
-    "sum(true_positives)::BIGINT AS true_positives, sum(false_positives)::BIGINT AS false_positives, "
-    "sum(false_negatives)::BIGINT AS false_negatives"
+    "coalesce(sum(true_positives), 0)::BIGINT AS true_positives, "
+    "coalesce(sum(false_positives), 0)::BIGINT AS false_positives, "
+    "coalesce(sum(false_negatives), 0)::BIGINT AS false_negatives"
 )
 _RATE = Look("0.000")
 _BOLD = Look("0.000", bold=True)
@@ -75,8 +76,10 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
         page.table(headers, list(_recall_rows(recalls)))
         page.query(TITLE, recalls_query(partition))
     page.section("Terms")
-    page.table(["count", "terms"], list(_counts(evaluation)))
-    page.query("Terms", table_query(partition, tables.DIMENSIONS.name, _TERMS))
+    sql = table_query(partition, tables.DIMENSIONS.name, _TERMS)
+    (terms,) = evaluation.query(sql)
+    page.table(["count", "terms"], [[(name.replace("_", " "), PLAIN), (terms[name], COUNT)] for name in terms])
+    page.query("Terms", sql)
     page.note("Every metric over turns, with its splits, is on the sheet All statistics.")
 
 
@@ -105,10 +108,3 @@ def _recall_rows(recalls: Mapping[str, Mapping[int, Row]]) -> Iterator[list[Styl
                 (name, PLAIN), (most, COUNT), (row["mean"], _BOLD), (row["low"], _RATE), (row["high"], _RATE),
                 (row["n"], COUNT),
             ]  # fmt: skip
-
-
-def _counts(evaluation: Evaluation) -> Iterator[list[Styled]]:
-    """Yields the numbers of true positives, false positives and false negatives over all turns."""
-    table = evaluation.read(tables.DIMENSIONS)
-    for name in ("true_positives", "false_positives", "false_negatives"):
-        yield [(name.replace("_", " "), PLAIN), (sum(table[name].to_pylist()), COUNT)]

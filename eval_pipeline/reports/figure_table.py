@@ -1,0 +1,69 @@
+"""A table of figures as page and workbook show it: its rows are what the queries printed beside it return."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, get_args
+
+from eval_pipeline.reports.profile import Unit
+from eval_pipeline.reports.shown import UNKNOWN, place, short, shown
+
+Kind = Unit | Literal["text", "note", "long", "place", "verdict", "number", "plain", "interval"]
+"""A unit; text; a remark; text of several lines; a turn's id; right or not; a number that names a row; a value of any
+type; or the ends of a 95% interval of rates, which only pages show."""
+VERDICTS = {True: "yes", False: "no", None: "not scored"}
+_LONGEST = 200
+"""Characters of a text on a page."""
+_UNITS = frozenset(get_args(Unit))
+
+
+class Column(NamedTuple):
+    """A column.
+
+    Attributes:
+        header: empty for one that only keeps a workbook's columns in their places.
+        name: the column of the query; of an interval, what stands before `low` and `high`.
+    """
+
+    header: str
+    name: str
+    kind: Kind = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class FigureTable:
+    """A table.
+
+    Attributes:
+        columns: the first one names the rows.
+        rows: the rows of the query, or of several that were joined.
+        sql: the queries.
+    """
+
+    caption: str
+    columns: Sequence[Column]
+    rows: Sequence[Mapping[str, Any]]
+    sql: Sequence[str]
+
+
+def cell_text(row: Mapping[str, Any], column: Column) -> str:
+    """Returns what a page shows in a cell."""
+    if column.kind == "interval":
+        ends = row[f"{column.name}low"], row[f"{column.name}high"]
+        return UNKNOWN if None in ends else " to ".join(shown(end, "rate") for end in ends)
+    value = row[column.name]
+    if column.kind in _UNITS:
+        return shown(value, column.kind)  # type: ignore[arg-type]
+    if column.kind == "verdict":
+        return VERDICTS[value]
+    if value is None:
+        return UNKNOWN
+    if column.kind == "plain":
+        return plain(value)
+    return short(place(value) if column.kind == "place" else str(value), _LONGEST)
+
+
+def plain(value: Any) -> str:
+    """Returns the text of a value of unknown unit."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
