@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from eval_pipeline.reports.evaluation import Evaluation
 
 _MOST_SHOWN = 16
-Row = Mapping[str, Any]
+Row = dict[str, Any]
 BY = {
     "dimension": "dimension",
     "data set": "dataset_id",
