@@ -176,6 +176,8 @@ class Usage:
     cache_write_tokens: int = 0
 
 
+ANSWERED_IN = "answered_in"
+"""Key in a response's metadata: where the answer was, if not in the content (`tool_calls`, `reasoning`)."""
 SERVED_MODEL, SERVED_FINGERPRINT = "model", "system_fingerprint"
 """Keys in a response's metadata for the model name and fingerprint that the endpoint itself reported."""
 

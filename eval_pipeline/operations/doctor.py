@@ -58,6 +58,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _servers,
         _cluster,
         _keys,
+        _models,
         _bucket,
         _database,
         _journal,
@@ -182,6 +183,14 @@ def _keys(_: Workspace) -> Iterator[Finding]:
 
     for name in dict.fromkeys(traits.key_variable for traits in all_traits().values() if traits.key_variable):
         yield Finding(f"key {name}", True, "set" if os.environ.get(name) else "not set")
+
+
+def _models(workspace: Workspace) -> Iterator[Finding]:
+    from eval_pipeline.operations.model_lists import models_told
+
+    for name, wrong in models_told(workspace):
+        text = f"'{workspace.model_versions[name].model}' {wrong or 'can be asked'}"
+        yield Finding(f"model of {name}", wrong is None, text, "correct the entry, or set `active: false`")
 
 
 def _bucket(workspace: Workspace) -> Iterator[Finding]:

@@ -48,6 +48,10 @@ class FatalCallError(EvalError):
     """No call of this run can succeed (e.g. a wrong key or an unknown model); the run ends with this message."""
 
 
+class MissingKeyError(FatalCallError):
+    """The environment variable with a key is not set."""
+
+
 class Gold(Protocol):
     """A turn's gold answer, as a track offers it to providers that stand in for a model."""
 
@@ -249,6 +253,18 @@ class TokenCounter(Protocol):
 
     async def count_tokens(self, call: Call) -> int:
         """Returns the number of input tokens that the call would be charged for. Raises CallError or FatalCallError."""
+        ...
+
+
+@runtime_checkable
+class KnowsModels(Protocol):
+    """An additional method of a provider that can ask, at no cost, whether its model is there."""
+
+    async def why_no_model(self) -> str | None:
+        """Returns why the model cannot be asked, to complete a sentence about it; None if it can, or nobody tells.
+
+        Raises CallError or FatalCallError.
+        """
         ...
 
 

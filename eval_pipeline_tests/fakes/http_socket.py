@@ -6,6 +6,7 @@ Replies may be cut off, reset, sent in pieces or never sent, which servers writt
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import threading
 from abc import ABC, abstractmethod
@@ -104,6 +105,7 @@ class SocketServer(ABC):
     def __init__(self, port: int = 0) -> None:
         """Port 0 takes a free one."""
         self.url, self.host = "", "127.0.0.1"
+        self.tls: ssl.SSLContext | None = None
         self.connections = 0
         self._port = port
         self._loop = asyncio.new_event_loop()
@@ -145,8 +147,10 @@ class SocketServer(ABC):
 
     async def _serve(self) -> None:
         self._stopping = asyncio.Event()
-        server = await asyncio.start_server(self._connected, self.host, self._port, backlog=1024, limit=_LONGEST_HEAD)
-        self.url = f"http://{self.host}:{server.sockets[0].getsockname()[1]}"
+        server = await asyncio.start_server(
+            self._connected, self.host, self._port, backlog=1024, limit=_LONGEST_HEAD, ssl=self.tls
+        )
+        self.url = f"http{'s' if self.tls else ''}://{self.host}:{server.sockets[0].getsockname()[1]}"
         self._ready.set()
         await self._stopping.wait()
         server.close()

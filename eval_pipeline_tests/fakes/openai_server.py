@@ -37,11 +37,13 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """Status 200 and these bytes."""
+    """These bytes as they are."""
 
     body: bytes
     content_type: str = "application/json"
     encoding: str = ""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,13 @@ class OpenAIServer(SocketServer):
             await connection.reply_json(
                 200, {"count": self._tokens, "max_model_len": 4096, "tokens": [1] * self._tokens}
             )
-        elif request.path == "/v1/chat/completions":
+        elif request.path == "/v1/models":
+            await connection.reply_json(200, {"object": "list", "data": [{"id": "m"}, {"id": "m-large"}]})
+        elif request.path.endswith("/v1/models/m"):  # Anthropic's, of one model
+            await connection.reply_json(
+                200, {"id": "m", "type": "model", "display_name": "M", "created_at": "2026-01-01T00:00:00Z"}
+            )
+        elif request.path.endswith(("/chat/completions", "/responses")):
             self.asked.append(request)
             self.bodies.append(json.loads(request.body))
             await self._play(self._script.pop(0) if self._script else Says("42"), request, connection)
@@ -104,7 +112,8 @@ class OpenAIServer(SocketServer):
                 await connection.reply_json(step.status, error, step.headers)
             case Raw():
                 encoding = {"content-encoding": step.encoding} if step.encoding else {}
-                await connection.reply(200, step.body, {"content-type": step.content_type, **encoding})
+                headers = {"content-type": step.content_type, **encoding, **step.headers}
+                await connection.reply(step.status, step.body, headers)
             case CutOff() if streamed:
                 await _begin(connection, "cut")
                 connection.close()

@@ -12,6 +12,7 @@ from eval_pipeline.operations import doctor
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.parquet import reading
 from eval_pipeline_tests.chains import with_other_code
+from eval_pipeline_tests.fakes.openai_server import KEY, OpenAIServer
 from eval_pipeline_tests.support import DAY, Lab
 
 
@@ -55,3 +56,35 @@ def test_what_only_store_or_record_holds_is_named_and_publishing_mends_it(small:
     assert [str(DAY + timedelta(days=day)) in text for day, text in enumerate(told)] == [True, True]
     publish_all(small.workspace(), gate(small.workspace()), full=False)
     assert all(one.fine for one in doctor.examine(small.home) if one.topic == "store")
+
+
+def test_models_that_are_not_there_are_told_where_the_provider_tells_it_for_nothing(
+    small: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    monkeypatch.delenv("NO_SUCH_KEY", raising=False)
+    with OpenAIServer() as server:
+        openai, claude = {"base_url": f"{server.url}/v1"}, {"base_url": server.url}
+        asked = {
+            "there": ("openai", "m", openai),
+            "typo": ("openai", "m-larg", openai),
+            "elsewhere": ("openai", "m", {"base_url": f"{server.url}/v2"}),  # without a list
+            "claude": ("anthropic", "m", claude),
+            "other-claude": ("anthropic", "m-larg", claude),
+            "no-key": ("openai", "m", openai | {"api_key_env": "NO_SUCH_KEY"}),
+            "nobody": ("openai", "m", {"base_url": "http://127.0.0.1:9/v1"}),
+        }
+        entries = [
+            {"name": name, "provider": kind, "model": model, "options": at} for name, (kind, model, at) in asked.items()
+        ]
+        small.versions(
+            *entries, {**entries[1], "name": "inactive", "active": False}, {"name": "o", "provider": "oracle"}
+        )
+        told = {one.topic.removeprefix("model of "): one for one in doctor._models(small.workspace())}
+    assert {name for name, one in told.items() if one.fine} == {"there", "elsewhere", "claude"}
+    assert told["typo"].text == "'m-larg' is not among the 2 models that the endpoint lists, such as m-large"
+    assert told["other-claude"].text == "'m-larg' is unknown to the API"
+    assert told["nobody"].text.startswith("'m' cannot be looked up: the endpoint: ")
+    assert told.keys() == asked.keys() - {"no-key"}
+    assert not server.asked

@@ -16,9 +16,16 @@ from eval_pipeline.core.model import CallErrorKind, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.settings import AnthropicSettings
 from eval_pipeline.providers.anthropic.wire import StreamedMessage, batch_error, error_of
-from eval_pipeline.providers.base import CallError
+from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
-from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams, read_secret
+from eval_pipeline.providers.http.endpoints import (
+    OWN_AUTHORITY,
+    Secrets,
+    client_arguments,
+    distrusted,
+    headers_of_streams,
+    read_secret,
+)
 
 _CUSTOM_HEADERS = "ANTHROPIC_CUSTOM_HEADERS"
 
@@ -131,6 +138,8 @@ class AnthropicClient:
             raise CallError(CallErrorKind.TIMEOUT, what, retryable=True) from None
         except (anthropic.APIConnectionError, httpx2.RequestError) as error:
             cause = error.__cause__ or error
+            if distrusted(error):
+                raise FatalCallError(f"{type(cause).__name__}: {cause}; {OWN_AUTHORITY}") from None
             what = self.secrets.redact(f"the connection to the API failed ({type(cause).__name__}: {cause})")
             sent = not isinstance(cause, httpx2.ConnectError)
             raise CallError(CallErrorKind.CONNECTION, what, retryable=True, sent=sent) from None

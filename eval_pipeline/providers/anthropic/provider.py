@@ -149,6 +149,18 @@ class AnthropicProvider(Traits):
             raise CallError(CallErrorKind.BAD_RESPONSE, "the API counted no tokens", retryable=True)
         return counted.input_tokens
 
+    async def why_no_model(self) -> str | None:
+        """See `KnowsModels`: asks for the model by its name, which may be an alias."""
+        import anthropic
+
+        client = self._client()
+        with client.errors():
+            try:
+                await client.sdk.models.retrieve(self._version.model)
+            except anthropic.NotFoundError:
+                return "is unknown to the API"
+        return None
+
     async def __aenter__(self) -> Self:
         return self
 

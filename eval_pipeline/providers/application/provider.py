@@ -19,11 +19,13 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.application.answers import AnswerMapping, JsonPath
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError, Traits
 from eval_pipeline.providers.http.endpoints import (
+    OWN_AUTHORITY,
     BaseUrl,
     EnvironmentName,
     HeaderName,
     Secrets,
     client_arguments,
+    distrusted,
     read_headers,
 )
 from eval_pipeline.providers.http.errors import status_error
@@ -232,6 +234,8 @@ def _meaning(error: Exception) -> CallError | FatalCallError | None:
             return CallError(CallErrorKind.BAD_RESPONSE, told, retryable=True)
         case httpx2.HTTPError():
             told = f"the application: {error or type(error).__name__}"
+            if distrusted(error):
+                return FatalCallError(f"{told}; {OWN_AUTHORITY}")
             sent = not isinstance(error, httpx2.ConnectError)
             return CallError(CallErrorKind.CONNECTION, told, retryable=True, sent=sent)
     return None

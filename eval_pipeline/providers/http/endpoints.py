@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator
 
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.base import CallError, FatalCallError, MissingKeyError
 from eval_pipeline.providers.validation import unshown
 
 _CONNECT_S = 10.0
@@ -91,7 +91,7 @@ def read_secret(variable: str, version: ModelVersion) -> str:
     """
     value = os.environ.get(variable, "").strip()
     if not value:
-        raise FatalCallError(f"model version '{version.name}': the environment variable {variable} is not set")
+        raise MissingKeyError(f"model version '{version.name}': the environment variable {variable} is not set")
     if not _HEADER_VALUE.fullmatch(value):
         raise FatalCallError(
             f"model version '{version.name}': the environment variable {variable} holds characters that no HTTP "
@@ -114,6 +114,19 @@ def is_loopback(url: str) -> bool:
         return host == "localhost" or host.endswith(".localhost")
 
 
+OWN_AUTHORITY = "where an authority of your own signs, put the path of its certificate into SSL_CERT_FILE"
+"""What helps if a certificate is not trusted."""
+
+
+def distrusted(error: BaseException | None) -> bool:
+    """Whether a connection failed because the certificate of the other side is not trusted here."""
+    import ssl
+
+    while error is not None and not isinstance(error, ssl.SSLCertVerificationError):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def headers_of_streams(url: str) -> dict[str, str]:
     """Returns extra headers for a request whose answer is streamed.
 
@@ -131,6 +144,8 @@ def client_arguments(url: str, version: ModelVersion) -> dict[str, Any]:
     import httpx2
 
     return {
+        # Authorities that the environment names count for this machine too, unlike its proxies.
+        "verify": httpx2.create_ssl_context(),
         "trust_env": not is_loopback(url),  # proxies of the environment are meant for other machines
         "timeout": httpx2.Timeout(version.deadline_s, connect=min(_CONNECT_S, version.deadline_s), pool=None),
         # The caller limits the calls in flight, so there is no limit here.

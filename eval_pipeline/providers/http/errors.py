@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from eval_pipeline.core.model import CallErrorKind, Json
 from eval_pipeline.providers.base import CallError, FatalCallError
+from eval_pipeline.providers.http.bodies import body_shown, is_web_page
 
 _NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 _FILTERED = "content_filter"
@@ -81,20 +82,22 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """The contents of an error body; `codes` are its `code` and its `type`."""
+    """The contents of an error body; `codes` are its `code`, its `type` and its `status`."""
 
     message: str
     codes: tuple[str, ...] = ()
 
 
 def _meaning(status: int, told: _Told, text: str, wait: float | None) -> CallError | FatalCallError:
+    if status < 500 and _FILTERED in told.codes:
+        return CallError(CallErrorKind.REFUSED, text)
+    if status == 402 or (status == 429 and _NO_CREDIT.intersection(told.codes)):
+        return FatalCallError(f"the account has no credit left ({text})")
     match status:
         case 401 | 403:
             return FatalCallError(f"the endpoint refuses the key ({text})")
         case 404:
             return FatalCallError(f"the endpoint or the model does not exist ({text})")
-        case 429 if _NO_CREDIT.intersection(told.codes):
-            return FatalCallError(f"the account has no credit left ({text})")
         case 429:
             return CallError(CallErrorKind.RATE_LIMITED, text, retryable=True, retry_after=wait)
         case 408:
@@ -103,16 +106,16 @@ def _meaning(status: int, told: _Told, text: str, wait: float | None) -> CallErr
             return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
         case _ if status >= 500:
             return CallError(CallErrorKind.OVERLOADED, text, retryable=True, retry_after=wait)
-        case _ if _FILTERED in told.codes:
-            return CallError(CallErrorKind.REFUSED, text)
     return CallError(CallErrorKind.BAD_REQUEST, text)
 
 
 def _told(body: Json) -> _Told:
+    if isinstance(body, list) and body:  # Gemini's errors come in a list
+        body = body[0]
     inner = body.get("error", body) if isinstance(body, Mapping) else body
     if not isinstance(inner, Mapping):
-        return _Told(_short(inner))
-    codes = tuple(str(inner[name]) for name in ("code", "type") if inner.get(name))
+        return _Told(body_shown(inner) if isinstance(inner, str) and is_web_page(inner) else _short(inner))
+    codes = tuple(str(inner[name]) for name in ("code", "type", "status") if inner.get(name))
     return _Told(_short(inner.get("message") or inner.get("detail")), codes)
 
 

@@ -30,8 +30,7 @@ class _Spread(httpx2.AsyncClient):
     """Builds requests itself, and lets the least busy of its clients send them."""
 
     def __init__(self, kind: type[httpx2.AsyncClient], pools: int, arguments: dict[str, Any]) -> None:
-        certificates = httpx2.create_ssl_context(trust_env=arguments.get("trust_env", True))
-        shared = arguments | {"cookies": httpx2.Cookies().jar, "verify": certificates}
+        shared = {"verify": httpx2.create_ssl_context()} | arguments | {"cookies": httpx2.Cookies().jar}
         self._clients = [kind(**shared) for _ in range(pools)]
         self._busy = [0] * pools
         super().__init__(**shared, transport=httpx2.AsyncBaseTransport())  # sends nothing itself

@@ -6,18 +6,31 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
-from eval_pipeline.core.model import SERVED_FINGERPRINT, SERVED_MODEL, CallErrorKind, Json, Response
+from eval_pipeline.core.model import ANSWERED_IN, SERVED_FINGERPRINT, SERVED_MODEL, CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
-from eval_pipeline.providers.http.endpoints import Secrets, client_arguments, headers_of_streams
+from eval_pipeline.providers.http.endpoints import (
+    OWN_AUTHORITY,
+    Secrets,
+    client_arguments,
+    distrusted,
+    headers_of_streams,
+)
 from eval_pipeline.providers.http.errors import error_in_answer, status_error
-from eval_pipeline.providers.openai.wire import ChatAnswer
+from eval_pipeline.providers.openai.responses import ResponsesAnswer
+from eval_pipeline.providers.openai.ways_out import way_out
+from eval_pipeline.providers.openai.wire import ChatAnswer, text_in
 
 OPENAI = "https://api.openai.com/v1"
+Api = Literal["chat", "responses"]
 _PATH = "/chat/completions"
+_ROUTES: Mapping[Api, tuple[str, type[ChatAnswer]]] = {
+    "chat": (_PATH, ChatAnswer),
+    "responses": ("/responses", ResponsesAnswer),
+}
 _CUSTOM_HEADERS = "OPENAI_CUSTOM_HEADERS"
 _ACCOUNT_HEADERS = ("OpenAI-Organization", "OpenAI-Project")
 
@@ -94,22 +107,24 @@ class ChatEndpoint:
         """Closes the connections."""
         await self._client.close()
 
-    async def complete(self, body: Mapping[str, Json], *, stream: bool) -> Response:
+    async def complete(self, body: Mapping[str, Json], *, stream: bool, api: Api = "chat") -> Response:
         """Sends a request and returns the response.
 
         Args:
             body: body of the request.
             stream: stream the answer, which makes the time to the first byte known.
+            api: the API that the body is meant for.
 
         Raises:
             CallError: there is no answer.
             FatalCallError: no request can be answered.
         """
-        answer, first_byte_ms = ChatAnswer(), None
+        path, kind = _ROUTES[api]
+        answer, first_byte_ms = kind(), None
         asked = perf_counter()
         with self._call_errors():
             if stream:
-                async with await self._streamed(body) as chunks:
+                async with await self._streamed(path, body) as chunks:
                     if streams := may_be_events(chunks.response.headers):
                         async for chunk in chunks:
                             if answer.add(chunk) and first_byte_ms is None:
@@ -118,7 +133,9 @@ class ChatEndpoint:
                         answer.add(self._completion((await chunks.response.aread()).decode()))
             else:
                 streams = False
-                answer.add(await self._post(_PATH, body))
+                answer.add(await self._post(path, body))
+            if answer.error:
+                raise error_in_answer(answer.error)
         if not answer.begun and not streams:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} sent JSON without an answer in it")
         if not answer.heard:
@@ -127,9 +144,9 @@ class ChatEndpoint:
         if streams and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
         told = {"request_id": answer.request_id, "sdk": self._sdk}
-        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint}
+        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint, ANSWERED_IN: answer.answered_in}
         return Response(
-            self._secrets.redact(answer.text or answer.refusal),
+            self._secrets.redact(answer.answer),
             stop_reason=answer.stop_reason or "stop",
             usage=answer.usage,
             latency_ms=_milliseconds(asked),
@@ -155,6 +172,23 @@ class ChatEndpoint:
             raise CallError(CallErrorKind.BAD_RESPONSE, f"{self._name} does not tell {route.told_as} at {route.path}")
         return count
 
+    async def models(self) -> list[str] | None:
+        """Returns the names of the models that the endpoint lists; None if it has no list.
+
+        Raises CallError or FatalCallError.
+        """
+        import openai
+
+        with self._call_errors():
+            try:
+                told = await self._client.get("/models", cast_to=object, options=self._options)
+            except openai.APIStatusError as error:
+                if error.status_code not in {404, 405, 501}:
+                    raise
+                return None
+        listed = told.get("data") if isinstance(told, Mapping) else None
+        return [text_in(one, "id") for one in listed] if isinstance(listed, list) else None
+
     # The SDK's typed methods are not used: they build objects for every chunk, which takes six times as long.
 
     async def _post(self, path: str, body: Mapping[str, Json]) -> Mapping[str, Json]:
@@ -178,12 +212,12 @@ class ChatEndpoint:
             raise error_in_answer(told["error"])
         return told
 
-    async def _streamed(self, body: Mapping[str, Json]) -> Any:
+    async def _streamed(self, path: str, body: Mapping[str, Json]) -> Any:
         import openai
 
-        asked = {**body, "stream": True, "stream_options": {"include_usage": True}}
+        asked = {**body, "stream": True} | ({"stream_options": {"include_usage": True}} if path == _PATH else {})
         return await self._client.post(
-            _PATH,
+            path,
             body=asked,
             cast_to=object,
             options=self._stream_options,
@@ -218,12 +252,14 @@ class ChatEndpoint:
                     told = f"{self._name} sent something that cannot be decompressed ({cause})"
                     return CallError(CallErrorKind.BAD_RESPONSE, told, retryable=True)
                 told = f"{self._name}: {str(cause) or type(cause).__name__}"
+                if distrusted(error):
+                    return FatalCallError(f"{told}; {OWN_AUTHORITY}")
                 sent = not isinstance(cause, httpx2.ConnectError)
                 return CallError(CallErrorKind.CONNECTION, told, retryable=True, sent=sent)
             case openai.APIStatusError():
-                return status_error(error.status_code, error.body, dict(error.response.headers))
+                return self._with_way_out(status_error(error.status_code, error.body, dict(error.response.headers)))
             case openai.APIError():
-                return error_in_answer(error.body)
+                return self._with_way_out(error_in_answer(error.body))
             case json.JSONDecodeError():
                 text = f"{self._name} sent {body_shown(error.doc)} where an answer in JSON was expected"
                 return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)
@@ -231,6 +267,14 @@ class ChatEndpoint:
                 text = f"{self._name} sent something that is no JSON ({error})"
                 return CallError(CallErrorKind.BAD_RESPONSE, text, retryable=True)
         return None
+
+    def _with_way_out(self, error: CallError | FatalCallError) -> CallError | FatalCallError:
+        told = str(error)
+        known = isinstance(error, FatalCallError) or error.kind is CallErrorKind.BAD_REQUEST
+        if not known or (other := way_out(told)) is None:
+            return error
+        text = f"{told}; {other}"
+        return FatalCallError(text) if isinstance(error, FatalCallError) else CallError(error.kind, text)
 
 
 def _with_key(headers: Mapping[str, str], key: str | None) -> dict[str, str]:

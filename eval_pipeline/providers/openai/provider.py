@@ -3,7 +3,9 @@
 Examples are OpenAI, vLLM, Ollama, llama.cpp and gateways.
 """
 
+import re
 from collections.abc import Awaitable, Callable
+from difflib import get_close_matches
 from types import TracebackType
 from typing import ClassVar, Literal, Self
 
@@ -14,11 +16,13 @@ from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, Traits
 from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName, HeaderName, read_headers, read_secret
-from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, OPENAI, ChatEndpoint
+from eval_pipeline.providers.openai import responses
+from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, OPENAI, Api, ChatEndpoint
 from eval_pipeline.providers.openai.wire import OWN_FIELDS, LimitField, RequestForm, Structured, chat_request
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 
 _KEY_VARIABLE = "OPENAI_API_KEY"
+_AZURE = re.compile(r"\.azure\.com(?::\d+)?(?:/|$)")
 
 
 class OpenAISettings(Settings):
@@ -30,6 +34,8 @@ class OpenAISettings(Settings):
         api_key_env: environment variable of the key; None if the endpoint needs none.
         headers_env: additional headers → environment variables that hold their values.
         structured_output: how the prompt's answer schema is passed on.
+        api: `responses` for models that only OpenAI's Responses API serves.
+        system: `false` for models that know no system messages.
         stream: stream the answers.
         limit_field: the field that limits the length of an answer. By default the one that OpenAI requires for new
             models; for other endpoints the older one, which all of them support.
@@ -42,6 +48,8 @@ class OpenAISettings(Settings):
     api_key_env: EnvironmentName | None = _KEY_VARIABLE
     headers_env: dict[HeaderName, EnvironmentName] = Field(default_factory=dict)
     structured_output: Structured = "json_schema"
+    api: Api = "chat"
+    system: bool = True
     stream: bool = True
     limit_field: LimitField | None = None
     join_messages: bool = False
@@ -53,7 +61,8 @@ class OpenAISettings(Settings):
         """The form of requests to this endpoint."""
         usual: LimitField = "max_completion_tokens" if self.base_url == OPENAI else "max_tokens"
         limit = self.limit_field or usual
-        return RequestForm(self.structured_output, limit, self.join_messages, text_lengths=self.base_url != OPENAI)
+        openai = self.base_url == OPENAI
+        return RequestForm(self.structured_output, limit, self.join_messages, not openai, self.system)
 
 
 class OpenAISampling(Settings):
@@ -95,10 +104,14 @@ class OpenAIProvider(Traits):
         self._sampling = read_settings(OpenAISampling, version, "sampling").model_dump(exclude_none=True)
         if not version.model:
             raise SettingsError(version.name, (Complaint(("model",), "is missing: the endpoint's name of the model"),))
-        taken = sorted(settings.body.keys() & (OWN_FIELDS | OpenAISampling.model_fields.keys()))
+        own = responses.OWN_FIELDS if settings.api == "responses" else OWN_FIELDS
+        taken = sorted(settings.body.keys() & (own | OpenAISampling.model_fields.keys()))
         if taken:
             told = "is set by the model version's own fields and the prompt; leave it out here"
             raise SettingsError(version.name, tuple(Complaint(("options", "body", name), told) for name in taken))
+        if settings.api == "responses" and (unknown := sorted(self._sampling.keys() - responses.SAMPLING)):
+            told = f"is unknown to the Responses API, which has {', '.join(sorted(responses.SAMPLING))}"
+            raise SettingsError(version.name, tuple(Complaint(("sampling", name), told) for name in unknown))
         self._version = version
         self._endpoint: ChatEndpoint | None = None
         if settings.count_tokens != "none":
@@ -110,7 +123,16 @@ class OpenAIProvider(Traits):
 
     async def generate(self, call: Call) -> Response:
         """Asks the endpoint. Raises CallError, or FatalCallError if no call can succeed."""
-        return await self._opened().complete(self._body(call), stream=self._settings.stream)
+        return await self._opened().complete(self._body(call), stream=self._settings.stream, api=self._settings.api)
+
+    async def why_no_model(self) -> str | None:
+        """See `KnowsModels`: looks into the endpoint's list of models; that of Azure does not have the deployments."""
+        listed = None if _AZURE.search(self._settings.base_url) else await self._opened().models()
+        model = self._version.model
+        if not listed or any(name == model or name.endswith(f"/{model}") for name in listed):
+            return None
+        near = get_close_matches(model, listed, 3, 0.4) or sorted(listed)[:3]
+        return f"is not among the {len(listed):,} models that the endpoint lists, such as {', '.join(near)}"
 
     async def __aenter__(self) -> Self:
         return self
@@ -130,7 +152,8 @@ class OpenAIProvider(Traits):
         if "seed" in sampling:
             # A different seed for each sample, because otherwise all samples of a turn would be equal.
             sampling = {**sampling, "seed": sampling["seed"] + call.sample}
-        asked = chat_request(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
+        make = chat_request if self._settings.api == "chat" else responses.responses_request
+        asked = make(version.model, call.prompt, version.max_tokens, sampling, self._settings.form)
         return {**self._settings.body, **asked}
 
     def _opened(self) -> ChatEndpoint:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Literal
 
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Message, Prompt, Usage
 
 Structured = Literal["json_schema", "json_object", "none"]
@@ -23,12 +24,14 @@ class RequestForm:
         limit_field: the field that limits the answer's tokens.
         join_messages: merge consecutive messages of the same role.
         text_lengths: keep length limits of texts in the schema; OpenAI rejects them.
+        system: send system messages; otherwise the first message of the user begins with their text.
     """
 
     structured: Structured = "json_schema"
     limit_field: LimitField = "max_tokens"
     join_messages: bool = False
     text_lengths: bool = True
+    system: bool = True
 
 
 OWN_FIELDS = frozenset({"messages", "model", "n", "response_format", "stream", "stream_options"}) | {
@@ -48,22 +51,35 @@ def chat_request(
     form: RequestForm = RequestForm(),
 ) -> dict[str, Json]:
     """Returns the body of a request, without fields that concern only its transport."""
-    messages = _joined(prompt.messages) if form.join_messages else prompt.messages
     body: dict[str, Json] = {
         "model": model,
-        "messages": [{"role": message.role, "content": message.text} for message in messages],
+        "messages": messages_sent(prompt, form),
         form.limit_field: max_tokens,
         **sampling,
     }
     if prompt.answer_schema is not None:
         match form.structured:
             case "json_schema":
-                schema = strict_schema(prompt.answer_schema, text_lengths=form.text_lengths)
-                named = {"name": "answer", "schema": schema, "strict": True}
-                body["response_format"] = {"type": "json_schema", "json_schema": named}
+                body["response_format"] = {"type": "json_schema", "json_schema": named_schema(prompt, form)}
             case "json_object":
                 body["response_format"] = {"type": "json_object"}
     return body
+
+
+def messages_sent(prompt: Prompt, form: RequestForm) -> list[Json]:
+    """Returns the messages of a request, joined and without system messages where the endpoint wants that."""
+    messages: Sequence[Message] = prompt.messages
+    if not form.system:
+        messages = [Message("user" if one.role == "system" else one.role, one.text) for one in messages]
+    if form.join_messages or not form.system:
+        messages = _joined(messages)
+    return [{"role": message.role, "content": message.text} for message in messages]
+
+
+def named_schema(prompt: Prompt, form: RequestForm) -> dict[str, Json]:
+    """Returns the prompt's answer schema as strict endpoints want it, with a name."""
+    schema = strict_schema(prompt.answer_schema or {}, text_lengths=form.text_lengths)
+    return {"name": "answer", "schema": schema, "strict": True}
 
 
 def strict_schema(schema: Mapping[str, Json], *, text_lengths: bool = True) -> dict[str, Json]:
@@ -111,6 +127,8 @@ class ChatAnswer:
         model: the name that the endpoint gives for the answering model.
         fingerprint: the endpoint's identifier of the serving system (llama.cpp: its build, Ollama: a constant).
         heard: whether anything was received.
+        error: what the endpoint says of a failure that came within the answer.
+        calls: functions that the model called in place of an answer, by their place: name and arguments.
     """
 
     text: str = ""
@@ -123,29 +141,65 @@ class ChatAnswer:
     usage: Usage = field(default_factory=Usage)
     heard: bool = field(default=False, compare=False)
     fingerprint: str | None = None
+    error: Json = None
+    calls: dict[int, list[str]] = field(default_factory=dict)
 
     def add(self, part: Json) -> bool:
         """Adds a chunk or a complete body, as decoded JSON of any form; returns whether it contained text."""
         self.heard = True
-        self.request_id = self.request_id or _text_at(part, "id") or None
-        self.model = self.model or _text_at(part, "model") or None
-        self.fingerprint = self.fingerprint or _text_at(part, "system_fingerprint") or None
-        told = _at(part, "usage")
+        self.request_id = self.request_id or text_in(part, "id") or None
+        self.model = self.model or text_in(part, "model") or None
+        self.fingerprint = self.fingerprint or text_in(part, "system_fingerprint") or None
+        told = value_in(part, "usage")
         if isinstance(told, Mapping):
             self.usage = usage_of(told)
-        choices = _at(part, "choices")
-        # Only one choice is requested; any others are ignored.
-        choice = choices[0] if isinstance(choices, Sequence) and choices else None
-        if not isinstance(choice, Mapping):
+        choices = value_in(part, "choices")
+        # Only one choice is requested; any others are ignored, also where each chunk of a stream has one of them.
+        several = [one for one in choices if isinstance(one, Mapping)] if isinstance(choices, list) else []
+        choice = next((one for one in several if not one.get("index")), None)
+        if choice is None:
             return False
         self.begun = True
-        message = _at(choice, "delta") or _at(choice, "message")
-        self.refusal += _text_at(message, "refusal")
+        self.error = self.error or value_in(choice, "error")
+        message = value_in(choice, "delta") or value_in(choice, "message")
+        self._add_calls(message)
+        self.refusal += text_in(message, "refusal")
         self.reasoning += _thought(message)
-        text = _content(_at(message, "content"))
+        text = _content(value_in(message, "content"))
         self.text += text
-        self.stop_reason = _text_at(choice, "finish_reason") or self.stop_reason
+        self.stop_reason = text_in(choice, "finish_reason") or self.stop_reason
         return bool(text)
+
+    def _add_calls(self, message: Json) -> None:
+        told = value_in(message, "tool_calls")
+        calls = [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
+        named = [(number, value_in(one, "function"), value_in(one, "index")) for number, one in enumerate(calls)]
+        named += [(0, value_in(message, "function_call"), None)] if value_in(message, "function_call") else []
+        for number, function, index in named:
+            place = index if isinstance(index, int) else number
+            known = self.calls.setdefault(place, ["", ""])
+            known[0] += text_in(function, "name")
+            given = value_in(function, "arguments")
+            known[1] += json_text(given) if isinstance(given, Mapping) else given if isinstance(given, str) else ""
+
+    @property
+    def answer(self) -> str:
+        """The answer: the text, or what stands in its place.
+
+        Some gateways have a model fill in a schema by calling a function with it, so the arguments of a single call
+        are an answer. Several calls are shown as they are.
+        """
+        if self.text.strip() or self.refusal or not self.calls:
+            return self.text or self.refusal
+        calls = [{"name": name, "arguments": arguments} for name, arguments in self.calls.values()]
+        return calls[0]["arguments"] if len(calls) == 1 else json_text(calls)
+
+    @property
+    def answered_in(self) -> str | None:
+        """Where the answer was, if not in the content; `reasoning`: there is none beside the model's thoughts."""
+        if self.text.strip() or self.refusal or self.call_error:
+            return None
+        return "tool_calls" if self.calls else "reasoning" if self.reasoning.strip() else None
 
     @property
     def call_error(self) -> CallErrorKind | None:
@@ -156,13 +210,18 @@ class ChatAnswer:
 
 
 def usage_of(told: Mapping[str, Json]) -> Usage:
-    """Converts an endpoint's token counts; `prompt_tokens` includes cached ones."""
-    prompt_tokens = _count_at(told, "prompt_tokens")
-    details = _at(told, "prompt_tokens_details")
+    """Converts an endpoint's token counts; `prompt_tokens` includes cached ones.
+
+    Zero of both means that nobody counted: no call takes nothing.
+    """
+    prompt_tokens, output_tokens = _count_at(told, "prompt_tokens"), _count_at(told, "completion_tokens")
+    if not prompt_tokens and not output_tokens:
+        return Usage()
+    details = value_in(told, "prompt_tokens_details")
     # Some gateways report cached tokens that are not part of prompt_tokens, but pricing needs parts within the total.
     read = min(_count_at(details, "cached_tokens") or 0, prompt_tokens or 0)
     write = min(_count_at(details, "cache_write_tokens") or 0, (prompt_tokens or 0) - read)
-    return Usage(prompt_tokens, _count_at(told, "completion_tokens"), read, write)
+    return Usage(prompt_tokens, output_tokens, read, write)
 
 
 def _content(content: Json) -> str:
@@ -170,25 +229,27 @@ def _content(content: Json) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else ()
-    return "".join(_text_at(part, "text") for part in parts)
+    return "".join(text_in(part, "text") for part in parts)
 
 
 def _thought(message: Json) -> str:
-    told = _text_at(message, "reasoning_content") or _text_at(message, "reasoning")
-    content = _at(message, "content")
+    told = text_in(message, "reasoning_content") or text_in(message, "reasoning")
+    content = value_in(message, "content")
     parts = content if isinstance(content, list) else ()
-    return told + "".join(_content(_at(part, "thinking")) for part in parts)
+    return told + "".join(_content(value_in(part, "thinking")) for part in parts)
 
 
-def _at(value: Json, name: str) -> Json:
+def value_in(value: Json, name: str) -> Json:
+    """Returns a field of an object; None if it is absent, or if the value is no object."""
     return value.get(name) if isinstance(value, Mapping) else None
 
 
-def _text_at(value: Json, name: str) -> str:
-    found = _at(value, name)
+def text_in(value: Json, name: str) -> str:
+    """Returns a text field of an object; empty if there is no such text."""
+    found = value_in(value, name)
     return found if isinstance(found, str) else ""
 
 
 def _count_at(value: Json, name: str) -> int | None:
-    found = _at(value, name)
+    found = value_in(value, name)
     return found if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= MOST_TOKENS else None

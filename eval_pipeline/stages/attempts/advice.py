@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.http.bodies import is_web_page
+from eval_pipeline.providers.openai.ways_out import way_out
 from eval_pipeline.stages.attempts.readings import another_reading, another_track, json_of
 from eval_pipeline.stages.attempts.seen import Seen
 from eval_pipeline.tracks.base import Track
@@ -19,13 +20,6 @@ _ANY_MODEL: Sequence[tuple[str, str]] = (
     (r"context|too long|maximum.*length|input length", "the prompts are longer than its context: serve a larger one"),
     (r"temperature|top_p|top_k|\bseed\b|sampling|effort", "take out of `sampling` what it does not know"),
     (r"\bmodel\b|deployment", "look at `model`: the endpoint's own name of it"),
-)
-_WORDS: Sequence[tuple[str, str]] = (
-    (r"response_format|json_schema|structured|grammar", "set options.structured_output to json_object or none"),
-    (r"max_completion_tokens|limit_field|['\"`]max_tokens", "set options.limit_field to the field that it wants"),
-    (r"alternat|roles?\b|system message", "set options.join_messages: true"),
-    (r"\bstream", "set options.stream: false"),
-    *_ANY_MODEL,
 )
 """Pattern in the message of an endpoint that refuses every request → advice; the first match counts."""
 
@@ -97,8 +91,9 @@ def _call_error(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
 def _bad_request(version: ModelVersion, found: Sequence[Seen]) -> str:
     if _most(found, lambda one: "HTTP 404" in one.message):
         return "nothing is at that address: look at options.base_url and options.path"
-    words = _WORDS if version.provider == _ENDPOINT else () if version.provider == _APPLICATION else _ANY_MODEL
-    said = Counter(hint for one in found for hint in _by_words(words, one.message))
+    words = () if version.provider == _APPLICATION else _ANY_MODEL
+    own = [way_out(one.message) for one in found] if version.provider == _ENDPOINT else []
+    said = Counter(hint for hint in own if hint) or Counter(h for one in found for h in _by_words(words, one.message))
     if said:
         return said.most_common(1)[0][0]
     return "the endpoint refuses every request: its message says what it wants otherwise"
@@ -129,7 +124,9 @@ def _empty(_: Track, version: ModelVersion, bad: Sequence[Seen]) -> Hint:
         return None
     if version.provider == _APPLICATION:
         return "the application answers with nothing: look at options.path and options.answer_path"
-    settings = "look at `stop` and at settings of reasoning"
+    settings = (
+        "look at `stop`, and at what sends answers as reasoning (explain_turn shows it), such as a reasoning parser"
+    )
     return f"the answers are empty: raise max_tokens (it is {version.max_tokens}), {settings}"
 
 
