@@ -25,6 +25,7 @@ from eval_pipeline.cli.options import (
     parse_gates,
     suite_names,
 )
+from eval_pipeline.cli.standing import baseline_verdicts, beside_lines, held_now
 from eval_pipeline.cli.until import Rule, expected_lines, nightly_lines, parse_until
 from eval_pipeline.core.errors import UsageError
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
     from eval_pipeline.core.model import Partition
     from eval_pipeline.core.until import Until
-    from eval_pipeline.operations.ci.gates import Verdict
     from eval_pipeline.operations.headline import Headline
     from eval_pipeline.workspace.scope import Scope
     from eval_pipeline.workspace.workspace import Workspace
@@ -114,18 +114,17 @@ def run(
 
             check_until(workspace, partition, rule)
     asked = scope if rule is None else (rule, seed)
+    held = held_now(workspace, partitions)
     problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary, cost_limit=limit)
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
-        from eval_pipeline.analysis.baseline import is_drawn
-
-        gated += [
-            _against(workspace, p, baseline) for p in done if p.model_version != baseline or is_drawn(workspace, p)
-        ]
+        gated += baseline_verdicts(workspace, done, baseline)
     problems += [verdict.failure for verdict in gated if verdict.failure]
     show(workspace, headlines, problems, report)
     _show_spent(workspace, limit)
+    for line in beside_lines(workspace, done, held):
+        typer.echo(line)
     verdicts = [*checked, *gated]
     if junit:
         write_junit(junit, verdicts)
@@ -195,14 +194,6 @@ def dev(
     from eval_pipeline.defs.running.supervisor import serve
 
     serve(open_workspace().home, host, port, with_token=token)
-
-
-def _against(workspace: "Workspace", partition: "Partition", baseline: str) -> "Verdict":
-    from eval_pipeline.analysis.baseline import baseline_verdict
-    from eval_pipeline.operations.ci.gates import Verdict
-
-    failure = baseline_verdict(workspace, partition, baseline)
-    return Verdict(partition.suite, partition.model_version, f"not worse than {baseline}", failure)
 
 
 def _epoch(fresh: bool) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from difflib import unified_diff
 
-from eval_pipeline.analysis.comparisons.sides import Side
+from eval_pipeline.analysis.comparisons.sides import SUITE_PROMPT, Side
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.workspace.evaluations import Evaluation, causes
@@ -27,8 +27,14 @@ def causes_of(first: Side, second: Side) -> list[str]:
 
 def prompt_difference(first: Evaluation, second: Evaluation) -> list[str]:
     """Returns how the definitions of two prompts differ, as a unified diff of their sentences; empty if they do not."""
-    before, after = ([f"version: {one.prompt}", *_lines(one.prompt_text)] for one in (first, second))
+    before, after = ([*_heads(one), *_lines(one.prompt_text)] for one in (first, second))
     return list(unified_diff(before, after, "before", "after", lineterm=""))[2:]
+
+
+def _heads(found: Evaluation) -> Iterator[str]:
+    yield f"version: {found.prompt.split(' ')[0]}"
+    if name := found.settings.get(SUITE_PROMPT):
+        yield f"prompt of the suite: {name}"
 
 
 def _lines(definition: str) -> list[str]:

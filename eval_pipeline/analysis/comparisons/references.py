@@ -95,11 +95,16 @@ def chosen(reference: Reference, known: Sequence[Known]) -> Known | None:
     """
     if reference.id:
         return next((found for found in known if found.id == reference.id), None)
-    own = sorted((found for found in known if found.model_version == reference.model_version), key=_order, reverse=True)
+    own = newest_first([found for found in known if found.model_version == reference.model_version])
     if isinstance(reference.when, date):
         return next((found for found in own if found.eval_date == reference.when), None)
     place = 1 if reference.when == BEFORE else 0
     return own[place] if len(own) > place else None
+
+
+def newest_first(known: Sequence[Known]) -> list[Known]:
+    """Returns evaluations in the order in which each is the latest of those from it on."""
+    return sorted(known, key=_order, reverse=True)
 
 
 def _order(found: Known) -> tuple[bool, date, bool, datetime]:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from eval_pipeline.analysis.comparisons.matrix import Cell, Matrix, difference_text, legend, mark
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
+from eval_pipeline.reports.shown import shown_dollars
 
 MOST_PAIRS = 20
 """How many of the pairs that differ are listed."""
@@ -15,7 +16,7 @@ def cell_texts(cell: Cell | None) -> Sequence[str]:
         return ("–",)
     found = cell.figures
     ends = f"{found.low:.1%} to {found.high:.1%}" if found.low is not None and found.high is not None else ""
-    cost = f"${found.usd:,.4f}" if found.usd is not None else f"{found.tokens:,.0f} tokens" if found.tokens else ""
+    cost = shown_dollars(found.usd) if found.usd is not None else f"{found.tokens:,.0f} tokens" if found.tokens else ""
     return [text for text in (f"{mark(cell)} {found.accuracy:.1%}".strip(), ends, cost) if text]
 
 
