@@ -1,4 +1,4 @@
-"""How far failure modes agree with what people say of the same answers; docs/finqa.md publishes what is found."""
+"""How far failure modes agree with what people say of the same answers; golden/finqa_agreement.md has what is found."""
 
 import hashlib
 from collections import Counter
@@ -122,7 +122,7 @@ def test_failure_modes_agree_with_the_labels(half: str) -> None:
 
 @pytest.mark.parametrize("half", SETS)
 def test_the_docs_publish_what_is_found(half: str) -> None:
-    docs = (ROOT / "docs" / "finqa.md").read_text(encoding="utf-8")
+    docs = (ROOT / "eval_pipeline_tests" / "golden" / "finqa_agreement.md").read_text(encoding="utf-8")
     wanted = [_line(half, "first", "second"), _line(half, "label", "product")]
     if half.startswith("bare"):
         del wanted[0]  # the labels of the same answers
