@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -188,17 +189,28 @@ def open_rows(place: Path) -> list[Held]:
         return ledger.rows(LIMIT.account)
 
 
-async def test_a_claim_that_is_cancelled_leaves_nothing_reserved(ledger: Ledger) -> None:
-    purse = Purse(ledger, LIMIT, "cancelled")
-    assert await purse.claim(0.6)
-    waiting = asyncio.create_task(purse.claim(0.5))
-    while not ledger.rows(LIMIT.account):
-        await asyncio.sleep(0)
-    waiting.cancel()
-    purse.settle(0.6, 0.1)
-    assert await purse.claim(0.9)
+async def test_a_claim_that_is_cancelled_as_it_is_granted_leaves_nothing_reserved() -> None:
+    ledger, asked, may_go = Watched(), threading.Event(), threading.Event()
+    real = ledger.claim
+
+    def slow(account: str, limit: float, now: Held, then: Held) -> Claim:
+        asked.set()
+        may_go.wait(10)
+        return real(account, limit, now, then)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(ledger, "claim", slow)
+        purse = Purse(ledger, LIMIT, "cancelled")
+        waiting = asyncio.create_task(purse.claim(0.6))
+        await asyncio.to_thread(asked.wait, 10)
+        waiting.cancel()
+        may_go.set()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        assert await purse.claim(0.9)
     purse.settle(0.9, 0.0)
     purse.close()
+    assert sum(row.usd for row in ledger.rows("")) == pytest.approx(0.0)
 
 
 def budget(purse: Purse, **settings: Any) -> Budget:

@@ -12,14 +12,15 @@ from eval_pipeline.core.cost_limit import MAX_COST
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation import digests, notifications
-from eval_pipeline.defs.automation.digests import morning_digest
+from eval_pipeline.defs.automation.digests import morning_digest, send_digest
 from eval_pipeline.defs.automation.notifications import NOTIFY_FORM, NOTIFY_URL, UI_URL, post
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
 from eval_pipeline_tests.fakes.webhook import Webhook
-from eval_pipeline_tests.support import DAY, Lab, Puppet, number
+from eval_pipeline_tests.support import DAY, Lab, Puppet, number, response
 
 OF_NIGHT = {**TAGS, SCHEDULE_NAME_TAG: "nightly"}
+ASKING = [f"small/{name}" for name in ("raw_dataset", "cases", "generations")]
 SECRET = "the-model-said-this"
 
 
@@ -147,3 +148,26 @@ def test_a_form_that_is_none_is_an_error_in_one_sentence(monkeypatch: pytest.Mon
     monkeypatch.setenv(NOTIFY_FORM, "teams")
     with pytest.raises(EvalError, match="EVAL_NOTIFY_FORM is 'teams'; it has to be one of slack, plain"):
         post("http://127.0.0.1:9", "text")
+
+
+def test_the_runs_of_a_night_share_its_limit_and_the_message_tells_what_was_not_asked(
+    small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = {"provider": "puppet", "max_tokens": 100, "price": {"input": 10, "output": 10, "cache_write": 10}}
+    small.versions(*({"name": name, "model": name} | entry for name in ("first", "second")))
+    Puppet.answer = staticmethod(lambda call: response(call.gold.oracle(), 120, 30))
+    instance.add_dynamic_partitions(DIMENSION, ["first", "second"])
+    monkeypatch.setenv(MAX_COST, "0.036")  # an answer costs 0.0015, and reserves about 0.03
+    limits = []
+    for name in ("first", "second"):
+        done = materialise(small, instance, launched=OF_NIGHT, partition_key=name, only=ASKING)
+        (told,) = done.asset_materializations_for_node("small__generations")
+        limits.append((told.metadata["limit_usd"].value, told.metadata["limit_spent_usd"].value))
+    asked = len(Puppet.asked)
+    left = 2 * 3 - asked
+    assert 3 < asked < 6, limits
+    assert limits == [(0.036, pytest.approx(3 * 0.0015)), (0.036, pytest.approx(asked * 0.0015))]
+    text = send_digest(small.workspace(), DAY, [])
+    calls = f"{left} call{'s' * (left > 1)} not made because of this limit"
+    assert text.splitlines()[0].endswith(f"; limit: ${asked * 0.0015:.4f} of $0.036; {calls}")
+    assert "second: incomplete" in text
