@@ -21,7 +21,7 @@ from eval_pipeline.asking.spending import purse as module
 from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger, SqliteLedger, answer_to, spent_under
 from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.cost_limit import MAX_COST, CostLimit, command_limit
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, CallFailure
 from eval_pipeline.core.processes import worldwide_mark
 from eval_pipeline_tests.asking.test_budgets import DAY, answer, make_version
@@ -245,6 +245,12 @@ async def test_a_call_of_unknown_price_is_refused_in_a_sentence(ledger: Ledger) 
     unpriced = budget(Purse(ledger, LIMIT, "unpriced"), price=None)
     with pytest.raises(UsageError, match=r"no price of 'v' is known, .* \$1 of the night .*; set `price`"):
         await unpriced.reserve(make_call())
+
+
+def test_a_damaged_ledger_is_told_in_a_sentence_and_nothing_is_paid(tmp_path: Path) -> None:
+    (tmp_path / "spending.sqlite").write_bytes(b"no database, " * 1000)
+    with pytest.raises(StoreError, match=r"spending\.sqlite cannot be used \(.*: remove it if it is damaged"):
+        spent_under(tmp_path, LIMIT.account)
 
 
 @pytest.mark.parametrize(("text", "given", "usd"), [("", None, None), ("2.5", None, 2.5), ("2.5", 4.0, 4.0)])

@@ -196,7 +196,7 @@ class SqliteLedger:
                     raise
                 self._connection.execute("COMMIT")
             except sqlite3.Error as error:
-                told = "it says what the limit on costs still allows; nothing recorded is lost: start the run again"
+                told = "it says what limits on costs still allow: remove it if it is damaged, and start the run again"
                 raise StoreError(f"{self._path} cannot be used ({error}); {told}") from error
 
 
