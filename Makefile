@@ -76,7 +76,7 @@ format: setup  ## Format the code and mend what ruff can.
 wheel: setup  ## Build the wheel, which people without a clone install, in dist/.
 	$(BIN)/python -m hatchling build -t wheel
 
-bench: setup  ## Measure what is meant to be fast; figures go to docs/benchmarks.md by hand.
+bench: setup  ## Measure what is meant to be fast; figures go to benchmarks/README.md by hand.
 	$(BIN)/python -m benchmarks.aims
 	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.model_calls

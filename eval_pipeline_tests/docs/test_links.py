@@ -10,7 +10,7 @@ from eval_pipeline_tests.docs.test_cookbook import MODEL_VERSIONS, store
 __all__ = ["store"]
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), ROOT / "benchmarks" / "README.md"])
 EXPECTED = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "docs/architecture.md", "docs/operations.md", "docs/finqa.md"),
     *("docs/sql-cookbook.md", "docs/decisions/README.md"),

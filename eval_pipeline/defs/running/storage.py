@@ -2,7 +2,7 @@
 
 For each statement, Dagster creates an engine (so that the statement is compiled again) and opens and closes the file,
 which causes a checkpoint. For each database, it makes alembic read its ninety migrations several times. In a short
-evaluation this takes a third of all CPU time (docs/benchmarks.md). Here, engines and connections are kept, and new
+evaluation this takes a third of all CPU time (benchmarks/README.md). Here, engines and connections are kept, and new
 databases are copied from one at the newest revision. Files and tables are the same, so the webserver and the
 daemon open them with Dagster's own classes, even while a run writes.
 """
