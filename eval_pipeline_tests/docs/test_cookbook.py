@@ -17,7 +17,7 @@ COOKBOOK = Path(__file__).parents[2] / "docs" / "sql-cookbook.md"
 DATES = ("2026-01-14", "2026-01-15")
 MODEL_VERSIONS = ("simulated-strong", "simulated-weak")
 
-_QUERY = re.compile(r"^```sql\n(?P<sql>.*?)^```\n(?P<after>\n[^\n]+)?", re.MULTILINE | re.DOTALL)
+_QUERY = re.compile(r"^```sql\n(?P<sql>.*?)^```\n(?P<after>\n(?:[^\n]+\n)+)?", re.MULTILINE | re.DOTALL)
 _COLUMN = re.compile(r"`(\w+)`")
 
 
