@@ -203,3 +203,13 @@ def test_answers_that_are_none_are_kept_paid_for_and_not_asked_again(small: Lab,
     assert is_up_to_date(small.workspace(), PARTITION)
     small.evaluate(run_id="again")
     assert len(Puppet.asked) == 3
+
+
+def test_a_budget_that_answers_without_token_counts_used_up_says_so(long: Lab, most: int) -> None:
+    Puppet.answer = lambda call: Response(call.gold.oracle())
+    limited(long, max_tokens_total=3 * (most + USED))
+    long.evaluate(upto="generations")
+    told = checked(check_budget_kept, long.workspace(), PARTITION)
+    asked = len(Puppet.asked)
+    assert 0 < asked < 10 and not told.passed
+    assert f"; {asked} of {asked} answers came without token counts, so each counts with all that it could" in told.text

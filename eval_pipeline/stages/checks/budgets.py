@@ -1,5 +1,7 @@
 """Checks whether the budgets of model and judge allowed every call of an evaluation."""
 
+import pyarrow.compute as pc
+
 from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
@@ -13,6 +15,7 @@ from eval_pipeline.stages.spending import (
     recoveries_refused,
     turns_not_asked,
 )
+from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext, run_rows
 
@@ -37,13 +40,26 @@ def check_budget_kept(inputs: Inputs) -> Verdict:
     if left:
         spent = budget_of(of_run).before
         facts |= {"tokens_spent": spent.tokens, "usd_spent": spent.usd}
-        told.append(_sentence("of the run", inputs.version, spent, " and ".join(left)))
+        told.append(_sentence("of the run", inputs.version, spent, " and ".join(left)) + _unknown_usage(inputs))
     if unheard:
         judge = judge_version(inputs.workspace, inputs.suite)
         spent = judge_budget(of_run, judge).before
         facts |= {"judge_tokens_spent": spent.tokens, "judge_usd_spent": spent.usd}
         told.append(_sentence(f"of the judge '{judge.name}'", judge, spent, unheard[0]))
     return Verdict(False, "; ".join(told), facts)
+
+
+def _unknown_usage(inputs: Inputs) -> str:
+    """Returns what answers without token counts did to the budget: each counts with all that it could have cost."""
+    rows = inputs.read(GENERATIONS, ["response", "input_tokens", "output_tokens"])
+    answered = rows.filter(pc.is_valid(rows["response"]))
+    unknown = int(pc.sum(pc.is_null(pc.add(answered["input_tokens"], answered["output_tokens"]))).as_py() or 0)
+    if not unknown:
+        return ""
+    return (
+        f"; {unknown} of {answered.num_rows} answers came without token counts, so each counts with all that it could "
+        "have cost: have the endpoint report usage, or leave the limit out"
+    )
 
 
 def _sentence(whose: str, version: ModelVersion, spent: Amount, left: str) -> str:
