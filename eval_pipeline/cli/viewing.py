@@ -30,7 +30,7 @@ def view(
     The printed address contains the token of this home; whoever has it can use the workbench.
     """
     from eval_pipeline.core.home import find_home
-    from eval_pipeline.view.server import serve
+    from eval_pipeline.view.serving.server import serve
 
     if export is not None:
         if not (suite and model_version):

@@ -1,12 +1,15 @@
 """Determines which evaluation a page is about, and which columns its turns have."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.draws import drawn_text
 from eval_pipeline.store.ddl import quoted
+from eval_pipeline.store.tables import SAMPLED_ESTIMATES
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look
 
@@ -127,3 +130,29 @@ def _day(text: str) -> date | None:
         return date.fromisoformat(text) if text else None
     except ValueError as error:
         raise UsageError(f"'{text}' is not a date; expected YYYY-MM-DD") from error
+
+
+def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
+    """Returns signs of a wrong configuration, as opposed to a bad model, of those evaluations that have any."""
+
+    def read() -> dict[Partition, Sequence[str]]:
+        if "implausible" not in look.columns("coverage"):  # the store was made by an older version
+            return {}
+        rows = look.rows(
+            "SELECT model_version, eval_date, implausible FROM coverage WHERE suite = ? AND implausible IS NOT NULL",
+            [suite],
+        )
+        return {
+            Partition(suite, row["model_version"], row["eval_date"]): parse_json(row["implausible"]) for row in rows
+        }
+
+    return look.remembered(("implausible", suite), read)
+
+
+def drawn(look: Look, partition: Partition) -> str:
+    """Returns what an evaluation of drawn cases says about the whole suite, in words; empty for others."""
+    if not look.columns(SAMPLED_ESTIMATES.name):  # the store was made by an older version
+        return ""
+    key = [partition.suite, partition.model_version, partition.eval_date]
+    rows = look.rows("SELECT * FROM sampled_estimates WHERE suite = ? AND model_version = ? AND eval_date = ?", key)
+    return drawn_text(rows)

@@ -14,8 +14,8 @@ import duckdb
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
+from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.support import ROOT
 

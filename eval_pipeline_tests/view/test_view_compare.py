@@ -13,8 +13,7 @@ from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.query import run_query
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing.agreement import rank
-from eval_pipeline.view.comparing.found import order, with_what_was_said
-from eval_pipeline.view.comparing.kinds import kinds
+from eval_pipeline.view.comparing.found import kinds, order, with_what_was_said
 from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
 from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.page import Bench

@@ -34,9 +34,9 @@ from eval_pipeline.view.comparing.agreement import (
     words,
 )
 from eval_pipeline.view.comparing.row_differences import row_differences
-from eval_pipeline.view.differences import Piece, differences, passage
-from eval_pipeline.view.rendering import render, static_file
-from eval_pipeline.view.sparkline import HEIGHT, WIDTH, sparkline
+from eval_pipeline.view.drawing.differences import Piece, differences, passage
+from eval_pipeline.view.drawing.rendering import render, static_file
+from eval_pipeline.view.drawing.sparkline import HEIGHT, WIDTH, sparkline
 from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
 from eval_pipeline_tests.view.pages import Parts, is_harmless
 

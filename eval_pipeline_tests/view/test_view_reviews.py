@@ -17,9 +17,9 @@ from eval_pipeline.providers import registry
 from eval_pipeline.suites.reviews.files import add_review, read_reviews
 from eval_pipeline.suites.reviews.queues import Queue, read_queues
 from eval_pipeline.suites.reviews.review import Review, current
-from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
+from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline.web.token import token_of
 from eval_pipeline_tests.chains import ran_of_suite

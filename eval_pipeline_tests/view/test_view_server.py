@@ -14,10 +14,10 @@ from starlette.testclient import TestClient
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.query import connect_read_only
-from eval_pipeline.view.app import application
 from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
+from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.view.homes import FALLING, STEADY
 from eval_pipeline_tests.view.pages import PORT, Parts, let_in, serving, turn_of, turns_of

@@ -19,10 +19,10 @@ from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
 from eval_pipeline.tracks.cards import FactsCard
-from eval_pipeline.view.parts import cards, metrics
-from eval_pipeline.view.parts.conversation import messages_of
+from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import Look
-from eval_pipeline.view.rendering import render
+from eval_pipeline.view.turn import parts
+from eval_pipeline.view.turn.prompts import messages_of
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, HOSTILE_CASE, HOSTILE_TEXTS, STEADY, SUITE
 from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, turn_of, turns_of
 
@@ -107,8 +107,8 @@ def test_a_prompt_of_another_form_is_one_message() -> None:
 
 def explaining(monkeypatch: pytest.MonkeyPatch, found: object) -> None:
     """Has every track show what a function makes of what it sees."""
-    monkeypatch.setattr(cards, "Explains", object)
-    monkeypatch.setattr(cards, "cards_of", found)
+    monkeypatch.setattr(parts, "Explains", object)
+    monkeypatch.setattr(parts, "cards_of", found)
 
 
 def test_a_track_is_shown_the_turn_with_what_went_before_and_its_cards_may_fail(
@@ -262,12 +262,12 @@ def seen_with(*metrics: dict[str, Any], track: str = "pandas") -> Any:
 
 def test_metrics_that_reports_show_apart_are_not_among_those_of_a_turn() -> None:
     seen = seen_with({"metric": "coverage_score"}, {"metric": "coverage_score_from_words"})
-    assert [row["metric"] for row in metrics._values(seen)["plain"]] == ["coverage_score"]
+    assert [row["metric"] for row in parts._metrics(seen)["plain"]] == ["coverage_score"]
 
 
 def test_a_turn_that_cannot_be_scored_says_why_once() -> None:
     why = f"{UNSCORED}its program gives 5"
     seen = seen_with(*({"metric": name, "reason": why} for name in ("correct", "tokens")))
-    page = render(metrics.PART.template, its=metrics.PART.values(seen))
+    page = render("parts/metrics.html.j2", its=parts._metrics(seen))
     assert page.count(why) == 1
     assert "2 metrics have no value" in page

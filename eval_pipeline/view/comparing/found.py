@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from eval_pipeline.core.ids import parse_json, text_hash
 from eval_pipeline.core.provenance import UNKNOWN
-from eval_pipeline.store.ddl import quoted, text
+from eval_pipeline.reports.queries import KIND
+from eval_pipeline.store.ddl import text
 from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
 from eval_pipeline.view.comparing.sql import (
@@ -19,7 +20,7 @@ from eval_pipeline.view.comparing.sql import (
     tags_sql,
     turns_sql,
 )
-from eval_pipeline.view.differences import Piece, differences
+from eval_pipeline.view.drawing.differences import Piece, differences
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.found import Order as Turns
 from eval_pipeline.view.filtering.sql import of_evaluation
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 20
 _MOST_TAGS = 200
+_MOST_KINDS = 8
 MOST_SHOWN = 2_000
 """The most characters shown of an answer or a response; the page of the turn shows all."""
 _MOST_RESULT = 1_000_000
@@ -165,7 +167,7 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     # By id alone, which the store can look up; the other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
     found = look.rows(f"SELECT * FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
-    modes = _failure_modes(look, side, chosen)
+    kinds = {(row["turn_id"], row["sample"]): row["kind"] for row in look.rows(f"{_kinds_sql(side)} AND {chosen}")}
     attempts = look.rows(
         f"""SELECT turn_id, sample, number, prompt_hash, left(response, {MOST_SHOWN + 1}) AS response, error_message,
             CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
@@ -175,18 +177,10 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     asked = {(row["turn_id"], row["sample"]): row["prompt_hash"] for row in attempts if not row["number"]}
     none = {"response": None, "error_message": None, "result": None}
     return {
-        key: row | last.get(key, none) | {"prompt_hash": asked.get(key), "failure_mode": modes.get(key)}
+        key: row | last.get(key, none) | {"prompt_hash": asked.get(key), "kind": kinds.get(key)}
         for row in found
         for key in [(row["turn_id"], row["sample"])]
     }
-
-
-def _failure_modes(look: Look, side: Evaluation, chosen: str) -> Mapping[tuple[str, int], str | None]:
-    if "failure_mode" not in side.columns:
-        return {}
-    table = quoted(side.track_table)
-    sql = f"SELECT turn_id, sample, failure_mode FROM {table} AS t WHERE {of_evaluation(side, 't')} AND {chosen}"
-    return {(row["turn_id"], row["sample"]): row["failure_mode"] for row in look.rows(sql)}
 
 
 def _alone(row: Row) -> Said:
@@ -219,3 +213,18 @@ def _pieces(first: str | None, second: str | None) -> Sequence[Piece] | None:
     if first is None or second is None or first == second:
         return None
     return differences(first[:MOST_SHOWN], second[:MOST_SHOWN], _MOST_WORDS)
+
+
+def kinds(look: Look, side: Evaluation, turns: Order) -> Sequence[tuple[str, int]]:
+    """Returns how wrong answers to these turns fail, each with its number, the most frequent first."""
+
+    def count() -> Sequence[tuple[str, int]]:
+        counted = turns.among(look.table(_kinds_sql(side)))["kind"].value_counts().to_pylist()
+        pairs = [(row["values"], row["counts"]) for row in counted]
+        return sorted(pairs, key=lambda one: (-one[1], one[0]))[:_MOST_KINDS]
+
+    return look.remembered(("kinds", side.partition, turns.sql), count)
+
+
+def _kinds_sql(side: Evaluation) -> str:
+    return f"SELECT turn_id, sample, {KIND} AS kind FROM turn_errors AS e WHERE {of_evaluation(side, 'e')}"

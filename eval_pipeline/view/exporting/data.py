@@ -12,7 +12,8 @@ from typing import Any
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.exported import turn_page
 from eval_pipeline.reports.files.csv_cells import visible_text
-from eval_pipeline.store.ddl import quoted
+from eval_pipeline.reports.queries import KIND
+from eval_pipeline.reports.shown import short
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.sql import of_evaluation
 from eval_pipeline.view.published import Look, Row
@@ -20,7 +21,6 @@ from eval_pipeline.view.published import Look, Row
 MOST_TURNS = 5_000
 MOST_SEARCHED = 4_000
 """The most characters of a text that the search covers."""
-_MOST_SHOWN = 300
 _ESCAPED = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\x7f": "\\u007f"})
 
 
@@ -49,13 +49,6 @@ class Chosen:
 
 def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> Chosen:
     """Returns all turns of an evaluation if they are few, otherwise always the same representative sample."""
-    modes, of_track = "NULL", ""
-    if "failure_mode" in evaluation.columns:
-        modes = "t.failure_mode"
-        of_track = (
-            f"LEFT JOIN {quoted(evaluation.track_table)} AS t "
-            f"ON {of_evaluation(evaluation, 't')} AND t.turn_id = r.turn_id AND t.sample = r.sample"
-        )
     where = of_evaluation(evaluation, "r")
     # The hash of an id is independent of the turn's content and of its answer, so the smallest hashes are a fair
     # sample.
@@ -69,12 +62,13 @@ def chosen_turns(look: Look, evaluation: Evaluation, most: int = MOST_TURNS) -> 
             FROM attempts AS a SEMI JOIN drawn AS d ON d.turn_id = a.turn_id AND d.sample = a.sample
             WHERE {of_evaluation(evaluation, "a")} GROUP BY a.turn_id, a.sample
         )
-        SELECT r.turn_id, r.case_id, r.turn_index, r.sample, r.correct, r.error_class, r.tags,
+        SELECT r.turn_id, r.case_id, r.turn_index, r.sample, r.correct, r.tags,
             left(r.question, {MOST_SEARCHED}) AS question, left(r.expected, {MOST_SEARCHED}) AS expected,
-            left(r.answer, {MOST_SEARCHED}) AS answer, {modes} AS failure_mode,
+            left(r.answer, {MOST_SEARCHED}) AS answer, {KIND} AS kind,
             left(said.responses, {MOST_SEARCHED}) AS responses, left(said.errors, {MOST_SEARCHED}) AS errors
         FROM drawn AS r
-        {of_track}
+        LEFT JOIN turn_errors AS e
+            ON {of_evaluation(evaluation, "e")} AND e.turn_id = r.turn_id AND e.sample = r.sample
         LEFT JOIN said ON said.turn_id = r.turn_id AND said.sample = r.sample
         ORDER BY r.case_id, r.turn_index, r.sample"""
     )
@@ -97,7 +91,6 @@ def script_json(value: Any) -> str:
 
 def _entry(row: Row) -> Mapping[str, Any]:
     place = f"{row['case_id']} #{row['turn_index']}" + (f" ~{row['sample']}" if row["sample"] else "")
-    kind = row["failure_mode"] or row["error_class"] or ""
     verdict = "unscored" if row["correct"] is None else "right" if row["correct"] else "wrong"
     return {
         "page": turn_page(row["turn_id"], row["sample"]),
@@ -106,7 +99,7 @@ def _entry(row: Row) -> Mapping[str, Any]:
         "expected": _shown(row["expected"]),
         "answer": _shown(row["answer"]),
         "verdict": verdict,
-        "kind": visible_text(kind),
+        "kind": visible_text(row["kind"] or ""),
         "tags": [_shown(str(tag)) for tag in parse_json(row["tags"] or "[]")],
         "text": "\n".join(_searched(row, place)).lower(),
     }
@@ -120,6 +113,5 @@ def _searched(row: Row, place: str) -> Iterator[str]:
 
 
 def _shown(text: str | None) -> str:
-    """Returns a text for a cell: on one line, cut if it is long."""
-    line = " ".join(visible_text(text or "")[: 4 * _MOST_SHOWN].split())
-    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}…"
+    """Returns a text for a cell, with control characters made visible."""
+    return short(visible_text(text or ""))

@@ -19,14 +19,14 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.exported import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
 from eval_pipeline.store.durable import make_folders, write_error
-from eval_pipeline.view.around import Around
+from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
 from eval_pipeline.view.exporting.narrowing import narrow_to_next
 from eval_pipeline.view.page import Bench, Visit
-from eval_pipeline.view.parts import PARTS
-from eval_pipeline.view.rendering import render, static_file
-from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
+from eval_pipeline.view.turn.around import Around
+from eval_pipeline.view.turn.parts import PARTS
+from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
 from eval_pipeline.workspace.progress import SILENT, counted
 from eval_pipeline.workspace.workspace import Progress
 

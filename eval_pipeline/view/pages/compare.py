@@ -6,12 +6,11 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.addresses import AFTER, BEFORE, turn_address
 from eval_pipeline.view.comparing import agreement
-from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
-from eval_pipeline.view.comparing.kinds import kinds
+from eval_pipeline.view.comparing.found import kinds, left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
 from eval_pipeline.view.comparing.sides import LETTERS, MOST, address_arguments, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
-from eval_pipeline.view.implausible import implausible
+from eval_pipeline.view.evaluation import implausible
 from eval_pipeline.view.page import Page, Visit
 
 

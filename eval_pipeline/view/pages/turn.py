@@ -3,11 +3,11 @@
 from starlette.responses import PlainTextResponse, Response
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.view.around import around
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
-from eval_pipeline.view.parts import PARTS
-from eval_pipeline.view.turn_seen import TurnSeen, turn_seen
+from eval_pipeline.view.turn.around import around
+from eval_pipeline.view.turn.parts import PARTS
+from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
 
 
 def _respond(visit: Visit) -> Response:

@@ -3,12 +3,10 @@
 from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.addresses import AFTER, BEFORE, turns_address
-from eval_pipeline.view.drawn import drawn
-from eval_pipeline.view.evaluation import evaluation_of
+from eval_pipeline.view.evaluation import drawn, evaluation_of, implausible
 from eval_pipeline.view.filtering.filter import OPERATORS, VERDICTS, Filter, filter_of
 from eval_pipeline.view.filtering.found import choices, count, page_of_turns, wanted_columns
 from eval_pipeline.view.filtering.sql import position_from, position_of, position_text, turns_sql
-from eval_pipeline.view.implausible import implausible
 from eval_pipeline.view.page import Page, Visit
 
 

@@ -13,7 +13,7 @@ from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering import found as filtering
 from eval_pipeline.view.filtering.filter import filter_of
 from eval_pipeline.view.page import NotFoundError
-from eval_pipeline.view.turn_seen import TurnSeen
+from eval_pipeline.view.turn.seen import TurnSeen
 
 
 class Side(NamedTuple):

@@ -23,8 +23,8 @@ from eval_pipeline.reports.shown import (
 )
 from eval_pipeline.tracks.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
-from eval_pipeline.view.differences import differences
-from eval_pipeline.view.sparkline import sparkline
+from eval_pipeline.view.drawing.differences import differences
+from eval_pipeline.view.drawing.sparkline import sparkline
 
 if TYPE_CHECKING:
     from jinja2 import Environment

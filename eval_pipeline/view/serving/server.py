@@ -27,8 +27,8 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     import pyarrow as pa
     import uvicorn
 
-    from eval_pipeline.view.app import application
     from eval_pipeline.view.page import Bench
+    from eval_pipeline.view.serving.app import application
 
     make_private(home.root)
     if not home.root.is_dir():

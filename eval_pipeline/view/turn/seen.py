@@ -1,6 +1,6 @@
 """A turn as a page shows it: all that the store holds about it, and how its track presents it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
@@ -218,3 +218,22 @@ def _history(seen: TurnSeen) -> str:
     row = seen.look.row("SELECT settings FROM model_versions WHERE model_version = ?", [version])
     settings = parse_json(row["settings"]) if row else {}
     return history_shown(settings, seen.evaluation.partition.suite, recorded=seen.recorded)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A section of the page about a turn.
+
+    Attributes:
+        name: its anchor.
+        title: its heading.
+        template: its template, which receives `seen`, `visit` and the result of `values`.
+        values: returns the values for the template, or None to omit the section.
+        exported: whether exported folders include it; such a section uses only this evaluation and has no forms.
+    """
+
+    name: str
+    title: str
+    template: str
+    values: Callable[[TurnSeen], Mapping[str, Any] | None]
+    exported: bool = False

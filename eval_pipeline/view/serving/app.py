@@ -12,9 +12,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
 from eval_pipeline.view.pages import PAGES
-from eval_pipeline.view.rendering import render, static_file
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import Door
 

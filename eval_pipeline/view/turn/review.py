@@ -8,9 +8,8 @@ from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.operations.reviewing import known_tags, progress_of
 from eval_pipeline.suites.reviews.review import AnswerKey, response_hash, verdict_of
 from eval_pipeline.tracks.capabilities import Audits
-from eval_pipeline.view.part import Part
 from eval_pipeline.view.reviewing import Desk, desk_of, item_address
-from eval_pipeline.view.turn_seen import TurnSeen
+from eval_pipeline.view.turn.seen import Part, TurnSeen
 
 _MOST_TAGS = 50
 

@@ -1,0 +1,1 @@
+"""How values, texts, differences and series are drawn on pages."""

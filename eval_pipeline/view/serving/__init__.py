@@ -1,0 +1,1 @@
+"""The workbench as an application, and the command that serves it."""

@@ -1,0 +1,93 @@
+"""The sections of the page about a turn, in order. To add one, add its values and a line in `PARTS`."""
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.core.errors import EvalError
+from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.scoring.metric_runner import UNSCORED
+from eval_pipeline.tracks.abilities import cards_of
+from eval_pipeline.tracks.capabilities import Explains
+from eval_pipeline.tracks.registry import all_tracks
+from eval_pipeline.view.turn import prompts, review
+from eval_pipeline.view.turn.seen import Part, TurnSeen, seen_by_track
+
+_log = logging.getLogger(__name__)
+_MOST_OF_HISTORY = 200
+_TELLING = ("label", "reason", "details", "error")
+"""Columns that explain the value."""
+
+
+def _cards(seen: TurnSeen) -> Mapping[str, Any] | None:
+    """Returns the cards, or the reason why they cannot be made; the rest of the page does not need them."""
+    try:
+        found = seen_by_track(seen)
+        if found is None:
+            return {"cards": (), "missing": "The suite has this turn no more, so that its track cannot show it."}
+        track, turn = found
+        if not isinstance(track, Explains):
+            return None
+        return {"cards": cards_of(track, turn), "missing": ""}
+    except EvalError as error:
+        return {"cards": (), "missing": f"The track cannot show this turn: {error}"}
+    except Exception as error:  # a track may be third-party code; its errors must not prevent the rest of the page
+        _log.exception("the cards of %s", seen.turn_id)
+        return {"cards": (), "missing": f"The track cannot show this turn ({type(error).__name__})."}
+
+
+def _attempts(seen: TurnSeen) -> Mapping[str, Any]:
+    checked: dict[int, list[dict[str, Any]]] = {}
+    for row in seen.rows("validation", "number"):
+        checked.setdefault(row["number"], []).append({**row, "errors": parse_json(row["errors"])})
+    return {"checked": checked}
+
+
+def _metrics(seen: TurnSeen) -> Mapping[str, Any]:
+    ours = [track for track in all_tracks() if track.name == seen.evaluation.track]
+    apart = {metric.name for track in ours for metric in track.metrics if metric.apart}
+    rows = [row for row in seen.rows("metrics", "metric") if row["metric"] not in apart]
+    unscored = [row for row in rows if (row["reason"] or "").startswith(UNSCORED)]
+    found = [row for row in rows if row not in unscored]
+    told = [row for row in found if any(row[name] is not None for name in _TELLING)]
+    plain = [row for row in found if row not in told]
+    return {"unscored": unscored, "told": told, "plain": plain, "evidence": seen.rows("evidence", "kind")}
+
+
+def _judgement(seen: TurnSeen) -> Mapping[str, Any] | None:
+    judgements = seen.rows("judgements", "model")
+    repeats = seen.rows("judge_repeats", "repeat")
+    return {"judgements": judgements, "repeats": repeats} if judgements or repeats else None
+
+
+def _history(seen: TurnSeen) -> Mapping[str, Any]:
+    rows = seen.look.rows(
+        f"""SELECT model_version, eval_date, sample, correct, answer, error_class, tokens, usd, question, expected
+        FROM turn_results WHERE suite = ? AND case_id = ? AND turn_id = ?
+        ORDER BY eval_date DESC, model_version, sample LIMIT {_MOST_OF_HISTORY}""",
+        [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
+    )
+    suite, ours = seen.evaluation.partition.suite, seen.key
+    lines = [
+        {
+            **row,
+            "partition": Partition(suite, row["model_version"], row["eval_date"]),
+            "is_this": (suite, row["model_version"], row["eval_date"], seen.turn_id, row["sample"]) == ours,
+            "asked_otherwise": (row["question"], row["expected"]) != (seen.result["question"], seen.result["expected"]),
+        }
+        for row in rows
+    ]
+    return {"lines": lines}
+
+
+PARTS = (
+    Part("cards", "Question and answer, seen by the track", "parts/cards.html.j2", _cards, exported=True),
+    review.PART,
+    Part("attempts", "Attempts", "parts/attempts.html.j2", _attempts, exported=True),
+    Part("metrics", "What the metrics say", "parts/metrics.html.j2", _metrics, exported=True),
+    Part("judgement", "What the judge says", "parts/judgement.html.j2", _judgement, exported=True),
+    prompts.DIFFERENCES,
+    prompts.CONVERSATION,
+    Part("history", "This turn, over model versions and dates", "parts/history.html.j2", _history),
+)
