@@ -86,7 +86,7 @@ def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
 
 def _side_by_side(suite: str, row: Row, group: str = "") -> str:
     """Returns the workbench address that shows the turns on which the two differ, or a group of them."""
-    from eval_pipeline.reports.links import compare_path, linked, view_url
+    from eval_pipeline.reports.places.links import compare_path, linked, view_url
 
     path = compare_path(sides_of_pair(suite, row), {"group": group})
     return linked(path) + ("" if view_url() else "  of `eval-pipeline view`")

@@ -65,7 +65,7 @@ def queue(
     """Draws answers for people to review, with known probabilities, and stores the queue next to the suite."""
     from eval_pipeline.analysis.reviews.drawing import WAYS
     from eval_pipeline.operations.reviewing import draw_queue
-    from eval_pipeline.reports.links import linked, reviews_path
+    from eval_pipeline.reports.places.links import linked, reviews_path
 
     if by not in WAYS:
         raise UsageError(f"unknown way to draw '{by}'; one of: {', '.join(WAYS)}")

@@ -264,7 +264,7 @@ def _show_spent(workspace: "Workspace", limit: "CostLimit | None") -> None:
 def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
     """Prints a suite's headline figures, how far its evaluations got, and which models answered."""
     from eval_pipeline.cli.terminal import console, coverage_lines, headline_table
-    from eval_pipeline.reports.draws import drawn_text
+    from eval_pipeline.reports.contents.draws import drawn_text
 
     console.print(headline_table(name, headlines))
     for line in coverage_lines(headlines):
@@ -288,8 +288,8 @@ def _store(home: "Home") -> str:
 def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
     """Prints the headline figures, where the results are, and what went wrong."""
     from eval_pipeline.cli.terminal import fail, note
-    from eval_pipeline.reports.gold import overridden_text
-    from eval_pipeline.reports.paths import WORKBOOK
+    from eval_pipeline.reports.contents.gold import overridden_text
+    from eval_pipeline.reports.places.paths import WORKBOOK
     from eval_pipeline.stages.reporting import comparison_page_path, page_path
 
     for name in dict.fromkeys(found.partition.suite for found in headlines):

@@ -17,7 +17,7 @@ from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import lock_name
 from eval_pipeline.operations.keeping import compare, deliver
-from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
+from eval_pipeline.reports.places.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey

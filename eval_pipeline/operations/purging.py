@@ -19,7 +19,7 @@ from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
 from eval_pipeline.judge import Judgement, purge_judgements
 from eval_pipeline.operations.pruning import partition_tables
-from eval_pipeline.reports.paths import safe_name
+from eval_pipeline.reports.places.paths import safe_name
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS

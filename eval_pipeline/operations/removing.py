@@ -24,7 +24,7 @@ from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removing_nights import tell_nights_again
 from eval_pipeline.operations.verifying import published_keys
 from eval_pipeline.providers.imported_versions import forget_imported
-from eval_pipeline.reports.paths import comparison_folder, safe_name
+from eval_pipeline.reports.places.paths import comparison_folder, safe_name
 from eval_pipeline.stages.publishing import publish_keys
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import METRIC_COMPARISONS, MODEL_COMPARISONS, MODEL_VERSIONS, RUNS, TRENDS

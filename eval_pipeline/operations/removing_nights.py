@@ -9,7 +9,7 @@ from pathlib import Path
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
-from eval_pipeline.reports.paths import nights_folder
+from eval_pipeline.reports.places.paths import nights_folder
 from eval_pipeline.store.durable import fsync_path
 from eval_pipeline.workspace.workspace import Workspace
 

@@ -22,7 +22,7 @@ from eval_pipeline.operations.keeping import compare, publish_comparisons
 from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.running import deliver_noted
 from eval_pipeline.operations.steps import failures, noted_step
-from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
 from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs

@@ -19,7 +19,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.comparison.suite import pairs_of
-from eval_pipeline.reports.exported import exported_state
+from eval_pipeline.reports.places.paths import exported_state
 from eval_pipeline.reports.profile import Profile
 from eval_pipeline.reports.queries import RecordQueries
 from eval_pipeline.store import tables

@@ -11,9 +11,9 @@ from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.files.flat_files import write_errors, write_summary, write_turns, write_validation
 from eval_pipeline.reports.files.statistics_json import write_statistics
 from eval_pipeline.reports.files.traces import write_traces
-from eval_pipeline.reports.folder import make_folder
 from eval_pipeline.reports.html.page import write_page
-from eval_pipeline.reports.paths import CHARTS, PAGE, WORKBOOK
+from eval_pipeline.reports.places.folder import make_folder
+from eval_pipeline.reports.places.paths import CHARTS, PAGE, WORKBOOK
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,9 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.plugins import load_place
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.exported import exported_folder
-from eval_pipeline.reports.folder import make_folder
-from eval_pipeline.reports.links import view_url
-from eval_pipeline.reports.paths import PAGE, WORKBOOK, comparison_folder, report_folder
+from eval_pipeline.reports.places.folder import make_folder
+from eval_pipeline.reports.places.links import view_url
+from eval_pipeline.reports.places.paths import PAGE, WORKBOOK, comparison_folder, exported_folder, report_folder
 from eval_pipeline.reports.profile import MetricInfo, Profile, mean_name
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.abilities import turn_tables_of

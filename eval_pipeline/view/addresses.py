@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.links import address, evaluation_path
+from eval_pipeline.reports.places.links import address, evaluation_path
 
 __all__ = ["AFTER", "BEFORE", "address", "of_evaluation", "turn_address", "turns_address"]
 

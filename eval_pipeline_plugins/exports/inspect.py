@@ -15,9 +15,9 @@ from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN
 from eval_pipeline.providers.standins.recorded import CUT_OFF, FILTERED
-from eval_pipeline.reports.draws import drawn_text
+from eval_pipeline.reports.contents.draws import drawn_text
+from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.facts import provenance_of, settings_of
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline_plugins.logs.inspect import MISSING
 

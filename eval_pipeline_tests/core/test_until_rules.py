@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.until import Until
-from eval_pipeline.reports.draws import drawn_text
+from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline_tests.goldens import golden
 
 RULES = golden("until_rules.yaml")

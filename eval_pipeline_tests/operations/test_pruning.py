@@ -13,7 +13,7 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.completing import complete_left
 from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, Pruned, prune
-from eval_pipeline.reports.paths import comparison_folder, nights_folder, report_folder
+from eval_pipeline.reports.places.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.workspace.commands import lag
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run

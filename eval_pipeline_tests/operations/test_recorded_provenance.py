@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Response
 from eval_pipeline.operations.evaluations import evaluation_of
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.standins.recorded import RecordedProvider
-from eval_pipeline.reports.facts import facts
+from eval_pipeline.reports.contents.facts import facts
 from eval_pipeline.reports.files.statistics_json import statistics
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline_tests.operations.imports import imported

@@ -11,7 +11,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.nights.message import MOST_LINES, night_message
 from eval_pipeline.reports.nights.night import Launched, Night, read_night
 from eval_pipeline.reports.nights.page import write_night
-from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
 from eval_pipeline_tests.store.samples import key_of, put

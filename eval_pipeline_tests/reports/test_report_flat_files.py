@@ -13,7 +13,7 @@ import pytest
 from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
 
 from eval_pipeline.reports.files.csv_cells import harmless, harmless_text
-from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.reports.places.paths import trace_file
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline_tests.goldens import golden

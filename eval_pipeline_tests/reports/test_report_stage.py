@@ -17,7 +17,7 @@ from evaluations import DAY, SUITE, Made, evaluate, hashes, make_home
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.folder import MADE_FROM, is_current, make_folder
+from eval_pipeline.reports.places.folder import MADE_FROM, is_current, make_folder
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.workspace.runs import record_run
 from eval_pipeline.workspace.scope import Scope

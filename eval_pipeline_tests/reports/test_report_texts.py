@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 from starlette.datastructures import QueryParams
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.confusion import MOST_LABELS, NO_LABEL, confusion_of
+from eval_pipeline.reports.contents.figures import MOST_LABELS, NO_LABEL, Figure, confusion_of, turns_of
 from eval_pipeline.reports.excel.text import MOST, cell_text, looks_like_formula
-from eval_pipeline.reports.figures import Figure, turns_of
 from eval_pipeline.reports.files.json_text import part, parts, readable_json
-from eval_pipeline.reports.links import VIEW_URL, compare_path, evaluation_path, linked, suite_path, view_url
-from eval_pipeline.reports.paths import report_folder, safe_name, trace_file
+from eval_pipeline.reports.places.links import VIEW_URL, compare_path, evaluation_path, linked, suite_path, view_url
+from eval_pipeline.reports.places.paths import report_folder, safe_name, trace_file
 from eval_pipeline.reports.profile import Unit, mean_name
 from eval_pipeline.reports.shown import UNKNOWN, shown, shown_points
 from eval_pipeline.view.filtering.filter import Condition, filter_of

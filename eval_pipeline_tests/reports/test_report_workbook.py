@@ -13,9 +13,9 @@ import pytest
 from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
 from openpyxl.worksheet.worksheet import Worksheet
 
+from eval_pipeline.reports.contents.facts import SIMULATED
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.facts import SIMULATED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 SHEETS = "Overview Mistakes Statistics Turns Errors Complexity Cost Comparison Gold Queries".split()

@@ -9,8 +9,8 @@ import pytest
 from eval_pipeline.chain.delivering import figures_of
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
+from eval_pipeline.reports.contents.figures import headline_figures
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.figures import headline_figures
 from eval_pipeline.stages.attempts.rows import SPENT, load_attempts
 from eval_pipeline.stages.reporting import profile
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS

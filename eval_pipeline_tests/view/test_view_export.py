@@ -13,7 +13,7 @@ import pytest
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.exported import exported_folder, turn_page
+from eval_pipeline.reports.places.paths import exported_folder, turn_page
 from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.exporting import data, folder, narrowing
 from eval_pipeline.view.exporting.data import chosen_turns, data_script, script_json

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.operations.evaluations import evaluation_of
-from eval_pipeline.reports.facts import warnings
+from eval_pipeline.reports.contents.facts import warnings
 from eval_pipeline.view.published import Look
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE

@@ -7,8 +7,8 @@ from datetime import date
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
 from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, LOSS, Row, trends_of
 from eval_pipeline.core.model import Json, Partition
-from eval_pipeline.reports.draws import difference_text
-from eval_pipeline.reports.links import compare_path
+from eval_pipeline.reports.contents.draws import difference_text
+from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.parts import newest_part
 from eval_pipeline.workspace.inputs import Inputs

@@ -12,7 +12,7 @@ from dagster_shared.utils.warnings import PreviewWarning
 from eval_pipeline.chain.evaluation import COMPARING
 from eval_pipeline.chain.stage import Check, Stage
 from eval_pipeline.defs.assets.previews import charts, overridden, preview, spent
-from eval_pipeline.reports.links import evaluation_path, linked, suite_path, view_url
+from eval_pipeline.reports.places.links import evaluation_path, linked, suite_path, view_url
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs

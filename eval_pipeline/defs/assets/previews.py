@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
-from eval_pipeline.reports.paths import CHARTS
+from eval_pipeline.reports.places.paths import CHARTS
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs

@@ -19,8 +19,8 @@ from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
 from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 from eval_pipeline.defs.running.origin import is_of_command_line
-from eval_pipeline.reports.gold import edition_rows_told, overridden_text
-from eval_pipeline.reports.links import linked
+from eval_pipeline.reports.contents.gold import edition_rows_told, overridden_text
+from eval_pipeline.reports.places.links import linked
 from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"

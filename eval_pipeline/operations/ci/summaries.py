@@ -132,7 +132,7 @@ def _changed(record: Record, suite: str, row: Row, names: Sequence[str]) -> Iter
 
 def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) -> Iterator[Sequence[str]]:
     """Yields the rows of the table about two evaluations: first what is compared, then the result."""
-    from eval_pipeline.reports.gold import data_text, edition_text
+    from eval_pipeline.reports.contents.gold import data_text, edition_text
 
     editions = [_editions(record, suite, row, side) for side in ("a", "b")]
     yield "evaluated", *(_when(row[f"eval_date_{side}"], today) for side in ("a", "b"))

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
+from eval_pipeline.reports.contents.figures import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.shown import shown_count, shown_interval, shown_rate
 from eval_pipeline.store.tables import CALIBRATION

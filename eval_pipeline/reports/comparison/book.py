@@ -18,6 +18,7 @@ from eval_pipeline.reports.comparison.words import (
     trend_verdict,
     trends_query,
 )
+from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
@@ -28,8 +29,7 @@ from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
 from eval_pipeline.reports.excel.sheets.gold import write_suspects
 from eval_pipeline.reports.excel.sheets.queries import write_queries
-from eval_pipeline.reports.gold import READING as SUSPECTS_READING
-from eval_pipeline.reports.paths import WORKBOOK
+from eval_pipeline.reports.places.paths import WORKBOOK
 
 _WIDTHS = (34, 12, 10, 10, 10, 10, 10, 11, 10, 10, 13, 13, 11, 60)
 _TRENDS = (

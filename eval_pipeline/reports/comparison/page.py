@@ -16,7 +16,7 @@ from eval_pipeline.reports.comparison.words import (
     pairs_query,
     trends_query,
 )
-from eval_pipeline.reports.gold import READING as SUSPECTS_READING
+from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
     contracts_sheet,
     conversations_sheet,
@@ -29,8 +29,8 @@ from eval_pipeline.reports.html.comparisons import (
 )
 from eval_pipeline.reports.html.gold import suspects_sheet
 from eval_pipeline.reports.html.render import Sheet, render
-from eval_pipeline.reports.links import compare_path
-from eval_pipeline.reports.paths import CHARTS, PAGE
+from eval_pipeline.reports.places.links import compare_path
+from eval_pipeline.reports.places.paths import CHARTS, PAGE
 
 _MOST_TURNS, _FEWEST_TURNS = 100, 10
 _ROOM = 2_000

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 from typing import Any
 
+from eval_pipeline.reports.contents.figure_table import VERDICTS, FigureTable, Kind, plain
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
@@ -26,7 +27,6 @@ from eval_pipeline.reports.excel.looks import (
     fit_to_width,
     height,
 )
-from eval_pipeline.reports.figure_table import VERDICTS, FigureTable, Kind, plain
 
 TEXT_HEADERS = frozenset(
     {

@@ -16,7 +16,7 @@ from eval_pipeline.reports.excel.sheets.overview import write_overview
 from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
 from eval_pipeline.reports.excel.sheets.turns import write_errors_sheet, write_turns_sheet
-from eval_pipeline.reports.paths import WORKBOOK
+from eval_pipeline.reports.places.paths import WORKBOOK
 
 SHEETS: tuple[Callable[[Book, Evaluation], None], ...] = (
     write_overview,

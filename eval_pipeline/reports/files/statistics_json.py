@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.provenance import PROVENANCE
+from eval_pipeline.reports.contents.facts import provenance_of
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
-from eval_pipeline.reports.facts import provenance_of
 from eval_pipeline.reports.files.json_text import readable_json
 
 _FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")

@@ -14,7 +14,7 @@ from eval_pipeline.core.ids import trace_id
 from eval_pipeline.core.provenance import FIELDS, PROVENANCE, UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import Written, part, parts, readable_json
-from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.reports.places.paths import trace_file
 from eval_pipeline.store import tables
 
 _DEPTH = 5

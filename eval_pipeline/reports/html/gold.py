@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from eval_pipeline.reports.contents.gold import Row, gold_tables, suspects_table, undecided
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.gold import Row, gold_tables, suspects_table, undecided
 from eval_pipeline.reports.html.render import Sheet, sheet_of
 
 _MOST_SUSPECTS = 50

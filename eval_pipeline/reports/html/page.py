@@ -9,31 +9,37 @@ from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.contracts import owed_text
 from eval_pipeline.reports.comparison.words import pairs_query
-from eval_pipeline.reports.confusion import matrix_of
-from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
-from eval_pipeline.reports.exported import INDEX, exported_state
-from eval_pipeline.reports.extremes import MOST, extremes
-from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import (
+from eval_pipeline.reports.contents.facts import (
+    LEFT_OUT_HEADERS,
+    READING,
+    cases_query,
+    causes,
+    facts,
+    turns_of_cases,
+    warnings,
+)
+from eval_pipeline.reports.contents.figures import (
+    MOST,
     MOST_MESSAGES,
     Figure,
     coverage_table,
+    extremes,
     figures_apart,
     further_tables,
     headline_figures,
+    matrix_of,
     messages_table,
     turns_of,
 )
-from eval_pipeline.reports.gold import READING as GOLD_READING
+from eval_pipeline.reports.contents.gold import READING as GOLD_READING
+from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.html.comparisons import contracts_sheet, figures_sheet, pairs_sheet
 from eval_pipeline.reports.html.drawing import FEWEST, Drawn, drawn_turns
 from eval_pipeline.reports.html.gold import gold_sheets
 from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
 from eval_pipeline.reports.html.turns import Cards, turn_cards
-from eval_pipeline.reports.left_out import HEADERS as LEFT_OUT_HEADERS
-from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
-from eval_pipeline.reports.paths import CHARTS, PAGE
+from eval_pipeline.reports.places.paths import CHARTS, INDEX, PAGE, exported_state
 from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.reports.queries import explain_query, literal, outcomes_query, statistics_query, table_query
 from eval_pipeline.reports.shown import (

@@ -9,8 +9,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
-from eval_pipeline.reports.figure_table import Column, FigureTable, cell_text
-from eval_pipeline.reports.links import view_url
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
+from eval_pipeline.reports.places.links import view_url
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.exported import page_link
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
 from eval_pipeline.reports.html.drawing import Drawn
+from eval_pipeline.reports.places.paths import page_link
 from eval_pipeline.reports.queries import RIGHT
 from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_json, shown_time
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.draws import difference_text
-from eval_pipeline.reports.links import compare_path, linked
+from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
+from eval_pipeline.reports.places.links import compare_path, linked
 from eval_pipeline.reports.shown import UNKNOWN, shown_dollars, shown_p, shown_points, shown_rate
 
 MOST_LINES = 60

@@ -6,7 +6,6 @@ from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.html.render import Sheet, render
-from eval_pipeline.reports.links import view_url
 from eval_pipeline.reports.nights.message import (
     changed,
     dollars,
@@ -17,7 +16,8 @@ from eval_pipeline.reports.nights.message import (
     part_losses,
 )
 from eval_pipeline.reports.nights.night import Evaluated, Night
-from eval_pipeline.reports.paths import PAGE, comparison_folder, nights_folder, report_folder
+from eval_pipeline.reports.places.links import view_url
+from eval_pipeline.reports.places.paths import PAGE, comparison_folder, nights_folder, report_folder
 from eval_pipeline.reports.shown import UNKNOWN, shown_count
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
 

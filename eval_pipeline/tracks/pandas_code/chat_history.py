@@ -7,7 +7,7 @@ from typing import Any
 
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.json_text import readable_json
-from eval_pipeline.reports.paths import safe_name
+from eval_pipeline.reports.places.paths import safe_name
 from eval_pipeline.store import tables
 
 FOLDER, METRICS_FILE, SUMMARY_FILE = "chat_history", "metrics.json", "metrics_summary.json"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.paths import trace_file
+from eval_pipeline.reports.places.paths import trace_file
 from eval_pipeline.reports.queries import TURN, where
 
 SHEET = "Code"

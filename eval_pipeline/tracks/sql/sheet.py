@@ -1,11 +1,11 @@
 """The sheet `SQL`: how queries were compared, the validator's verdicts, and how reliable the judge is."""
 
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import JUDGE_AGREEMENT
 

@@ -5,7 +5,7 @@ from datetime import date
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.links import compare_arguments, compare_path
+from eval_pipeline.reports.places.links import compare_arguments, compare_path
 from eval_pipeline.store.ddl import text
 from eval_pipeline.view.evaluation import Evaluation, evaluation_at, model_versions_of
 from eval_pipeline.view.page import NotFoundError, Visit

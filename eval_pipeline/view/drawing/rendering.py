@@ -10,7 +10,7 @@ from markupsafe import Markup
 from eval_pipeline.core.coverage import implausible_text
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
-from eval_pipeline.reports.links import suite_path
+from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import (
     UNKNOWN,
     short,

@@ -17,7 +17,7 @@ from starlette.requests import Request
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.exported import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
+from eval_pipeline.reports.places.paths import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
 from eval_pipeline.store.durable import make_folders, write_error
 from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of

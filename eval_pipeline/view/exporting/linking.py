@@ -4,8 +4,7 @@ from pathlib import Path
 
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.runner import run_stage
-from eval_pipeline.reports.exported import exported_folder
-from eval_pipeline.reports.paths import PAGE, report_folder
+from eval_pipeline.reports.places.paths import PAGE, exported_folder, report_folder
 from eval_pipeline.view.exporting.folder import Exported
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Progress, Workspace

@@ -8,7 +8,7 @@ import openpyxl
 import pytest
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.paths import report_folder
+from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.store.query import run_query
 from eval_pipeline.tracks.pandas_code.analysis import quality
 from eval_pipeline.tracks.pandas_code.chat_history import entry, summary

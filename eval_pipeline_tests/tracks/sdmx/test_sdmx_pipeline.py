@@ -17,7 +17,7 @@ from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import read_night
-from eval_pipeline.reports.paths import WORKBOOK
+from eval_pipeline.reports.places.paths import WORKBOOK
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, write_terms
 from eval_pipeline.tracks.sdmx.sheets.details import Block, conversation_text, details_text
 from eval_pipeline_tests.chains import ran_of_suite

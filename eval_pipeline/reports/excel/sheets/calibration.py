@@ -1,11 +1,11 @@
 """The sheet `Calibration`, for tracks whose answers state how confident they are."""
 
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import NOTE, PLAIN, SCORE, Look
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import CALIBRATION
 

@@ -1,6 +1,6 @@
 """The sheet `Complexity`: accuracy against each axis of complexity, with the ceiling."""
 
-from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
+from eval_pipeline.reports.contents.figures import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, AccuracyColumns, Plot, add_accuracy_chart

@@ -1,12 +1,12 @@
 """The sheet `Cost`: total spending, what it was for, and the cost per correct result."""
 
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figures import extremes
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, NOTE, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.extremes import extremes
-from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import literal, table_query
 
 _WIDTHS = (42, 16, 15.5, 17.5, 15, 15, 15, 62)

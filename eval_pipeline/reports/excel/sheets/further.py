@@ -1,10 +1,9 @@
 """The sheets for further aggregates; they show the rows unchanged, and labels as a matrix, too."""
 
-from eval_pipeline.reports.confusion import matrix_of
+from eval_pipeline.reports.contents.figures import further_tables, matrix_of
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.figures import further_tables
 
 _WIDTH = 18
 _LONGEST_TITLE = 31

@@ -2,10 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.excel.book import Book
-from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.gold import (
+from eval_pipeline.reports.contents.gold import (
     READING,
     Row,
     data_text,
@@ -15,6 +12,9 @@ from eval_pipeline.reports.gold import (
     suspects_table,
     undecided,
 )
+from eval_pipeline.reports.evaluation import Evaluation
+from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.page import Page
 
 TITLE = "Gold"
 WIDTHS = (40, 12, 14, 26, 26, 12, 90)

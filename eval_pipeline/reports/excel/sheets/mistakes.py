@@ -1,10 +1,10 @@
 """The sheet `Mistakes`: the wrong turns, the most frequent kind first, with what is wrong in each."""
 
+from eval_pipeline.reports.contents.mistakes import mistakes
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
 from eval_pipeline.reports.excel.looks import SCORE, WHOLE
-from eval_pipeline.reports.mistakes import mistakes
 from eval_pipeline.reports.queries import mistakes_query
 from eval_pipeline.reports.shown import place
 

@@ -2,6 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 
+from eval_pipeline.reports.contents.facts import READING, cases_query, causes, facts, turns_of_cases, warnings
+from eval_pipeline.reports.contents.figures import (
+    MOST_MESSAGES,
+    Figure,
+    coverage_table,
+    figures_apart,
+    headline_figures,
+    messages_table,
+    turns_of,
+)
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
@@ -19,18 +29,7 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
 )
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.facts import READING, facts, warnings
-from eval_pipeline.reports.figures import (
-    MOST_MESSAGES,
-    Figure,
-    coverage_table,
-    figures_apart,
-    headline_figures,
-    messages_table,
-    turns_of,
-)
-from eval_pipeline.reports.left_out import cases_query, causes, turns_of_cases
-from eval_pipeline.reports.links import linked
+from eval_pipeline.reports.places.links import linked
 from eval_pipeline.reports.queries import statistics_query, table_query
 
 _WIDTHS = (38, 16, 13, 13, 11, 15, 78)

@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping
 
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.figure_table import Column, FigureTable
 from eval_pipeline.tracks.sdmx.places import (
     BY,
     COUNTS,

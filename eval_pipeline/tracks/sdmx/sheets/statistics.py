@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from eval_pipeline.reports.contents.facts import SIMULATED, turns_of_cases
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.facts import SIMULATED
-from eval_pipeline.reports.left_out import turns_of_cases
 from eval_pipeline.reports.queries import statistics_query, table_query, where
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX

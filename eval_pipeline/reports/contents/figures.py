@@ -1,15 +1,15 @@
-"""The headline figures that every kind of report shows first."""
+"""The figures that every kind of report shows: headline, coverage, messages, ceilings, labels, slowest turns."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from eval_pipeline.reports.ceilings import axis_title, ceiling_sentence
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.figure_table import Column, FigureTable
-from eval_pipeline.reports.links import evaluation_path
+from eval_pipeline.reports.places.links import evaluation_path
 from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
-from eval_pipeline.reports.queries import table_query
+from eval_pipeline.reports.queries import extremes_query, table_query
+from eval_pipeline.store.tables import LABEL_CONFUSION
 
 MOST_MESSAGES = 12
 _MESSAGES = (
@@ -166,3 +166,95 @@ def _ceiling_figures(ceilings: list[Row]) -> Iterator[Figure]:
         label, sentence = f"Complexity ceiling, {axis_title(row['axis'])}", ceiling_sentence(row)
         low, high = row["ceiling_low"], row["ceiling_high"]
         yield Figure("ceiling", label, "level", row["ceiling"], low, high, None, None, sentence)
+
+
+_AXES = {
+    "operations": "operations of the gold program",
+    "plan_operations": "operations of the plan",
+    "turn_number": "turn number (from 0)",
+}
+
+
+def axis_title(axis: str) -> str:
+    """Returns a readable title for an axis of complexity."""
+    return _AXES.get(axis, axis.replace("_", " "))
+
+
+def ceiling_sentence(row: Row) -> str:
+    """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2, 4] at 50% accuracy`."""
+    at = f"at {row['threshold']:.0%} accuracy"
+    if row["ceiling"] is None:
+        return str(row["reason"] or f"{row['verdict']} ({at})")
+    low = "…" if row["ceiling_low"] is None else f"{row['ceiling_low']:g}"
+    high = "…" if row["ceiling_high"] is None else f"{row['ceiling_high']:g}"
+    return f"ceiling {row['ceiling']:g} [{low}, {high}] {at}"
+
+
+NO_LABEL = "no label"
+CAPTION = "Labels: expected (rows) and given (columns), in turns"
+MOST_LABELS = 30
+"""Matrices of more labels are not drawn; the rows of the table are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """A matrix of turns.
+
+    Attributes:
+        given: labels of the columns: first the expected labels in their order, last `NO_LABEL` if some answers gave no
+            label.
+        rows: for each expected label: the label, the number of turns for each of `given`, and their total.
+    """
+
+    given: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[int, ...], int], ...]
+
+
+def confusion_of(rows: Sequence[Mapping[str, Any]]) -> Confusion | None:
+    """Returns the matrix of the table's rows; None without labels, or with more than `MOST_LABELS`."""
+    expected = sorted({row["expected_label"] for row in rows})
+    others = sorted({row["answer_label"] for row in rows} - {None, *expected})
+    given: list[str | None] = [*expected, *others]
+    if any(row["answer_label"] is None for row in rows):
+        given.append(None)
+    if not rows or len(given) > MOST_LABELS:
+        return None
+    turns = {(row["expected_label"], row["answer_label"]): row["turns"] for row in rows}
+    counts = {label: tuple(turns.get((label, said), 0) for said in given) for label in expected}
+    names = tuple(NO_LABEL if label is None else label for label in given)
+    return Confusion(names, tuple((label, counts[label], sum(counts[label])) for label in expected))
+
+
+def matrix_of(table: FigureTable) -> FigureTable | None:
+    """Returns the matrix of a table of further figures; None for other tables, or if there is no matrix."""
+    found = confusion_of(table.rows) if table.caption.startswith(f"{LABEL_CONFUSION.name}:") else None
+    if found is None:
+        return None
+    columns = [Column("expected", "expected"), *(Column(name, f"given {name}", "tokens") for name in found.given)]
+    rows = [
+        {"expected": label, "total": total}
+        | {f"given {n}": c or None for n, c in zip(found.given, counts, strict=True)}
+        for label, counts, total in found.rows
+    ]
+    return FigureTable(CAPTION, [*columns, Column("turns", "total", "tokens")], rows, [])
+
+
+MOST = 20
+"""How many such turns a workbook lists; a page lists half as many."""
+_EXTREMES = (
+    ("Most expensive turns, by tokens", "tokens", "no turn's tokens are known"),
+    ("Slowest turns", "latency_ms", "no turn's latency is known"),
+)
+_COLUMNS = (
+    Column("turn", "turn_id", "place"), Column("tokens", "tokens", "tokens"), Column("US dollars", "usd", "usd"),
+    Column("latency", "latency_ms", "ms"), Column("attempts", "attempts", "tokens"),
+    Column("correct", "correct", "verdict"), Column("complexity", "complexity", "tokens"),
+    Column("question", "question", "long"),
+)  # fmt: skip
+
+
+def extremes(evaluation: Evaluation, most: int = MOST) -> Iterator[tuple[FigureTable, str]]:
+    """Yields both tables, each with the message if no turn has a value."""
+    for title, column, missing in _EXTREMES:
+        sql = extremes_query(evaluation.partition, column, most)
+        yield FigureTable(title, _COLUMNS, evaluation.query(sql), [sql]), missing

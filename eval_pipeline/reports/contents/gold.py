@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.figure_table import Column, FigureTable
+from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import literal, where
 from eval_pipeline.reports.shown import shown_rate
 

@@ -1,15 +1,17 @@
-"""Describes in words what was evaluated."""
+"""Describes in words what was evaluated, how many cases of the suite are covered, and which were left out."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.coverage import implausible_text
-from eval_pipeline.core.left_out import PART
+from eval_pipeline.core.left_out import PART, CaseCounts
+from eval_pipeline.core.model import Partition
 from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
-from eval_pipeline.reports.draws import drawn_text
+from eval_pipeline.reports.contents.draws import drawn_text
+from eval_pipeline.reports.contents.gold import data_text, edition_text, overridden_text
 from eval_pipeline.reports.evaluation import Evaluation
-from eval_pipeline.reports.gold import data_text, edition_text, overridden_text
+from eval_pipeline.reports.queries import table_query
 
 SIMULATED = "SIMULATED: these responses are not a real model's; no figure here says anything about a model."
 READING = (
@@ -120,3 +122,28 @@ def _settings(text: str | None, hidden: Collection[str]) -> str:
 
 def _software(versions: Mapping[str, str]) -> str:
     return ", ".join(text if text.startswith(name) else f"{name} {text}" for name, text in versions.items())
+
+
+LEFT_OUT_HEADERS = ("cause", "cases", "examples")
+_MOST_SHOWN = 10
+
+
+def turns_of_cases(evaluation: Evaluation) -> str:
+    """Returns e.g. `20 turns · 8 of 10 cases`."""
+    counted = evaluation.case_counts.count() or f"{evaluation.cost['conversations']:,} conversations"
+    return f"{evaluation.turns:,} turn{'s' * (evaluation.turns != 1)} · {counted}"
+
+
+def causes(counts: CaseCounts) -> Sequence[tuple[str, int, str]]:
+    """Returns a row for each cause: in words, the number of cases, and what is known of some of them."""
+    rows = []
+    for cause in counts.left_out:
+        shown = cause.examples[:_MOST_SHOWN]
+        more = [f"and {cause.cases - len(shown):,} more"] * (bool(shown) and cause.cases > len(shown))
+        rows.append((cause.because(), cause.cases, "\n".join([*shown, *more])))
+    return rows
+
+
+def cases_query(partition: Partition) -> str:
+    """Returns the query for the counts and the causes."""
+    return table_query(partition, "coverage", "cases, cases_in_suite, left_out")

@@ -1,0 +1,1 @@
+"""What every kind of report tells: facts, figures, gold and mistakes."""
