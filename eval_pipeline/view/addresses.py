@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.links import address, evaluation_path
+from eval_pipeline.reports.places.links import address, evaluation_arguments, evaluation_path
 
 __all__ = ["AFTER", "BEFORE", "address", "of_evaluation", "turn_address", "turns_address"]
 
@@ -13,11 +13,7 @@ AFTER, BEFORE = "after", "before"
 """Arguments in the address of a list of turns: the position after which its page begins, or before which it ends."""
 
 turns_address = evaluation_path
-
-
-def of_evaluation(partition: Partition) -> dict[str, str]:
-    """Returns the arguments that identify an evaluation within its suite."""
-    return {"model_version": partition.model_version, "eval_date": partition.eval_date.isoformat()}
+of_evaluation = evaluation_arguments
 
 
 def turn_address(partition: Partition, turn_id: str, sample: int = 0, filtered: Mapping[str, Any] | None = None) -> str:

@@ -1,17 +1,17 @@
 """Determines which evaluation a page is about, and which columns its turns have."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.contents.draws import drawn_text
-from eval_pipeline.store.ddl import quoted
+from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.tables import SAMPLED_ESTIMATES
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import Look, Row
 
 KEY = ("suite", "model_version", "eval_date")
 _OF_ALL, _OF_TRACK = "r", "t"
@@ -59,6 +59,20 @@ class Evaluation:
         """The table with the track's own columns."""
         return f"{self.track}_turns"
 
+    def table(self, name: str) -> str:
+        """Returns the table of that name that has this evaluation's rows, as SQL."""
+        return table_of(self.partition, name)
+
+
+def table_of(partition: Partition, name: str) -> str:
+    """Returns the table of that name that has an evaluation's rows, as SQL; earlier ones have a schema of their own."""
+    return f"earlier.{quoted(name)}" if partition.evaluation else quoted(name)
+
+
+def of_earlier(partition: Partition, alias: str = "") -> str:
+    """Returns what a condition on model version and date needs beside them: the id of an earlier evaluation."""
+    return f" AND {alias}evaluation_id = {text(partition.evaluation)}" if partition.evaluation else ""
+
 
 def evaluation_of(visit: Visit) -> Evaluation:
     """Returns the evaluation that the address names; the newest one for anything left open.
@@ -77,7 +91,41 @@ def evaluation_of(visit: Visit) -> Evaluation:
     if day not in versions[version]:
         known = ", ".join(map(str, versions[version]))
         raise NotFoundError(f"the store has no evaluation of '{version}' on {visit.suite} of {day}; of: {known}")
-    return evaluation_at(visit.look, Partition(visit.suite, version, day))
+    place = Partition(visit.suite, version, day, visit.argument("evaluation"))
+    return evaluation_at(visit.look, known_place(visit.look, place))
+
+
+def known_place(look: Look, named: Partition) -> Partition:
+    """Returns the place of an evaluation that an address names by its id, too; the newest of the date has none there.
+
+    Raises:
+        NotFoundError: the store has no evaluation with this id of that model version and date.
+    """
+    if not named.evaluation:
+        return named
+    for row in listed(look, named.suite):
+        own = (row["id"], row["model_version"], row["eval_date"])
+        if own == (named.evaluation, named.model_version, named.eval_date):
+            return replace(named, evaluation="") if row["newest"] else named
+    raise NotFoundError(
+        f"the store has no evaluation '{named.evaluation}' of '{named.model_version}' on {named.eval_date}"
+    )
+
+
+def listed(look: Look, suite: str) -> list[Row]:
+    """Returns rows of `evaluations` of a suite, with the scope of each."""
+    sql = """SELECT e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope FROM evaluations AS e LEFT JOIN (
+            SELECT model_version, eval_date, evaluation_id, arg_max(scope, started_at) AS scope
+            FROM runs WHERE suite = ? GROUP BY ALL
+        ) AS s ON s.model_version = e.model_version AND s.eval_date = e.eval_date
+            AND s.evaluation_id IS NOT DISTINCT FROM e.id
+        WHERE e.suite = ? ORDER BY e.model_version, e.eval_date DESC, e.newest DESC, e.begun_at DESC"""
+
+    def read() -> list[Row]:
+        # An older version may have made the store.
+        return look.rows(sql, [suite, suite]) if look.columns("evaluations") else []
+
+    return look.remembered(("listed", suite), read)
 
 
 def evaluation_at(look: Look, partition: Partition) -> Evaluation:
@@ -125,11 +173,11 @@ def turn_columns(look: Look, track: str) -> Mapping[str, TurnColumn]:
     return found
 
 
-def _day(text: str) -> date | None:
+def _day(said: str) -> date | None:
     try:
-        return date.fromisoformat(text) if text else None
+        return date.fromisoformat(said) if said else None
     except ValueError as error:
-        raise UsageError(f"'{text}' is not a date; expected YYYY-MM-DD") from error
+        raise UsageError(f"'{said}' is not a date; expected YYYY-MM-DD") from error
 
 
 def implausible(look: Look, suite: str) -> Mapping[Partition, Sequence[str]]:
@@ -154,5 +202,7 @@ def drawn(look: Look, partition: Partition) -> str:
     if not look.columns(SAMPLED_ESTIMATES.name):  # the store was made by an older version
         return ""
     key = [partition.suite, partition.model_version, partition.eval_date]
-    rows = look.rows("SELECT * FROM sampled_estimates WHERE suite = ? AND model_version = ? AND eval_date = ?", key)
+    source, earlier = table_of(partition, SAMPLED_ESTIMATES.name), of_earlier(partition)
+    sql = f"SELECT * FROM {source} WHERE suite = ? AND model_version = ? AND eval_date = ?{earlier}"
+    rows = look.rows(sql, key)
     return drawn_text(rows)

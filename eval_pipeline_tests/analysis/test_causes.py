@@ -36,7 +36,7 @@ def other(name: str = "a", served: Served = NOT_TOLD, **told: Any) -> Side:
 )
 def test_causes_are_named(after: Side, expected: list[str]) -> None:
     before = replace(BEFORE, evaluated=replace(BEFORE.evaluated, served=Served(("old",))))
-    assert causes_of(before, after) == expected
+    assert causes_of(before.told, after.told, after.served_change(before)) == expected
 
 
 def of_prompt(version: str, words: Any) -> Evaluation:

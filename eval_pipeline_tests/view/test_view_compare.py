@@ -215,7 +215,7 @@ def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestC
     assert f"−{points}" in back
     assert "made of the record" not in there
     text = Parts(client.get(compared(*NIGHTS)).text).text
-    for words in ("B against A: A (falling) is better", "made of the record for this page", "−38.7"):
+    for words in ("B against A: A (falling, 2026-03-01) is better", "made of the record for this page", "−38.7"):
         assert words in text
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from difflib import unified_diff
 
-from eval_pipeline.analysis.comparisons.sides import SUITE_PROMPT, Side
+from eval_pipeline.analysis.comparisons.sides import SUITE_PROMPT
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.workspace.evaluations import Evaluation, causes
@@ -13,15 +13,19 @@ _SENTENCE_ENDS = re.compile(r"(?<=[.!?:;]) +")
 _INDENT = "  "
 
 
-def causes_of(first: Side, second: Side) -> list[str]:
+def causes_of(first: Evaluation, second: Evaluation, served: str | None = None) -> list[str]:
     """Returns what may have caused a difference, in words: `prompt changed`, `options changed: temperature`, …
 
-    Of two model versions it is not told that each was asked for itself.
+    Of two model versions it is not told that each was asked for itself, or that they were served differently.
+
+    Args:
+        first: an evaluation.
+        second: another one of the suite.
+        served: how the models differ that answered (`Served.change`).
     """
-    found = causes(first.told, second.told)
-    if first.told.partition.model_version != second.told.partition.model_version:
+    found = causes(first, second)
+    if first.partition.model_version != second.partition.model_version:
         return [cause for cause in found if cause != "asked anew"]
-    served = second.evaluated.served.change(first.evaluated.served)
     return [*found, *([f"another model answered: {served}"] if served else [])]
 
 

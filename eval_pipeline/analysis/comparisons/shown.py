@@ -136,9 +136,9 @@ def _named_pairs(sides: Sequence[Side]) -> list[tuple[_Named, _Named]]:
 
 def _told(first: _Named, second: _Named) -> Row:
     """Returns what the rows tell beside the columns of `model_comparisons`."""
-    sides = (first[1], second[1])
-    found: Row = {"causes": "; ".join(causes_of(*sides)) or None}
-    found["prompt_difference"] = "\n".join(prompt_difference(*(side.told for side in sides))) or None
+    (_, a), (_, b) = first, second
+    found: Row = {"causes": "; ".join(causes_of(a.told, b.told, b.served_change(a))) or None}
+    found["prompt_difference"] = "\n".join(prompt_difference(a.told, b.told)) or None
     for letter, (name, side) in zip("ab", (first, second), strict=True):
         known = side.known
         found |= {

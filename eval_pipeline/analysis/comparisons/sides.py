@@ -34,6 +34,10 @@ class Side:
             place.model_version, place.eval_date, is_full, told.id, told.begun_at, told.newest, prompt=prompt, file=file
         )
 
+    def served_change(self, before: "Side") -> str | None:
+        """Describes how the models differ that answered the two."""
+        return self.evaluated.served.change(before.evaluated.served)
+
     @property
     def suite(self) -> str:
         """Name of the suite."""

@@ -31,7 +31,10 @@ def beside_text(workspace: Workspace, partition: Partition) -> str | None:
     since = f"since {_when(before, after)}"
     if is_refused(row["reason"]) or row["accuracy_a"] is None:
         return f"{since}: {row['reason']}"
-    told = [f"{row['accuracy_a']:.1%} → {row['accuracy_b']:.1%} {since}", *causes_of(before, after)]
+    told = [
+        f"{row['accuracy_a']:.1%} → {row['accuracy_b']:.1%} {since}",
+        *causes_of(before.told, after.told, after.served_change(before)),
+    ]
     significant = ", not significant" if row["verdict"] in {None, NOT_SIGNIFICANT} else ""
     told.append(f"{row['broken']:,} broken, {row['fixed']:,} fixed{significant}")
     return f"{'; '.join(told)}: {_command(before, after, is_latest=place == 0)}"

@@ -10,6 +10,8 @@ from urllib.parse import quote, urlencode
 
 from eval_pipeline.core.model import Partition
 
+NEWEST = "-"
+"""In an address, in the place of the id of an earlier evaluation: the newest of the date."""
 VIEW_URL = "EVAL_VIEW_URL"
 """Environment variable with the address at which people reach the workbench."""
 
@@ -22,8 +24,14 @@ def address(path: str, arguments: Mapping[str, Any] | None = None) -> str:
 
 def evaluation_path(partition: Partition, arguments: Mapping[str, Any] | None = None) -> str:
     """Returns the path of the page with the turns of an evaluation."""
-    named = {"model_version": partition.model_version, "eval_date": partition.eval_date.isoformat()}
+    named = evaluation_arguments(partition)
     return address(f"/suites/{quote(partition.suite)}/turns", {**named, **(arguments or {})})
+
+
+def evaluation_arguments(partition: Partition) -> dict[str, str]:
+    """Returns the arguments that identify an evaluation within its suite."""
+    earlier = {"evaluation": partition.evaluation} if partition.evaluation else {}
+    return {"model_version": partition.model_version, "eval_date": partition.eval_date.isoformat(), **earlier}
 
 
 def compare_path(partitions: Sequence[Partition], arguments: Mapping[str, Any] | None = None) -> str:
@@ -33,9 +41,11 @@ def compare_path(partitions: Sequence[Partition], arguments: Mapping[str, Any] |
 
 def compare_arguments(partitions: Sequence[Partition]) -> dict[str, str]:
     """Returns the arguments that select evaluations to show side by side."""
+    earlier = any(found.evaluation for found in partitions)
     return {
         "versions": ",".join(found.model_version for found in partitions),
         "eval_dates": ",".join(found.eval_date.isoformat() for found in partitions),
+        **({"evaluations": ",".join(found.evaluation or NEWEST for found in partitions)} if earlier else {}),
     }
 
 

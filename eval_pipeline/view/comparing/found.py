@@ -166,12 +166,12 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     """Returns results and last attempts of an evaluation for some turns."""
     # By id alone, which the store can look up; the other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
-    found = look.rows(f"SELECT * FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
+    found = look.rows(f"SELECT * FROM {side.table('turn_results')} AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
     kinds = {(row["turn_id"], row["sample"]): row["kind"] for row in look.rows(f"{_kinds_sql(side)} AND {chosen}")}
     attempts = look.rows(
         f"""SELECT turn_id, sample, number, prompt_hash, left(response, {MOST_SHOWN + 1}) AS response, error_message,
             CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
-        FROM attempts AS a WHERE {of_evaluation(side, "a")} AND {chosen} ORDER BY number"""
+        FROM {side.table("attempts")} AS a WHERE {of_evaluation(side, "a")} AND {chosen} ORDER BY number"""
     )
     last = {(row["turn_id"], row["sample"]): row for row in attempts}
     asked = {(row["turn_id"], row["sample"]): row["prompt_hash"] for row in attempts if not row["number"]}
@@ -227,4 +227,5 @@ def kinds(look: Look, side: Evaluation, turns: Order) -> Sequence[tuple[str, int
 
 
 def _kinds_sql(side: Evaluation) -> str:
-    return f"SELECT turn_id, sample, {KIND} AS kind FROM turn_errors AS e WHERE {of_evaluation(side, 'e')}"
+    source = side.table("turn_errors")
+    return f"SELECT turn_id, sample, {KIND} AS kind FROM {source} AS e WHERE {of_evaluation(side, 'e')}"

@@ -1,12 +1,13 @@
 """The paired test of each evaluation against the first: the published result, or one computed from the record."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import partial
 
 from eval_pipeline.analysis.baseline import is_drawn
-from eval_pipeline.analysis.comparisons.evaluations import evaluations_of
+from eval_pipeline.analysis.comparisons.causes import causes_of, prompt_difference
+from eval_pipeline.analysis.comparisons.evaluations import evaluated_at
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
@@ -18,6 +19,7 @@ from eval_pipeline.view.comparing.sides import LETTERS
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.page import Visit
 from eval_pipeline.view.published import Look, Row
+from eval_pipeline.workspace.evaluations import evaluation_at
 from eval_pipeline.workspace.workspace import Workspace
 
 _NOT_ON_RECORD = "the record does not hold both evaluations to their end"
@@ -33,6 +35,9 @@ class Test:
         published: whether it is in the store, corrected for all pairs of the suite; otherwise it was made for this
             page.
         missing: why there is no row.
+        names: what the two are called.
+        causes: in what they were made differently, in words.
+        prompt_difference: how their prompts differ, as a unified diff.
     """
 
     letter: str
@@ -41,17 +46,17 @@ class Test:
     row: Row | None
     published: bool
     missing: str = ""
+    names: tuple[str, str] = ("", "")
+    causes: str = ""
+    prompt_difference: str = ""
 
     @property
     def verdict(self) -> str:
         """Which of the two is better, if that is known."""
         if self.row is None:
             return f"not tested: {self.missing}"
-        return pair_verdict(self.row | {"model_a": f"A ({self.first.model_version})", "model_b": self._second})
-
-    @property
-    def _second(self) -> str:
-        return f"{self.letter} ({self.second.model_version})"
+        first, second = (_within(*one) for one in zip(self.names, (self.first, self.second), strict=True))
+        return pair_verdict(self.row | {"name_a": f"A ({first})", "name_b": f"{self.letter} ({second})"})
 
     @property
     def figures(self) -> Sequence[tuple[str, str]]:
@@ -67,10 +72,30 @@ class Test:
         return Coverage.from_row(self.row, f"_{side}").text() if self.row is not None else ""
 
 
-def tests_of(visit: Visit, sides: Sequence[Evaluation]) -> list[Test]:
-    """Tests the first evaluation against each of the others."""
+def _within(name: str, place: Partition) -> str:
+    """Returns a name as it stands within brackets: `fake-1, 2026-11-27`."""
+    further = name.removeprefix(f"{place.model_version} (")
+    return name if further == name else f"{place.model_version}, {further.removesuffix(')')}"
+
+
+def tests_of(visit: Visit, sides: Sequence[Evaluation], names: Sequence[str]) -> list[Test]:
+    """Tests the first evaluation against each of the others; `names` tell them apart."""
     first, *others = (side.partition for side in sides)
-    return [_tested(visit, letter, first, other) for letter, other in zip(LETTERS[1:], others, strict=False)]
+    found = []
+    for letter, other, name in zip(LETTERS[1:], others, names[1:], strict=False):
+        causes, difference = visit.look.remembered(("causes", first, other), partial(_causes, visit, first, other))
+        test = _tested(visit, letter, first, other)
+        found.append(replace(test, names=(names[0], name), causes=causes, prompt_difference=difference))
+    return found
+
+
+def _causes(visit: Visit, *sides: Partition) -> tuple[str, str]:
+    """Returns in what two evaluations were made differently; empty texts if the record does not have both."""
+    workspace = Workspace(visit.bench.home)
+    first, second = (evaluation_at(workspace, side) for side in sides)
+    if first is None or second is None:
+        return "", ""
+    return "; ".join(causes_of(first, second)), "\n".join(prompt_difference(first, second))
 
 
 def _tested(visit: Visit, letter: str, first: Partition, second: Partition) -> Test:
@@ -100,7 +125,9 @@ def untested(workspace: Workspace, *sides: Partition) -> str:
 
 
 def _published(look: Look, first: Partition, second: Partition) -> Row | None:
-    """Returns the published row of exactly these two evaluations, in either order."""
+    """Returns the published row of exactly these two evaluations, in either order; earlier ones have none."""
+    if first.evaluation or second.evaluation:
+        return None
     sql = """SELECT * FROM model_comparisons
         WHERE suite = ? AND model_a = ? AND eval_date_a = ? AND model_b = ? AND eval_date_b = ?"""
     one, other = _named(first), _named(second)
@@ -112,10 +139,9 @@ def _published(look: Look, first: Partition, second: Partition) -> Row | None:
 
 
 def _made(workspace: Workspace, first: Partition, second: Partition) -> Row | None:
-    found = {one.partition: one for several in evaluations_of(workspace, first.suite).values() for one in several}
-    if first not in found or second not in found:
-        return None
-    return comparison_rows([(found[first], found[second])], TurnReader(workspace))[0]
+    found = [evaluated_at(workspace, place) for place in (first, second)]
+    a, b = found
+    return comparison_rows([(a, b)], TurnReader(workspace))[0] if a and b else None
 
 
 def _named(partition: Partition) -> tuple[str, date]:

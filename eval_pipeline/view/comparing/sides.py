@@ -1,28 +1,33 @@
 """Which evaluations are side by side: how an address names them, and how such an address is written."""
 
 from collections.abc import Mapping, Sequence
-from datetime import date
+from datetime import UTC, date
+from itertools import zip_longest
 
+from eval_pipeline.analysis.comparisons.references import Known, chosen, names_of, parse_reference, time_of_day
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.links import compare_arguments, compare_path
+from eval_pipeline.reports.places.links import NEWEST, compare_arguments, compare_path
 from eval_pipeline.store.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, evaluation_at, model_versions_of
+from eval_pipeline.view.evaluation import Evaluation, evaluation_at, known_place, listed, model_versions_of
 from eval_pipeline.view.page import NotFoundError, Visit
-from eval_pipeline.view.published import Look
+from eval_pipeline.view.published import Look, Row
+from eval_pipeline.workspace.scope import FULL
 
 LEAST, MOST = 2, 6
 LETTERS = "ABCDEF"
 
+_MOST_DAYS = 60
 Dates = Mapping[str, Sequence[date]]
 
 
 def sides_of(visit: Visit) -> list[Evaluation]:
     """Returns the evaluations that the address names; the first one is the baseline.
 
-    `versions` lists model versions separated by commas. If it is given several times, as a form does, the older
-    evaluation comes first. For a model version without a date in `eval_dates`, the evaluation used by comparisons is
-    chosen.
+    `a`, `b`, … are references as the command `compare` takes them. Otherwise `versions` lists model versions separated
+    by commas. If it is given several times, as a form does, the older evaluation comes first. For a model version
+    without a date in `eval_dates`, the evaluation used by comparisons is chosen; `evaluations` names earlier ones of a
+    date by their ids.
 
     Raises:
         NotFoundError: the store does not have one of them.
@@ -31,27 +36,77 @@ def sides_of(visit: Visit) -> list[Evaluation]:
     known = model_versions_of(visit.look, visit.suite)
     if not known:
         raise NotFoundError(f"the store has no evaluation of a suite '{visit.suite}'")
-    said = visit.request.query_params.getlist("versions")
-    names, days = _split(said), _split(visit.request.query_params.getlist("eval_dates"))
-    chosen = [one.rpartition(",") for one in visit.request.query_params.getlist("side") if one]
-    if chosen:  # from the page's own form, in which each choice names an evaluation
-        names, days = [name for name, _, _ in chosen], [day for _, _, day in chosen]
-    if len(days) > len(names):
-        raise UsageError(
-            "there are more dates than model versions; each date is that of the model version in its place"
-        )
-    latest = _latest(visit.look, visit.suite)
-    in_order = days or (len(said) == 1 and len(names) > 1)
-    ordered = names if in_order else _older_first(names or _newest(latest), latest)
-    partitions = [
-        Partition(visit.suite, name, _day(name, days[place] if place < len(days) else "", known, latest))
-        for place, name in enumerate(ordered)
-    ]
+    references = [text for letter in LETTERS.lower() if (text := visit.argument(letter).strip())]
+    chosen_ones = [one for one in visit.request.query_params.getlist("side") if one]
+    if references:
+        partitions = [_referenced(visit.look, visit.suite, text, known) for text in references]
+    elif chosen_ones:  # from the page's own form, in which each choice names an evaluation
+        partitions = [_of_choice(visit.look, visit.suite, one, known) for one in chosen_ones]
+    else:
+        partitions = _of_lists(visit, known)
     if len(set(partitions)) != len(partitions) or not LEAST <= len(partitions) <= MOST:
         raise UsageError(
             f"{LEAST} to {MOST} different evaluations can be shown side by side; choose them on the first page"
         )
     return [evaluation_at(visit.look, partition) for partition in partitions]
+
+
+def _of_lists(visit: Visit, known: Dates) -> list[Partition]:
+    said = visit.request.query_params.getlist("versions")
+    names, days, ids = (
+        _split(visit.request.query_params.getlist(n)) for n in ("versions", "eval_dates", "evaluations")
+    )
+    if len(days) > len(names) or len(ids) > len(days):
+        raise UsageError(
+            "there are more dates than model versions, or more ids than dates; each is that of the one in its place"
+        )
+    latest = _latest(visit.look, visit.suite)
+    in_order = days or (len(said) == 1 and len(names) > 1)
+    ordered = names if in_order else _older_first(names or _newest(latest), latest)
+    places = zip_longest(ordered, days, ids, fillvalue="")
+    return [_place(visit.look, visit.suite, place, known, latest) for place in places]
+
+
+def _of_choice(look: Look, suite: str, one: str, known: Dates) -> Partition:
+    """Returns the evaluation of `<model version>,<date>,<id>`; the id is empty for the newest of the date."""
+    name, day, evaluation = one.rsplit(",", 2) if one.count(",") > 1 else (*one.rsplit(",", 1), "", "")[:3]
+    return _place(look, suite, (name, day, evaluation), known, _latest(look, suite))
+
+
+def _place(look: Look, suite: str, named: tuple[str, str, str], known: Dates, latest: Mapping[str, date]) -> Partition:
+    name, day, evaluation = named
+    place = Partition(suite, name, _day(name, day, known, latest), "" if evaluation == NEWEST else evaluation)
+    return known_place(look, place)
+
+
+def _referenced(look: Look, suite: str, text: str, known: Dates) -> Partition:
+    """Returns the evaluation that a reference names."""
+    reference = parse_reference(text, known)
+    if reference.file is not None:
+        raise UsageError(f"'{text}' is a baseline file, which `eval-pipeline compare --baseline {text}` compares")
+    rows = [row for row in listed(look, suite) if row["model_version"] in known]
+    candidates = [known_of(row) for row in rows]
+    found = chosen(reference, candidates)
+    if found is None:
+        raise NotFoundError(f"the store has no evaluation '{text}' of {suite}")
+    return Partition(suite, found.model_version, found.eval_date, "" if found.is_newest else found.id)
+
+
+def known_of(row: Row) -> Known:
+    """Returns what a row of `evaluation.listed` tells of an evaluation."""
+    begun_at = row["begun_at"] and row["begun_at"].replace(tzinfo=UTC)
+    is_full = row["scope"] in {None, FULL}
+    return Known(row["model_version"], row["eval_date"], is_full, row["id"] or "", begun_at, row["newest"])
+
+
+def names_of_sides(look: Look, sides: Sequence[Evaluation]) -> list[str]:
+    """Returns names that tell the evaluations apart."""
+    known = {
+        (found.model_version, found.eval_date, "" if found.is_newest else found.id): found
+        for found in map(known_of, listed(look, sides[0].partition.suite))
+    }
+    places = [(one.partition.model_version, one.partition.eval_date, one.partition.evaluation) for one in sides]
+    return names_of([known.get(place) or Known(place[0], place[1], id=place[2]) for place in places])
 
 
 def sides_address(sides: Sequence[Evaluation], arguments: Mapping[str, object] | None = None) -> str:
@@ -62,6 +117,20 @@ def sides_address(sides: Sequence[Evaluation], arguments: Mapping[str, object] |
 def address_arguments(sides: Sequence[Evaluation]) -> dict[str, str]:
     """Returns the arguments of an address that name evaluations side by side, with their dates."""
     return compare_arguments([side.partition for side in sides])
+
+
+def choices(look: Look, of: Evaluation) -> list[tuple[Partition, str]]:
+    """Returns the evaluations of the suite to choose from, each with its name, newest first by model version."""
+    suite, found = of.partition.suite, list[tuple[Partition, str]]()
+    earlier = [known_of(row) for row in listed(look, suite) if not row["newest"]]
+    for name, days in of.model_versions.items():
+        for day in days[:_MOST_DAYS]:
+            found.append((Partition(suite, name, day), f"{name}, {day}"))
+            for one in earlier:
+                if (one.model_version, one.eval_date) == (name, day):
+                    text = f"{name}, {day} {time_of_day(one.begun_at)}"
+                    found.append((Partition(suite, name, day, one.id), f"{text} {one.id}"))
+    return found
 
 
 def _split(said: Sequence[str]) -> list[str]:

@@ -81,7 +81,7 @@ def turns_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[in
 def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
     """Returns the query for the tags of the first evaluation's turns, the most frequent first."""
     return f"""SELECT value, count(*) AS turns FROM (
-        SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r WHERE {of_evaluation(sides[0], "r")})
+        SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value {_turns(sides[0])})
         GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
 
 
@@ -94,7 +94,7 @@ def otherwise_sql(sides: Sequence[Evaluation]) -> str:
 def silent_sql(side: Evaluation) -> str:
     """Returns the query that counts an evaluation's turns whose last call failed."""
     failed = f"r.outcome = {text(CALL_ERROR)}"
-    return f"SELECT count(*) AS turns FROM turn_results AS r WHERE {of_evaluation(side, 'r')} AND {failed}"
+    return f"SELECT count(*) AS turns {_turns(side)} AND {failed}"
 
 
 _NAMED_RANKS = " ".join(f"WHEN {text(code)} THEN {place}" for code, place in agreement.AFTER_PATTERNS.items())
@@ -122,15 +122,16 @@ def _code(count: int) -> str:
     )
 
 
+def _turns(side: Evaluation) -> str:
+    return f"FROM {side.table('turn_results')} AS r WHERE {of_evaluation(side, 'r')}"
+
+
 def _first(sides: Sequence[Evaluation]) -> str:
-    return f"FROM (FROM turn_results AS r WHERE {of_evaluation(sides[0], 'r')}) AS t0"
+    return f"FROM ({_turns(sides[0])}) AS t0"
 
 
 def _join(side: Evaluation, number: int) -> str:
-    return (
-        f"JOIN (FROM turn_results AS r WHERE {of_evaluation(side, 'r')}) AS t{number}\n"
-        f"    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample"
-    )
+    return f"JOIN ({_turns(side)}) AS t{number}\n    ON t{number}.turn_id = t0.turn_id AND t{number}.sample = t0.sample"
 
 
 def _alike_in_all(sides: Sequence[Evaluation]) -> list[str]:
@@ -149,7 +150,7 @@ def _state(side: Evaluation, number: int, silent: bool) -> str:
     """
     own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
     answered = (
-        f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
+        f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM {side.table('attempts')} AS a\n"
         f"      WHERE {of_evaluation(side, 'a')} AND (a.stop_reason IS NOT NULL OR a.call_error IN ({own})))"
     )
     failed = f"t{number}.outcome = {text(CALL_ERROR)}"
@@ -171,11 +172,19 @@ def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
     """Returns the condition that the question, the id, or an answer or response of any side contains the text."""
     names = ["t0.turn_id", "t0.question", *(f"t{number}.answer" for number in range(len(sides)))]
     shown = " OR ".join(_contains(name, wanted) for name in names)
-    of_any = " OR ".join(f"({of_evaluation(side, 'a')})" for side in sides)
-    return (
-        f"({shown}\n    OR (t0.turn_id, t0.sample) IN (SELECT (a.turn_id, a.sample) FROM attempts AS a\n"
-        f"      WHERE ({of_any})\n      AND ({_contains('a.response', wanted)})))"
+    said = "\n      UNION ALL ".join(
+        f"SELECT (a.turn_id, a.sample) FROM {table} AS a WHERE ({of_any}) AND ({_contains('a.response', wanted)})"
+        for table, of_any in _of_any(sides).items()
     )
+    return f"({shown}\n    OR (t0.turn_id, t0.sample) IN ({said}))"
+
+
+def _of_any(sides: Sequence[Evaluation]) -> dict[str, str]:
+    """Returns the condition that an attempt is of one of the evaluations, by the table with their attempts."""
+    found: dict[str, list[str]] = {}
+    for side in sides:
+        found.setdefault(side.table("attempts"), []).append(f"({of_evaluation(side, 'a')})")
+    return {table: " OR ".join(conditions) for table, conditions in found.items()}
 
 
 def _contains(sql: str, wanted: str) -> str:

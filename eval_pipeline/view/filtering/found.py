@@ -137,7 +137,7 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
 
     def read() -> Choices:
         tags = f"""SELECT value, count(*) AS turns FROM (
-                SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM turn_results AS r
+                SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM {evaluation.table("turn_results")} AS r
                 WHERE {of_evaluation(evaluation, "r")})
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}"""
         return Choices(
@@ -158,7 +158,7 @@ def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequ
     value = f"CASE WHEN r.{name} THEN 'yes' ELSE 'no' END" if is_boolean else f"r.{name}"
     return _pairs(
         look,
-        f"""SELECT {value} AS value, count(*) AS turns FROM {quoted(table)} AS r
+        f"""SELECT {value} AS value, count(*) AS turns FROM {evaluation.table(table)} AS r
             WHERE {of_evaluation(evaluation, "r")} AND r.{name} IS NOT NULL
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
     )

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
-from eval_pipeline.store.ddl import quoted, text
-from eval_pipeline.view.evaluation import Evaluation, TurnColumn
+from eval_pipeline.store.ddl import text
+from eval_pipeline.view.evaluation import Evaluation, TurnColumn, of_earlier
 from eval_pipeline.view.filtering.filter import (
     AT_LEAST,
     AT_MOST,
@@ -109,7 +109,7 @@ def of_evaluation(evaluation: Evaluation, alias: str) -> str:
     found = evaluation.partition
     return (
         f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)} "
-        f"AND {alias}.eval_date = DATE {text(found.eval_date.isoformat())}"
+        f"AND {alias}.eval_date = DATE {text(found.eval_date.isoformat())}{of_earlier(found, f'{alias}.')}"
     )
 
 
@@ -117,10 +117,10 @@ def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) ->
     """Yields the FROM clause, with the track's table only if one of its columns is used."""
     used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
     used |= {name for name in OF_TRACK if getattr(filtered, name)}
-    yield "FROM turn_results AS r"
+    yield f"FROM {evaluation.table('turn_results')} AS r"
     if any(evaluation.columns[name].of_track for name in used if name):
         same = of_evaluation(evaluation, "t")
-        yield f"LEFT JOIN {quoted(evaluation.track_table)} AS t ON {same}"
+        yield f"LEFT JOIN {evaluation.table(evaluation.track_table)} AS t ON {same}"
         yield "  AND t.turn_id = r.turn_id AND t.sample = r.sample"
 
 
@@ -146,8 +146,9 @@ def _has_text(evaluation: Evaluation, wanted: str) -> str:
     """Returns the condition that question, answer, a response or an error contains the text."""
     asked = " OR ".join(_contains(f"r.{name}", wanted) for name in ("turn_id", "question", "answer"))
     said = " OR ".join(_contains(f"a.{name}", wanted) for name in ("response", "error_message"))
+    attempts = evaluation.table("attempts")
     return (
-        f"({asked}\n    OR (r.turn_id, r.sample) IN (SELECT a.turn_id, a.sample FROM attempts AS a\n"
+        f"({asked}\n    OR (r.turn_id, r.sample) IN (SELECT a.turn_id, a.sample FROM {attempts} AS a\n"
         f"      WHERE {of_evaluation(evaluation, 'a')}\n        AND ({said})))"
     )
 

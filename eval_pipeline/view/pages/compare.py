@@ -8,7 +8,15 @@ from eval_pipeline.view.addresses import AFTER, BEFORE, turn_address
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.found import kinds, left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
-from eval_pipeline.view.comparing.sides import LETTERS, MOST, address_arguments, sides_address, sides_of
+from eval_pipeline.view.comparing.sides import (
+    LETTERS,
+    MOST,
+    address_arguments,
+    choices,
+    names_of_sides,
+    sides_address,
+    sides_of,
+)
 from eval_pipeline.view.comparing.sql import Choice, choice_of, position_from, position_text
 from eval_pipeline.view.evaluation import implausible
 from eval_pipeline.view.page import Page, Visit
@@ -18,8 +26,8 @@ def _respond(visit: Visit) -> Response:
     sides = sides_of(visit)
     choice = choice_of(visit.request.query_params, len(sides))
     canonical = sides_address(sides)
-    asked = [visit.request.query_params.getlist(name) for name in ("versions", "eval_dates")]
-    if asked != [[names] for names in address_arguments(sides).values()]:
+    asked = {name: visit.request.query_params.getlist(name) for name in ("versions", "eval_dates", "evaluations")}
+    if {name: said for name, said in asked.items() if said} != {n: [v] for n, v in address_arguments(sides).items()}:
         # The newest evaluation may be another one tomorrow; an address that is shared must stay the same.
         return RedirectResponse(sides_address(sides, choice.arguments), 303)
     everything = order(visit.look, sides, Choice())
@@ -32,9 +40,13 @@ def _respond(visit: Visit) -> Response:
     here = choice.arguments
     odd = implausible(visit.look, visit.suite)
     among = {**address_arguments(sides), **here}
+    names = names_of_sides(visit.look, sides)
     return visit.page(
         "compare.html.j2",
-        " and ".join(side.partition.model_version for side in sides) + f" on {visit.suite}",
+        f"{' and '.join(names)} on {visit.suite}",
+        names=names,
+        choices=choices(visit.look, sides[0]),
+        hidden=address_arguments(sides),
         sides=sides,
         letters=LETTERS,
         most=MOST,
@@ -48,7 +60,7 @@ def _respond(visit: Visit) -> Response:
         odd=[odd.get(side.partition, ()) for side in sides],
         matching=len(turns),
         left_out=left_out(visit.look, sides),
-        tests=tests_of(visit, sides),
+        tests=tests_of(visit, sides, names),
         tags=tags(visit.look, sides),
         turns=shown,
         turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),

@@ -68,7 +68,7 @@ def _history(seen: TurnSeen) -> Mapping[str, Any]:
         ORDER BY eval_date DESC, model_version, sample LIMIT {_MOST_OF_HISTORY}""",
         [seen.evaluation.partition.suite, seen.result["case_id"], seen.turn_id],
     )
-    suite, ours = seen.evaluation.partition.suite, seen.key
+    suite, ours = seen.evaluation.partition.suite, None if seen.evaluation.partition.evaluation else seen.key
     lines = [
         {
             **row,

@@ -14,7 +14,7 @@ from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.suites.overrides import override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Seen, Shares
-from eval_pipeline.view.evaluation import Evaluation
+from eval_pipeline.view.evaluation import Evaluation, of_earlier, table_of
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
 from eval_pipeline.workspace.workspace import Workspace
@@ -73,7 +73,8 @@ class TurnSeen:
     def rows(self, table: str, order: str) -> list[Row]:
         """Returns the turn's rows of a table with one or more rows per turn and sample."""
         if table not in self._read:
-            self._read[table] = _rows(self.look, table, self.key, self.result["case_id"], f"ORDER BY {order}")
+            place, case_id = self.evaluation.partition, self.result["case_id"]
+            self._read[table] = _rows(self.look, place, table, self.key, case_id, f"ORDER BY {order}")
         return self._read[table]
 
 
@@ -81,15 +82,18 @@ def turn_seen(visit: Visit, evaluation: Evaluation, turn_id: str, sample: int) -
     """Returns the turn with that id. Raises a NotFoundError if the evaluation has none."""
     look, partition = visit.look, evaluation.partition
     key = (partition.suite, partition.model_version, partition.eval_date, turn_id, sample)
-    result = look.row(f"SELECT * FROM turn_results WHERE {_OF_TURN}", key)
+    result = look.row(
+        f"SELECT * FROM {table_of(partition, 'turn_results')} WHERE {_OF_TURN}{of_earlier(partition)}", key
+    )
     if result is None:
         raise NotFoundError(f"this evaluation has no turn '{turn_id}' in sample {sample}")
     case_id = result["case_id"]
     # A track whose package is not installed has no table.
-    track_rows = _rows(look, evaluation.track_table, key, case_id) if look.columns(evaluation.track_table) else []
+    of_track = evaluation.track_table
+    track_rows = _rows(look, partition, of_track, key, case_id) if look.columns(of_track) else []
     gold = look.row("SELECT * FROM turns WHERE suite = ? AND turn_id = ?", key[::3])
-    attempts = _rows(look, "attempts", key, case_id, "ORDER BY number")
-    attempts = _with_prompts(look, attempts)
+    attempts = _rows(look, partition, "attempts", key, case_id, "ORDER BY number")
+    attempts = _with_prompts(look, partition, attempts)
     recorded = is_recorded(look, partition.model_version)
     return TurnSeen(visit, evaluation, result, next(iter(track_rows), {}), gold or {}, attempts, recorded)
 
@@ -109,20 +113,21 @@ def first_prompt(look: Look, partition: Partition, result: Row) -> Row | None:
         result: the turn's row of `turn_results` in any evaluation.
     """
     key = (partition.suite, partition.model_version, partition.eval_date, result["turn_id"], result["sample"])
-    rows = _rows(look, "attempts", key, result["case_id"], "ORDER BY number LIMIT 1")
-    return next(iter(_with_prompts(look, rows)), None)
+    rows = _rows(look, partition, "attempts", key, result["case_id"], "ORDER BY number LIMIT 1")
+    return next(iter(_with_prompts(look, partition, rows)), None)
 
 
-def _with_prompts(look: Look, attempts: Sequence[Row]) -> list[Row]:
+def _with_prompts(look: Look, partition: Partition, attempts: Sequence[Row]) -> list[Row]:
     # No join, because it would read all prompts.
     hashes = list({row["prompt_hash"] for row in attempts})
     marks = ", ".join("?" * len(hashes)) or "NULL"
-    prompts = look.rows(f"SELECT prompt_hash, text FROM prompts WHERE prompt_hash IN ({marks})", hashes)
+    source = table_of(partition, "prompts")
+    prompts = look.rows(f"SELECT prompt_hash, text FROM {source} WHERE prompt_hash IN ({marks})", hashes)
     texts = {row["prompt_hash"]: row["text"] for row in prompts}
     return [{**row, "prompt": texts.get(row["prompt_hash"])} for row in attempts]
 
 
-def _rows(look: Look, table: str, key: Sequence[Any], case_id: str, order: str = "") -> list[Row]:
+def _rows(look: Look, partition: Partition, table: str, key: Sequence[Any], case_id: str, order: str = "") -> list[Row]:
     """Returns the rows of a turn.
 
     The condition on the case's id lets DuckDB skip blocks: the ids of turns all begin alike, which makes their
@@ -131,7 +136,8 @@ def _rows(look: Look, table: str, key: Sequence[Any], case_id: str, order: str =
     named = "case_id" in look.columns(table)
     values = [*key, case_id] if named else key
     also = "AND case_id = ?" if named else ""
-    return look.rows(f"SELECT * FROM {quoted(table)} WHERE {_OF_TURN} {also} {order}", values)
+    of_turn = f"{_OF_TURN}{of_earlier(partition)}"
+    return look.rows(f"SELECT * FROM {table_of(partition, table)} WHERE {of_turn} {also} {order}", values)
 
 
 def seen_by_track(seen: TurnSeen) -> tuple[Track, Seen] | None:
@@ -198,7 +204,8 @@ def _attempts_of_case(seen: TurnSeen, track: Track) -> Mapping[str, Sequence[Att
     """Returns the attempts at all turns of the case in the same sample, by turn."""
     partition = seen.evaluation.partition
     rows = seen.look.rows(
-        """SELECT * FROM attempts WHERE suite = ? AND model_version = ? AND eval_date = ? AND case_id = ? AND sample = ?
+        f"""SELECT * FROM {table_of(partition, "attempts")}
+        WHERE suite = ? AND model_version = ? AND eval_date = ? AND case_id = ? AND sample = ?{of_earlier(partition)}
         ORDER BY turn_index, number""",
         [partition.suite, partition.model_version, partition.eval_date, seen.result["case_id"], seen.sample],
     )
