@@ -143,7 +143,8 @@ def _told(first: _Named, second: _Named) -> Row:
         known = side.known
         found |= {
             f"name_{letter}": name,
-            f"evaluation_{letter}": known.id or None,
+            f"evaluation_{letter}": known.id,
+            f"earlier_{letter}": bool(side.evaluated.partition.evaluation),
             f"file_{letter}": known.file or None,
         }
     return found
