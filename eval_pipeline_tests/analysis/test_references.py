@@ -105,6 +105,8 @@ def a(hours: int = 0, day: date = DAY, **more: Any) -> Known:
             [f"a ({LATER})", f"a ({DAY} 13:00)", f"a ({DAY} 14:00)"],
         ),
         ([a(id="1" * 10), a(id="2" * 10)], [f"a ({DAY} 12:00 1111111111)", f"a ({DAY} 12:00 2222222222)"]),
+        ([a(is_newest=False, id="1" * 10), Known("b", DAY)], [f"a ({DAY} 12:00)", "b"]),
+        ([a(is_newest=False, id="1" * 10), a(day=LATER)], [f"a ({DAY} 12:00)", f"a ({LATER})"]),
         ([a(file="main.json"), a()], ["a (main.json)", f"a ({DAY})"]),
         ([a(file="main.json"), Known("b", DAY)], ["a (main.json)", "b"]),
     ],

@@ -116,17 +116,18 @@ def names_of(known: Sequence[Known]) -> list[str]:
     """Returns a name for each evaluation that tells it from the others: the model version's where that is enough.
 
     Evaluations of the same model version are told apart by date, those of one date by their time in local time, and
-    those of one minute by their ids. What comes from a file always has its name.
+    those of one minute by their ids. One that is not the newest of its date always has its time, and what comes from a
+    file the file's name.
     """
     return [_name(found, [other for other in known if other is not found]) for found in known]
 
 
 def _name(found: Known, others: Sequence[Known]) -> str:
     alike = [other for other in others if other.model_version == found.model_version]
-    if not alike and not found.file:
+    if not alike and not found.file and found.is_newest:
         return found.model_version
     mine, *rest = map(_details, (found, *alike))
-    sizes = range(1, len(mine))
+    sizes = range(1 if found.is_newest else 2, len(mine))
     needed = next((size for size in sizes if mine[:size] not in [one[:size] for one in rest]), len(mine))
     return f"{found.model_version} ({' '.join(mine[:needed])})"
 
