@@ -1,4 +1,4 @@
-"""Every place that the tour of the code names is there."""
+"""Every place of the code that the tour, the recipes and the architecture name is there."""
 
 import ast
 import re
@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOUR = (ROOT / "docs" / "tour.md").read_text("utf-8")
-PLACES = sorted(set(re.findall(r"`((?:\w+/)+(?:\w+\.py)?(?::[\w.]+)?)`", TOUR)))
+BELOW = (ROOT / "eval_pipeline", ROOT, ROOT / "eval_pipeline_tests", ROOT / "eval_pipeline_plugins")
+_PLACE = re.compile(r"`((?:\w+/)+(?:\w+\.\w+)?(?::[\w.]+)?)`")
+
+
+def named(document: str) -> list[str]:
+    return sorted(set(_PLACE.findall((ROOT / document).read_text("utf-8"))))
+
+
+DOCUMENTS = ("docs/tour.md", "CONTRIBUTING.md", "docs/architecture.md")
+PLACES = [(document, place) for document in DOCUMENTS for place in named(document)]
 
 
 @cache
@@ -21,20 +29,13 @@ def defined(module: Path) -> frozenset[str]:
     return frozenset([*(node.name for node in top), *within])
 
 
-def test_the_tour_names_places() -> None:
-    assert len(PLACES) > 40
+def test_the_tour_names_functions() -> None:
+    assert len([place for place in named("docs/tour.md") if ":" in place]) > 30
 
 
-@pytest.mark.parametrize("place", PLACES)
-def test_a_place_of_the_tour_is_there(place: str) -> None:
+@pytest.mark.parametrize(("document", "place"), PLACES)
+def test_a_place_that_is_named_is_there(document: str, place: str) -> None:
     path, _, name = place.partition(":")
-    found = next(
-        (
-            folder / path
-            for folder in (ROOT / "eval_pipeline", ROOT, ROOT / "eval_pipeline_tests")
-            if (folder / path).exists()
-        ),
-        None,
-    )
-    assert found, f"{path} has moved: mend docs/tour.md"
-    assert not name or name in defined(found), f"{path} has no {name}: mend docs/tour.md"
+    found = next((folder / path for folder in BELOW if (folder / path).exists()), None)
+    assert found, f"{path} has moved: mend {document}"
+    assert not name or name in defined(found), f"{path} has no {name}: mend {document}"
