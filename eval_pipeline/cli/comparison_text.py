@@ -74,7 +74,7 @@ def _dated(row: Row, side: str, name: str) -> str:
 
 def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     """Yields how many turns are broken and fixed, with some of them."""
-    told = differing_turns(suite, row, recorded_answers(record, None), MOST_EXAMPLES)
+    told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
     for change, name in zip(CHANGES, pair_names(row), strict=True):
         yield f"  {change:<13} {row[change]:,} turns, both answered, only {name} right"
         yield from (f"    {one.turn}  {question_text(one)}".rstrip() for one in told if one.change == change)

@@ -76,6 +76,7 @@ class Evaluation:
         self.exported = exported
         self.partition = partition
         self.profile = profile
+        self._kept: dict[str, pa.Table] = {}
 
     def made_from(self, tables: Sequence[Table]) -> dict[str, str]:
         """Returns hashes of everything that the reports show: tables, and some facts that are in no such table.
@@ -102,10 +103,18 @@ class Evaluation:
         return self._record.read(table, self._key(table))
 
     def published(self, table: Table) -> pa.Table:
-        """Returns the same rows of a table of the store, from all record tables that it is published from, if any."""
+        """Returns the same rows of a table of the store, from all record tables that it is published from, if any.
+
+        They are kept, as a report asks for them several times, except shared ones, which are large.
+        """
+        if table.name in self._kept:
+            return self._kept[table.name]
         sources = table.record_tables()
         found = [self.read(one) for one in sources if self._record.header(one, self._key(one)) is not None]
-        return pa.concat_tables(found) if found else tables.arrow_schema(table).empty_table()
+        rows = pa.concat_tables(found) if found else tables.arrow_schema(table).empty_table()
+        if table.key != "shared":
+            self._kept[table.name] = rows
+        return rows
 
     def query(self, sql: str) -> list[Row]:
         """Returns the rows of a query on the store, as the record has them: what is shown is what it returns."""
@@ -139,7 +148,7 @@ class Evaluation:
     @cached_property
     def results(self) -> pa.Table:
         """The table `turn_results`."""
-        return self.read(tables.TURN_RESULTS)
+        return self.published(tables.TURN_RESULTS)
 
     @cached_property
     def order(self) -> dict[tuple[str, int], int]:

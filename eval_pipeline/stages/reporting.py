@@ -77,10 +77,8 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
         StoreError: a file cannot be written.
     """
     record, suite, reports = inputs.record, inputs.suite, inputs.workspace.home.reports
-    of_track = turns_table(inputs.track)
-    with_modes = of_track if "failure_mode" in {column.name for column in of_track.columns} else None
-    compared = read_comparison(record, suite, with_modes)
-    made_from = {**comparison_hashes(record, suite, with_modes), "report": code}
+    compared = read_comparison(record, suite)
+    made_from = {**comparison_hashes(record, suite), "report": code}
     if url := view_url():
         made_from["view"] = url
     if compared is None:

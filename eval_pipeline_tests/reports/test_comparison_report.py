@@ -97,7 +97,7 @@ def test_the_folder_is_that_of_the_newest_date_and_the_same_comparisons_give_the
     shutil.rmtree(folder)
     assert not ran_of_suite(made.workspace, "sample", "comparison_report").reused
     assert hashes(folder) == before
-    hashed = comparison_hashes(made.workspace.record, "sample", None)
+    hashed = comparison_hashes(made.workspace.record, "sample")
     for what, word in {"turn_results": "turn_results of", "contracts": "contracts of"}.items():
         names = [name for name in hashed if what in name]
         assert names == [f"{word} {name}, {NEXT}" for name in ("null", "weak")], "other answers, other report"

@@ -98,7 +98,7 @@ def test_answers_and_conversations_are_those_of_the_sample_that_is_named(made: M
     place = made.partition
     rows = made.workspace.record.read(TURN_RESULTS, RecordKey.of(place)).to_pylist()
     said = {turn_name(row["turn_id"], row["sample"]): row["answer"] for row in rows}
-    found = recorded_answers(made.workspace.record, None)(place, said)
+    found = recorded_answers(made.workspace.record)(place, said)
     assert {turn: one.answer for turn, one in found.items()} == said
     assert {turn.endswith("~1") for turn in said} == {True, False}
     cards = turn_cards(made.evaluation, drawn_turns(made.evaluation), made.workspace.home.reports).cards

@@ -118,7 +118,7 @@ def _changed(record: Record, suite: str, row: Row, names: Sequence[str]) -> Iter
     """Yields how many turns are broken and fixed, with some of them and their questions."""
     from eval_pipeline.reports.comparison.differing import CHANGES, differing_turns, question_text, recorded_answers
 
-    told = differing_turns(suite, row, recorded_answers(record, None), MOST_EXAMPLES)
+    told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
     for change, name in zip(CHANGES, names, strict=True):
         yield ""
         yield f"{change.capitalize()}: {row[change]:,} turns that both answered and only {name} got right."

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.queries import literal
+from eval_pipeline.reports.queries import KIND, literal
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import TURN_RESULTS
+from eval_pipeline.store.tables import ERRORS, TURN_RESULTS
 
 CHANGES = ("broken", "fixed")
 """Only the first of a pair is right; only the second is."""
 _COLUMNS = ("turn_id", "sample", "question", "expected", "answer", "error_class")
 _MODE = "failure_mode"
+_TABLES = (TURN_RESULTS, ERRORS)
 _MOST_QUESTION = 100
 """Characters of a question that stands beside a turn's id."""
 _SIDES_READ = 2
@@ -70,24 +70,17 @@ def no_answers(partition: Partition, turns: Collection[str]) -> Mapping[str, Sai
     return {}
 
 
-def recorded_answers(record: Record, of_track: Table | None) -> Answers:
-    """Returns a look-up of answers in the record.
-
-    Args:
-        record: the record of the home.
-        of_track: the track's table of turns with a column `failure_mode`; None if the track has none.
-    """
+def recorded_answers(record: Record) -> Answers:
+    """Returns a look-up of answers in the record of the home."""
 
     @lru_cache(maxsize=_SIDES_READ)
     def rows(partition: Partition) -> pa.Table | None:
         key = RecordKey.of(partition)
-        if record.header(TURN_RESULTS, key) is None:
+        if any(record.header(table, key) is None for table in _TABLES):
             return None
-        found = record.read(TURN_RESULTS, key, _COLUMNS)
-        if of_track is None or record.header(of_track, key) is None:
-            return found.append_column(_MODE, pa.nulls(found.num_rows, pa.string()))
         keys = ["turn_id", "sample"]
-        return found.join(record.read(of_track, key, [*keys, _MODE]), keys, join_type="left outer")
+        errors = record.read(ERRORS, key, [*keys, _MODE])
+        return record.read(TURN_RESULTS, key, _COLUMNS).join(errors, keys, join_type="left outer")
 
     def answers(partition: Partition, turns: Collection[str]) -> Mapping[str, Said]:
         found = rows(partition) if turns else None
@@ -141,13 +134,12 @@ def sides_of_pair(suite: str, pair: Mapping[str, Any]) -> Sequence[Partition]:
     return [place(side) for side in ("a", "b")]
 
 
-def answers_hashes(record: Record, partitions: Sequence[Partition], of_track: Table | None) -> dict[str, str]:
+def answers_hashes(record: Record, partitions: Sequence[Partition]) -> dict[str, str]:
     """Returns the content hashes of the tables that answers are looked up in, by table name and evaluation."""
-    tables = [TURN_RESULTS, *([of_track] if of_track is not None else [])]
     return {
         f"{table.name} of {partition.model_version}, {partition.eval_date}": header.content_hash
         for partition in partitions
-        for table in tables
+        for table in _TABLES
         if (header := record.header(table, RecordKey.of(partition))) is not None
     }
 
@@ -161,8 +153,7 @@ def differing_query(suite: str) -> str:
     )
     of_suite = (
         "(SELECT *, turn_id || if(sample = 0, '', '~' || sample) AS turn, "
-        "coalesce(failure_mode, error_class) AS failure "
-        f"FROM answers WHERE suite = {literal(suite)})"
+        f"{KIND} AS failure FROM answers AS e WHERE suite = {literal(suite)})"
     )
     joins = " ".join(
         f"LEFT JOIN {of_suite} AS {side} ON {side}.model_version = d.model_{side} "

@@ -24,7 +24,6 @@ from eval_pipeline.reports.comparison.differing import (
 from eval_pipeline.reports.queries import literal
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
 
 Row = dict[str, Any]
@@ -122,13 +121,12 @@ class SuiteComparison:
         return sorted(found, key=lambda standing: (-(standing.row["accuracy"] or 0), standing.model_version))
 
 
-def read_comparison(record: Record, suite: str, of_track: Table | None = None) -> SuiteComparison | None:
+def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
     """Reads a suite's comparisons, without retired model versions; None if there are none.
 
     Args:
         record: the record of the home.
         suite: its name.
-        of_track: the track's table of turns, if it says how answers fail.
     """
     key = RecordKey.of_suite(suite)
     if any(record.header(table, key) is None for table in (MODEL_COMPARISONS, TRENDS)):
@@ -140,7 +138,7 @@ def read_comparison(record: Record, suite: str, of_track: Table | None = None) -
     audited = record.header(GOLD_SUSPECTS, key) is not None
     suspects = record.read(GOLD_SUSPECTS, key).to_pylist() if audited else []
     figures = newest_figures(record, suite, _newest(trends))
-    pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record, of_track)
+    pairs, answers = record.read(MODEL_COMPARISONS, key), recorded_answers(record)
     counts = _case_counts(record, suite, trends)
     contracts = contract_rows(record, _partitions(suite, trends))
     return SuiteComparison(suite, pairs, trends, suspects, figures, answers, counts, contracts)
@@ -160,7 +158,7 @@ def _newest(trends: pa.Table) -> Sequence[tuple[str, date]]:
     return list(dict(sorted(zip(names, dates, strict=True))).items())
 
 
-def comparison_hashes(record: Record, suite: str, of_track: Table | None = None) -> Mapping[str, str]:
+def comparison_hashes(record: Record, suite: str) -> Mapping[str, str]:
     """Returns content hashes of everything that a suite's comparison report shows; empty if there is nothing to show.
 
     The arguments are those of `read_comparison`.
@@ -181,7 +179,7 @@ def comparison_hashes(record: Record, suite: str, of_track: Table | None = None)
         named = [f"{what}_{side}" for side in SIDES for what in ("model", "eval_date")]
         pairs = record.read(MODEL_COMPARISONS, RecordKey.of_suite(suite), named).to_pylist()
         sides = sorted({side for pair in pairs for side in sides_of_pair(suite, pair)}, key=str)
-        hashes |= answers_hashes(record, sides, of_track)
+        hashes |= answers_hashes(record, sides)
     return hashes | ({"conversations": figures_hash(figures)} if figures else {})
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
-from eval_pipeline.reports.excel.rows import LongRows
+from eval_pipeline.reports.excel.rows import SheetRows
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
@@ -43,7 +43,7 @@ class Book:
         from openpyxl import Workbook
 
         self._workbook = Workbook(write_only=True)
-        self._rows: dict[str, LongRows] = {}
+        self._rows: dict[str, SheetRows] = {}
         self.queries: list[FigureQuery] = []
 
     def sheet(self, title: str) -> "Worksheet":
@@ -71,9 +71,9 @@ class Book:
         """The titles of the sheets, in order."""
         return list(self._workbook.sheetnames)
 
-    def long_rows(self, sheet: "Worksheet") -> LongRows:
-        """Returns a writer for the rows of a long sheet; call it after the sheet's header is written."""
-        self._rows[sheet.title] = rows = LongRows(sheet)
+    def rows_of(self, sheet: "Worksheet") -> SheetRows:
+        """Returns a writer for the rows of a sheet."""
+        self._rows[sheet.title] = rows = SheetRows(sheet)
         return rows
 
     def save(self, path: Path, title: str, day: date, keywords: str) -> None:
@@ -96,6 +96,10 @@ class Book:
             for place, title in enumerate(self._workbook.sheetnames, start=1)
             if title in self._rows
         }
+        for title, written in self._rows.items():
+            sheet: Any = self._workbook[title]
+            sheet._get_writer()  # which takes all links away
+            sheet._hyperlinks += written.links
         with _Archive(path, rows) as archive:
             ExcelWriter(self._workbook, archive).write_data()
         for file in rows.values():
@@ -103,7 +107,7 @@ class Book:
 
 
 class _Archive(ZipFile):
-    """A zip file whose entries have a fixed time stamp; it also inserts the rows of long sheets while writing.
+    """A zip file whose entries have a fixed time stamp; it also inserts the rows of sheets while writing.
 
     Args:
         rows: for each entry's name, XML of rows to insert at the end of its `sheetData`.

@@ -14,7 +14,6 @@ from eval_pipeline.reports.excel.looks import (
     LINK,
     TEXT,
     VERDICT,
-    CellMaker,
     Look,
     fit_to_width,
     height,
@@ -104,8 +103,8 @@ def _write_part(
     sheet = book.sheet(title)
     letters = [get_column_letter(place) for place in range(1, len(fields) + 1)]
     _lay_out(sheet, letters, fields, frozen)
-    CellMaker(sheet).append((field.name, _header(field)) for field in fields)
-    written = book.long_rows(sheet)
+    written = book.rows_of(sheet)
+    written.append([(field.name, _header(field)) for field in fields], _HEADER_HEIGHT)
     columns = [(field.name, field.look()) for field in fields]
     wrapped = [(field.name, field.width) for field in fields if field.wrap]
     links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
@@ -131,7 +130,6 @@ def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field]
     sheet.freeze_panes = f"{get_column_letter(frozen + 1)}2"
     for letter, field in zip(letters, fields, strict=True):
         sheet.column_dimensions[letter].width = max(field.width, len(field.name) * 0.95 + 4)
-    sheet.row_dimensions[1].height = _HEADER_HEIGHT
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"
 

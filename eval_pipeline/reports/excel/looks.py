@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 from eval_pipeline.reports.profile import Unit
 
 if TYPE_CHECKING:
@@ -83,41 +82,6 @@ NOTE = Look(italic=True, colour=FAINT, align="left", indent=1)
 LINK = Look(colour="1155CC", underline=True)
 
 Styled = tuple[Value, Look]
-
-
-class CellMaker:
-    """Makes the cells of a write-only sheet.
-
-    One cell object per look is reused for all values. This is safe because values are passed one at a time, and
-    openpyxl writes each cell before it asks for the next.
-    """
-
-    def __init__(self, sheet: "Worksheet") -> None:
-        self._sheet = sheet
-        self._made: dict[tuple[Look, bool], Cell] = {}
-
-    def append(self, values: Iterable[Styled]) -> None:
-        """Writes a row of values, one at a time."""
-        cells: Any = (None if value is None and not look.fill else self._value(value, look) for value, look in values)
-        self._sheet.append(cells)
-
-    def _value(self, value: Value, look: Look) -> "Cell":
-        """Returns a cell with the value; text stays text even if it looks like a formula."""
-        if not isinstance(value, str):
-            cell = self._cell(look, False)
-            cell.value = value
-            return cell
-        text = cell_text(value)
-        cell = self._cell(look, looks_like_formula(text))
-        cell.value = text
-        cell.data_type = "s"
-        return cell
-
-    def _cell(self, look: Look, quoted: bool) -> "Cell":
-        cell = self._made.get((look, quoted))
-        if cell is None:
-            cell = self._made[look, quoted] = styled_cell(self._sheet, look, quoted)
-        return cell
 
 
 def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) -> float | None:

@@ -21,7 +21,6 @@ from eval_pipeline.reports.excel.looks import (
     TITLE,
     WHOLE,
     WRAPPED,
-    CellMaker,
     Look,
     Styled,
     fit_to_width,
@@ -77,7 +76,6 @@ class Page:
 
     Attributes:
         sheet: openpyxl's sheet.
-        next_row: number of the row that is written next, counted from 1.
     """
 
     def __init__(self, book: Book, title: str, widths: Sequence[float]) -> None:
@@ -85,30 +83,29 @@ class Page:
 
         self._book = book
         self.sheet = book.sheet(title)
-        self.next_row = 1
         self._widths = widths
-        self._maker = CellMaker(self.sheet)
+        self._rows = book.rows_of(self.sheet)
         for place, width in enumerate(widths, start=1):
             self.sheet.column_dimensions[get_column_letter(place)].width = width
         self.sheet.sheet_view.showGridLines = False
         fit_to_width(self.sheet)
+
+    @property
+    def next_row(self) -> int:
+        """Number of the row that is written next, counted from 1."""
+        return self._rows.last_row + 1
 
     def row(self, *cells: Styled, tall: float | None = None) -> int:
         """Writes a row and returns its number."""
         if tall is None:
             pairs = zip(cells, self._widths, strict=False)
             tall = height([(value, width) for (value, look), width in pairs if look.wrap and isinstance(value, str)])
-        if tall is not None:
-            self.sheet.row_dimensions[self.next_row].height = tall
-        self._maker.append(cells)
-        self.next_row += 1
-        return self.next_row - 1
+        self._rows.append(cells, tall)
+        return self._rows.last_row
 
     def blank(self, rows: int = 1) -> None:
         """Leaves rows empty."""
-        for _ in range(rows):
-            self.sheet.append([])
-            self.next_row += 1
+        self._rows.last_row += rows
 
     def title(self, text: str, *subtitles: str) -> None:
         """Writes the sheet's heading."""

@@ -1,4 +1,4 @@
-"""Writes the rows of long sheets as XML text; openpyxl's 20 µs per cell would be most of the time of a report."""
+"""Writes the rows of sheets as XML text; openpyxl's 20 µs per cell would be most of the time of a report."""
 
 from collections.abc import Iterable
 from tempfile import TemporaryFile
@@ -9,20 +9,23 @@ from eval_pipeline.reports.excel.looks import Look, Styled, styled_cell
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 
 if TYPE_CHECKING:
+    from openpyxl.worksheet.hyperlink import Hyperlink
     from openpyxl.worksheet.worksheet import Worksheet
 
 
-class LongRows:
-    """The rows below a sheet's header, collected in a file that `Book.save` inserts into the sheet.
+class SheetRows:
+    """The rows of a sheet, collected in a file that `Book.save` inserts into the sheet.
 
     Attributes:
         file: the XML of the rows.
-        last_row: number of the last row written, counted from 1; the header is row 1.
+        links: links of cells to others.
+        last_row: number of the last row written, counted from 1.
     """
 
     def __init__(self, sheet: "Worksheet") -> None:
         self.file: IO[bytes] = TemporaryFile()  # noqa: SIM115, closed by Book.save
-        self.last_row = 1
+        self.last_row = 0
+        self.links: list[Hyperlink] = []
         self._sheet: Any = sheet
         self._styles: dict[tuple[Look, bool], int] = {}
         self._letters: list[str] = []
@@ -34,7 +37,7 @@ class LongRows:
         height = "" if tall is None else f' ht="{tall:g}" customHeight="1"'
         pieces = [f'<row r="{row}"{height}>']
         for place, (value, look) in enumerate(values):
-            if value is not None:
+            if value is not None or look.fill:
                 pieces.append(self._cell(f"{self._letter(place)}{row}", value, look))
         pieces.append("</row>")
         self.file.write("".join(pieces).encode())
@@ -43,9 +46,12 @@ class LongRows:
         """Makes a cell of the last row (counted from 0) link to another cell of the workbook, such as `'Turns'!A2`."""
         from openpyxl.worksheet.hyperlink import Hyperlink
 
-        self._sheet._hyperlinks.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", location=target))
+        self.links.append(Hyperlink(ref=f"{self._letter(place)}{self.last_row}", location=target))
 
     def _cell(self, reference: str, value: Any, look: Look) -> str:
+        """Returns the XML of a cell; text stays text even if it looks like a formula."""
+        if value is None or (value == "" and look.fill):
+            return f'<c r="{reference}" s="{self._style(look, False)}"/>'
         if isinstance(value, str):
             text = cell_text(value)
             style = self._style(look, looks_like_formula(text))

@@ -11,7 +11,6 @@ from eval_pipeline.reports.excel.looks import (
     NOTE,
     TEXT,
     WHOLE,
-    CellMaker,
     Look,
     Styled,
     fit_to_width,
@@ -35,16 +34,15 @@ def write_statistics_sheet(book: Book, evaluation: Evaluation) -> None:
     sheet.freeze_panes = "B2"
     for place, (_, width) in enumerate(_HEADERS, start=1):
         sheet.column_dimensions[get_column_letter(place)].width = width
-    sheet.row_dimensions[1].height = 30
     fit_to_width(sheet)
     sheet.print_title_rows = "1:1"
-    CellMaker(sheet).append((name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS)
     numbered = {row["axis"] for row in evaluation.ceilings} | {"turn_number"}
     apart = evaluation.profile.apart
     found = [row for row in evaluation.statistics if row["metric"].removeprefix(OF_CASES) not in apart]
     rows = sorted(found, key=lambda row: row["split"] != ALL)
     book.add_query(sheet.title, "all rows", statistics_query(evaluation.partition))
-    written, rates = book.long_rows(sheet), []
+    written, rates = book.rows_of(sheet), []
+    written.append([(name, HEADER_TEXT if name in _TEXTS else HEADER_RIGHT) for name, _ in _HEADERS], 30)
     for row in rows:
         written.append(_cells(evaluation, row, row["split"] in numbered))
         if evaluation.profile.unit(row["metric"]) in ("rate", "score") and row["metric"] not in WORSE_WHEN_HIGH:
