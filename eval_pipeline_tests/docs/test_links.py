@@ -51,6 +51,17 @@ def test_document_is_there_and_says_something(name: str) -> None:
     assert len((ROOT / name).read_text(encoding="utf-8")) > 500
 
 
+GUIDES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=lambda path: path.stem)
+def test_a_guide_begins_with_what_it_is_for(guide: Path) -> None:
+    title, purpose = guide.read_text(encoding="utf-8").split("\n\n")[:2]
+    assert title.startswith("# ")
+    assert purpose[0].isalnum(), "words first, before commands and tables"
+    assert purpose.count("\n") < 3 and len(purpose) <= 400
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_links_lead_somewhere(document: Path) -> None:
     assert dead_links(document) == []
