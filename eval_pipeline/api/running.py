@@ -145,7 +145,7 @@ def compare(models: Sequence[str], suite: Names, *, home: Folder | None, data: F
         raise UsageError("name two or more different model versions or evaluations to compare")
     with at_home(home, data) as place:
         workspace = Workspace(place)
-        found = comparisons_of(workspace, referenced(workspace, _suites(workspace, suite), models))
+        found = comparisons_of(workspace, referenced(workspace, _suites(workspace, suite), models), models)
     return pd.DataFrame([{"suite": name, **row} for name, rows in found.items() for row in rows])
 
 

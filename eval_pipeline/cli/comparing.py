@@ -66,7 +66,7 @@ def compare(
         raise UsageError("name two or more different model versions or evaluations to compare")
     suites = suite_names(workspace, suite)
     saved, sides = referenced(workspace, suites, names), referenced(workspace, suites, compared)
-    code = OK if len(compared) == 1 else _compare(workspace, sides, format, matrix, fail_if_worse, junit)
+    code = OK if len(compared) == 1 else _compare(workspace, sides, compared, (format, matrix), fail_if_worse, junit)
     if save and code == OK:  # what failed a gate must not become what the next change is measured by
         save_baseline(workspace, saved, save)
         typer.echo(f"saved:    {save}", err=True)
@@ -74,15 +74,21 @@ def compare(
 
 
 def _compare(
-    workspace: "Workspace", sides: "Sides", form: str, with_matrix: bool, fail_if_worse: bool, junit: Path | None
+    workspace: "Workspace",
+    sides: "Sides",
+    asked: Sequence[str],
+    shown: tuple[str, bool],
+    fail_if_worse: bool,
+    junit: Path | None,
 ) -> int:
-    """Prints the comparisons, and returns the exit code."""
+    """Prints the comparisons, and returns the exit code; `shown` is the format, and whether as a matrix."""
     from eval_pipeline.analysis.comparisons.shown import comparisons_of, matrices_of
     from eval_pipeline.operations.ci.junit import write_junit
     from eval_pipeline.operations.ci.matrix import matrix_markdown
     from eval_pipeline.operations.ci.summaries import add_to_summary, comparisons_markdown
 
-    found = comparisons_of(workspace, sides)
+    form, with_matrix = shown
+    found = comparisons_of(workspace, sides, asked)
     matrices = matrices_of(workspace, sides, found) if with_matrix else {}
     verdicts = [_verdict(name, row, fail_if_worse) for name, rows in found.items() for row in rows]
     if with_matrix:

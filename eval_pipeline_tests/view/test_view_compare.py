@@ -296,7 +296,7 @@ def test_groups_say_the_same_as_the_paired_test_and_what_has_another_gold_is_lef
     evaluated(small, "one", {0: number(1), 1: number(-1)})
     evaluated(small, "two", {1: number(-1), 2: number(-1), 3: SILENT, 4: SILENT})
     workspace = small.workspace()
-    row = comparisons_of(workspace, referenced(workspace, ["small"], ["one", "two"]))["small"][0]
+    row = comparisons_of(workspace, referenced(workspace, ["small"], ["one", "two"]), ())["small"][0]
     groups = "Only B wrong 2 Not answered by all 4 Only A wrong 2 All wrong alike: the same answer 5 All right 10"
     text = shown(small)
     assert f"All groups 23 {groups}" in text

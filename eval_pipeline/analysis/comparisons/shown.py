@@ -97,7 +97,7 @@ def _names_none(reference: Reference, suites: Sequence[str], held: Sequence[Side
     return f"'{reference.model_version}' has no complete evaluation {which} on {where}"
 
 
-def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
+def comparisons_of(workspace: Workspace, sides: Sides, asked: Sequence[str]) -> dict[str, list[Row]]:
     """Returns rows as in `model_comparisons`, by suite, for every pair of evaluations in the given order.
 
     They also have names that tell apart two evaluations of one model version (`name_a`, `name_b`), the evaluations' ids
@@ -107,14 +107,18 @@ def comparisons_of(workspace: Workspace, sides: Sides) -> dict[str, list[Row]]:
     The rows come from the record, so nothing has to be published. Suites with fewer than two of the evaluations are
     left out.
 
+    Args:
+        workspace: the workspace of the home.
+        sides: the evaluations.
+        asked: the references that named them.
+
     Raises:
         UsageError: no suite has two of them.
     """
     pairs = [pair for found in sides.values() for pair in _named_pairs(found)]
     if not pairs:
-        named = ", ".join(dict.fromkeys(side.known.model_version for found in sides.values() for side in found))
         raise UsageError(
-            f"no suite has two different evaluations of these ({named or 'none'}); `eval-pipeline run` makes them"
+            f"no suite has evaluations of two of {', '.join(dict.fromkeys(asked))}; `eval-pipeline run` makes them"
         )
     names = [(first, second) for (first, _), (second, _) in pairs]
     evaluated = [(a.evaluated, b.evaluated) for (_, a), (_, b) in pairs]
