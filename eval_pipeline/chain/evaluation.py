@@ -133,7 +133,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         settings=asked.generating_settings,
         facts=Later("eval_pipeline.stages.generate:generating_facts"),
         unfinished=asked.unanswered,
-        asks=Asking(asked.prepare_generating, asked.note_generating),
+        asks=Asking(asked.prepare_generating, asked.note_generating, asked.begin_generating),
     )
     yield Stage(
         "recovery_attempts",
@@ -145,7 +145,7 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
         settings=asked.recovering_settings,
         facts=Later("eval_pipeline.stages.recover:recovering_facts"),
         unfinished=asked.unrecovered,
-        asks=Asking(asked.prepare_recovering, asked.note_recovering),
+        asks=Asking(asked.prepare_recovering, asked.note_recovering, asked.begin_recovering),
     )
     yield Stage(
         "evidence",

@@ -35,6 +35,9 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
     with _in_turn(stage, own) as lease:
         own = prepared(stage, own.anew(lease=lease))
         made = made_from(stage, own)
+        if stage.asks and stage.asks.begin(own, made):
+            own = prepared(stage, own.anew(lease=lease))
+            made = made_from(stage, own)
         reused = is_current(stage, own, made)
         if stage.asks:
             stage.asks.note(own)

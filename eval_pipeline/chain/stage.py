@@ -63,10 +63,13 @@ class Asking:
     Attributes:
         prepare: fixes the scope and epoch that the stage asks under; called while the lock is held.
         note: adds the run to `runs` if it is missing.
+        begin: gets what the stage would be made from; keeps another evaluation that is in its place, or puts back this
+            one; called while the lock is held. Returns whether the record holds other files now.
     """
 
     prepare: Callable[[Inputs], Inputs]
     note: Callable[[Inputs], None]
+    begin: Callable[[Inputs, Mapping[str, str]], bool]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,12 +10,14 @@ from eval_pipeline.analysis.aggregates import all_aggregates
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.model import Partition
+from eval_pipeline.stages.asked import is_resumed
 from eval_pipeline.stages.checks.verdicts import Verdict, check_generations_scored
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, MEASURED_EVIDENCE
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import all_tracks
+from eval_pipeline.workspace.evaluations import id_in_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
 from eval_pipeline.workspace.track_tables import turns_table
@@ -26,8 +28,7 @@ def gate(workspace: Workspace) -> Refusal:
     """Returns a function that says why a partition must not be published, or None if it may be."""
 
     def refuse(key: RecordKey) -> str | None:
-        assert key.suite and key.model_version and key.eval_date
-        return why_not_whole(workspace, Partition(key.suite, key.model_version, key.eval_date))
+        return why_not_whole(workspace, key.partition())
 
     return refuse
 
@@ -42,6 +43,8 @@ def why_not_whole(workspace: Workspace, partition: Partition) -> str | None:
         StoreError: one of its files is damaged.
     """
     inputs = Inputs.of(workspace, partition)
+    if partition.evaluation and partition.evaluation == id_in_place(workspace, partition):
+        return "is the newest of its date"
     track = _track_of(inputs)
     if track is None:
         return "has no table of its track yet"
@@ -100,6 +103,7 @@ def _verdicts(inputs: Inputs, chain: Chain) -> Iterator[Verdict]:
     assert generations is not None
     source, cases = workspace.suites.get(inputs.suite), inputs.header(CASES)
     known = source is not None and source.header is not None and inputs.place.model_version in workspace.model_versions
+    known = known and is_resumed(inputs)
     if known and cases is not None and generations.made_from.get("cases") == cases.content_hash:
         for stage in chain:
             yield from (check.verdict(inputs) for check in stage.checks if check.blocking)

@@ -28,7 +28,8 @@ def prune(
         done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
     judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
     for partition in done.partitions:
-        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
+        earlier = f" · earlier evaluation {partition.evaluation}" if partition.evaluation else ""
+        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}{earlier}")
     would = "would be removed" if dry_run else "removed"
     typer.echo(
         f"{would}: {len(done.partitions):,} evaluations, {len(done.comparison_reports):,} comparison reports, "

@@ -46,7 +46,8 @@ def write_folder(suite: str, model_version: str, eval_date: str | None, folder: 
     """Writes an evaluation as a folder of pages, links its report to it, and prints where it is."""
     from eval_pipeline.cli.options import open_workspace, parse_day
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.view.exporting.folder import export_evaluation, link_report
+    from eval_pipeline.view.exporting.folder import export_evaluation
+    from eval_pipeline.view.exporting.linking import link_report
 
     workspace = open_workspace()
     day = parse_day(eval_date) if eval_date else None

@@ -124,10 +124,10 @@ def _publish_and_compare(
         command.note_run(run.run_id, (), readable, eval_date=_day(found))
     failed = make_comparisons(suites, command)
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
-    keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(place))
+    keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(workspace, place))
     # A run that had not got further may have read the files of its suite anew.
     begun = (place for left in found for run in left.noted.open_runs.values() for place in run)
-    keys |= dict.fromkeys(key for place in begun for key in keys_of(place)[1:])
+    keys |= dict.fromkeys(key for place in begun for key in keys_of(workspace, place)[1:])
     if keys:
         publish_keys(workspace, list(keys), gate(workspace))
     problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)

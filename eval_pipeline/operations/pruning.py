@@ -17,20 +17,21 @@ from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import lock_name
 from eval_pipeline.operations.keeping import compare, deliver
+from eval_pipeline.operations.verifying import published_keys
 from eval_pipeline.reports.places.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_gone
 from eval_pipeline.store.durable import locked
 from eval_pipeline.store.record import RecordKey
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS, all_tables
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.workspace.commands import Command
+from eval_pipeline.workspace.earlier import drop, kept_keys
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.locks import database_leases
-from eval_pipeline.workspace.noted import Entry, partition_of
+from eval_pipeline.workspace.noted import Entry, partition_of, told_of
 from eval_pipeline.workspace.part_files import part_files
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, asking_parts, lock_file, run_rows, unused_partition
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 JOURNAL_MARGIN_S = 7 * 86_400.0
@@ -45,7 +46,7 @@ class Pruned:
     """What pruning removed, or would remove.
 
     Attributes:
-        partitions: removed evaluations of old dates, with their reports.
+        partitions: removed evaluations of old dates, with their reports; earlier ones of a date before its newest.
         in_use: old evaluations that were kept because a run works on them.
         comparison_reports: folders of removed comparison reports.
         night_pages: removed pages of old nights of which no evaluation is left.
@@ -95,10 +96,11 @@ def prune(
                 in_use.append(partition)
                 continue
             if not dry_run:
-                place = [partition.suite, partition.model_version, partition.eval_date.isoformat()]
-                command.note({"due": "prune", "partition": place})
+                command.note({"due": "prune", "partition": told_of(partition)})
+            kept = [key.partition() for key in kept_keys(workspace, partition)]
+            removed += [*sorted(kept, key=lambda place: place.evaluation), partition]
+            if not dry_run:
                 _remove(workspace, partition)
-            removed.append(partition)
     gone = set(removed)  # in a dry run, these still exist
     left = {day for (suite, name), days in dates.items() for day in days if Partition(suite, name, day) not in gone}
     pages = _old_night_pages(workspace, left, keep)
@@ -125,12 +127,6 @@ def finish(workspace: Workspace, due: Sequence[Entry], progress: Progress, _: Ca
                 _remove(workspace, partition)
                 removed.append(partition)
     _tell_others(workspace, removed, progress)
-
-
-def partition_tables() -> list[Table]:
-    """Returns the tables with a file for each partition, last-made first, so that no remainder looks complete."""
-    found = [source for table in all_tables(further_tables()) for source in table.record_tables()]
-    return [table for table in reversed(found) if table.key == "partition"]
 
 
 def _dates(workspace: Workspace) -> Mapping[tuple[str, str], set[date]]:
@@ -183,6 +179,9 @@ def _suites(workspace: Workspace) -> Sequence[str]:
 
 
 def _remove(workspace: Workspace, partition: Partition) -> None:
+    """Removes an evaluation, after the earlier ones of its date."""
+    for kept in kept_keys(workspace, partition):
+        drop(workspace, kept)
     key = RecordKey.of(partition)
     for table in partition_tables():
         if key.fits(table):
@@ -206,7 +205,9 @@ def _remove_folder(folder: Path) -> None:
 def _tell_others(workspace: Workspace, removed: Sequence[Partition], progress: Progress) -> None:
     """Removes the partitions from the store, and their dates from the trends."""
     if removed:
-        publish_gone(workspace, removed, gate(workspace))
+        days = {RecordKey.of(partition).of_date for partition in removed}
+        gone = [key.partition() for key in published_keys(workspace) if key.of_date in days]
+        publish_gone(workspace, list(dict.fromkeys((*removed, *gone))), gate(workspace))
     for suite in sorted({partition.suite for partition in removed} & set(_suites(workspace))):
         inputs = Inputs(workspace, suite, progress=progress)
         compare(inputs)
@@ -244,7 +245,8 @@ def _prune_journal(workspace: Workspace, gone: set[Partition], before: float, *,
     used = set[_Told]()
     left_out = {RecordKey.of(partition) for partition in gone}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        for key in workspace.record.partitions(table):
+        newest, earlier = (workspace.record.partitions(table, earlier=kept) for kept in (False, True))
+        for key in (*newest, *earlier):
             if key not in left_out:
                 rows = workspace.record.read(table, key, _TOLD_BY).to_pylist()
                 used |= {tuple(row[name] for name in _TOLD_BY) for row in rows}

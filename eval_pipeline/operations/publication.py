@@ -20,7 +20,7 @@ from eval_pipeline.stages.publishing import (
 from eval_pipeline.store.publisher import Published
 from eval_pipeline.workspace.commands import Command
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.noted import Entry
+from eval_pipeline.workspace.noted import Entry, told_of
 from eval_pipeline.workspace.runs import ending_failed
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
@@ -47,7 +47,7 @@ class Publication:
         place = inputs.place
         try:
             with ending_failed(inputs.workspace, place, inputs.run.run_id):
-                self.command.note({"unpublished": [place.suite, place.model_version, place.eval_date.isoformat()]})
+                self.command.note({"unpublished": told_of(place)})
                 self._closed[place] = close_run(inputs) if made else as_closed(inputs)
         except StoreError as error:
             self.outcome[place] = error

@@ -9,6 +9,7 @@ what the model version itself has asked for is removed.
 import hashlib
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from eval_pipeline.asking.journal.codec import Asker
@@ -18,12 +19,12 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.database.address import database_address
 from eval_pipeline.judge import Judgement, purge_judgements
-from eval_pipeline.operations.pruning import partition_tables
 from eval_pipeline.reports.places.paths import safe_name
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.workspace.imported import remove_path
+from eval_pipeline.workspace.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Workspace
 
 _TOLD_BY = ("response", "asked_on", "input_tokens", "output_tokens", "latency_ms")
@@ -142,7 +143,8 @@ class _Stays:
         return held
 
     def _keys(self, table: Table) -> Iterator[RecordKey]:
-        return (key for key in self._record.partitions(table) if key not in self._gone)
+        earlier = (key for key in self._record.partitions(table, earlier=True) if key.of_date not in self._gone)
+        return chain((key for key in self._record.partitions(table) if key not in self._gone), earlier)
 
 
 def _of_response(response: Response) -> bytes:

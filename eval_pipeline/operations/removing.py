@@ -19,7 +19,7 @@ from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.keeping import compare, deliver
-from eval_pipeline.operations.pruning import partition_tables, somebody_asks
+from eval_pipeline.operations.pruning import somebody_asks
 from eval_pipeline.operations.purging import Purged, Removal, purge
 from eval_pipeline.operations.removing_nights import tell_nights_again
 from eval_pipeline.operations.verifying import published_keys
@@ -34,6 +34,7 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noted import Entry
 from eval_pipeline.workspace.progress import SILENT, busy, counted
 from eval_pipeline.workspace.runs import RUNNING, run_rows, unused_partition
+from eval_pipeline.workspace.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 

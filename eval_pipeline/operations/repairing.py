@@ -107,8 +107,8 @@ def finish(workspace: Workspace, due: Sequence[Entry], _: Progress, __: Callable
     if "files" in due[0]:
         tables = {source.name: source for table in all_tables(further_tables()) for source in table.record_tables()}
         files = [
-            (tables[name], RecordKey(suite, version, date.fromisoformat(day) if day else None))
-            for name, suite, version, day in due[0]["files"]
+            (tables[name], RecordKey(suite, version, date.fromisoformat(day) if day else None, *evaluation))
+            for name, suite, version, day, *evaluation in due[0]["files"]
             if name in tables
         ]
         list(_made_again(workspace, Path(due[0]["aside"]), files))  # what cannot be made, `doctor` tells
@@ -158,7 +158,7 @@ def _record(workspace: Workspace, aside: Path) -> Iterator[Finding]:
     if not found:
         return
     command = Command(workspace.home, "doctor --repair")
-    listed = [[source.name, key.suite, key.model_version, key.eval_date] for source, key, _ in found]
+    listed = [[source.name, key.suite, key.model_version, key.eval_date, key.evaluation] for source, key, _ in found]
     command.note({"due": "repair", "aside": str(aside), "files": listed})
     for source, key, _ in found:
         if source.name in _LOST:
@@ -202,8 +202,7 @@ def _suite(workspace: Workspace, suite: str, waiting: list[tuple[Table, RecordKe
         with running(publication):
             run_chain(ingesting(chain_of(inputs.track)), inputs)
             for key in dict.fromkeys(key for _, key in waiting if key.suite == suite and key.model_version):
-                assert key.model_version and key.eval_date
-                _evaluation(publication, workspace, Partition(suite, key.model_version, key.eval_date))
+                _evaluation(publication, workspace, key.partition())
             compare(inputs)
             publish_comparisons(inputs)
             publication.compared(suite)

@@ -23,8 +23,10 @@ from eval_pipeline.operations.publication import Publication
 from eval_pipeline.operations.running import deliver_noted
 from eval_pipeline.operations.steps import failures, noted_step
 from eval_pipeline.reports.places.paths import report_folder
+from eval_pipeline.stages.asked import data_hash, is_resumed
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
 from eval_pipeline.workspace.commands import Command
+from eval_pipeline.workspace.evaluations import DATA, all_partitions
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import recorded_epoch
 from eval_pipeline.workspace.progress import SILENT
@@ -67,10 +69,8 @@ class Chosen:
 def evaluations(workspace: Workspace, chosen: Chosen) -> list[Partition]:
     """Returns the chosen evaluations on record whose suites can be read."""
     found = []
-    for key in workspace.record.partitions(TURN_RESULTS):
-        assert key.suite and key.model_version and key.eval_date
-        source = workspace.suites.get(key.suite)
-        partition = Partition(key.suite, key.model_version, key.eval_date)
+    for partition in all_partitions(workspace):
+        source = workspace.suites.get(partition.suite)
         if source is not None and source.header is not None and chosen.holds(partition):
             found.append(partition)
     return found
@@ -210,10 +210,15 @@ def _is_outdated(inputs: Inputs) -> bool:
 
 
 def _stages(inputs: Inputs) -> list[Stage]:
-    """Returns the stages that make an evaluation's tables, without those that ask a model version that is gone."""
-    known = inputs.place.model_version in inputs.workspace.model_versions
+    """Returns the stages that make an evaluation's tables, without those that ask if its answers stand as they are."""
+    known = _can_be_read_again(inputs)
     chain = [stage for stage in chain_of(inputs.track) if stage.writes]
     return [stage for stage in (*ingesting(chain), *evaluating(chain)) if known or not stage.asks]
+
+
+def _can_be_read_again(inputs: Inputs) -> bool:
+    """Whether the answers may be read again: their model version is there, and would be asked the same."""
+    return inputs.place.model_version in inputs.workspace.model_versions and is_resumed(inputs)
 
 
 def _why_not(inputs: Inputs) -> str:
@@ -226,7 +231,8 @@ def _why_not(inputs: Inputs) -> str:
         return "it has no answers on record; `eval-pipeline run` asks for them"
     # If the model version exists, the stage itself finds the old answers by their prompts or reports that it cannot; if
     # only the gold has changed, all are found.
-    known = inputs.place.model_version in inputs.workspace.model_versions
-    if not known and generated.made_from.get(CASES.name) != cases.content_hash:
+    known = _can_be_read_again(inputs)
+    is_as_asked = generated.made_from.get(DATA) == data_hash(inputs)
+    if not known and not is_as_asked and generated.made_from.get(CASES.name) != cases.content_hash:
         return "its questions or their gold have changed since; `eval-pipeline run` evaluates them anew"
     return ""

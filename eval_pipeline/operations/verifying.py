@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.errors import EvalError
+from eval_pipeline.store.keys import EARLIER
 from eval_pipeline.store.query import connect_read_only
 from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.schemas import Table
@@ -49,7 +50,8 @@ def published_keys(workspace: Workspace) -> set[RecordKey]:
     if not workspace.home.store.exists():
         return set()
     with connect_read_only(workspace.home.store) as store:
-        query = "SELECT DISTINCT suite, model_version, eval_date FROM meta.files WHERE eval_date IS NOT NULL"
+        own = f"regexp_extract(path, '/{EARLIER}([^/]+)/', 1)"
+        query = f"SELECT DISTINCT suite, model_version, eval_date, {own} FROM meta.files WHERE eval_date IS NOT NULL"
         return {RecordKey(*row) for row in store.execute(query).fetchall()}
 
 
@@ -62,7 +64,8 @@ def only_in_one(workspace: Workspace) -> tuple[list[RecordKey], list[RecordKey]]
     recorded = {key for _, key in _files(workspace) if key.eval_date}
     with left_behind(workspace.home) as (_, living):
         awaited = {RecordKey.of(place) for noted in living for place in noted.unpublished}
-    missing = {*workspace.record.partitions(STATISTICS)} - published - awaited
+    whole = {key for earlier in (False, True) for key in workspace.record.partitions(STATISTICS, earlier=earlier)}
+    missing = whole - published - awaited
     ordered = [sorted(keys, key=RecordKey.order) for keys in (published - recorded, missing)]
     return ordered[0], [key for key in ordered[1] if _is_whole(workspace, key)]
 
@@ -77,5 +80,6 @@ def _is_whole(workspace: Workspace, key: RecordKey) -> bool:
 def _files(workspace: Workspace) -> Iterator[tuple[Table, RecordKey]]:
     for table in all_tables(further_tables()):
         for source in table.record_tables():
-            for key in workspace.record.partitions(source):
-                yield source, key
+            for earlier in (False, True):
+                for key in workspace.record.partitions(source, earlier=earlier):
+                    yield source, key

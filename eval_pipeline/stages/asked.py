@@ -1,5 +1,6 @@
 """What the stages that ask settle beforehand: the scope, what answers depend on, and whether to ask again."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow.compute as pc
@@ -26,6 +27,7 @@ from eval_pipeline.store.tables import (
 from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.tracks.prompt_parts import Prompting
+from eval_pipeline.workspace.earlier import keep, put_back, settle
 from eval_pipeline.workspace.evaluations import DATA, EVALUATION, PROMPT_HASH, id_of, is_same, new_id
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import (
@@ -51,8 +53,56 @@ def prepare_generating(inputs: Inputs) -> Inputs:
     """
     inputs.require_names()
     guard_scope(inputs.workspace, inputs.place, inputs.scope)
-    epoch = effective_epoch(inputs.workspace, inputs.place, inputs.run.epoch)
-    return inputs.anew(run=replace(inputs.run, epoch=epoch))
+    return inputs.anew(run=replace(inputs.run, epoch=_epoch(inputs)))
+
+
+def _epoch(inputs: Inputs) -> str:
+    """Returns the freshness epoch of a run: that of an evaluation of the date with the same prompt, options and cases.
+
+    Such an evaluation may be an earlier one.
+    """
+    workspace, place, key = inputs.workspace, inputs.place, inputs.key(GENERATIONS)
+    epoch = effective_epoch(workspace, place, inputs.run.epoch)
+    earlier = [] if inputs.run.epoch else workspace.record.partitions(GENERATIONS, key, earlier=True)
+    if earlier and (before := inputs.header(GENERATIONS)) is not None:
+        now = _asked_with(inputs)
+        for found in (before, *(workspace.record.header(GENERATIONS, one) for one in earlier)):
+            if found is not None and is_same(found.made_from, now, epoch=False):
+                return epoch if found is before else found.made_from.get("epoch", "")
+    return epoch
+
+
+def begin_generating(inputs: Inputs, made: Mapping[str, str]) -> bool:
+    """Keeps the evaluation that is in the place of another one, or puts back the one that is asked for again.
+
+    Raises:
+        UsageError: nobody may be asked, and the answers on record are those of another evaluation.
+    """
+    workspace, place = inputs.workspace, inputs.place
+    settle(workspace, place)
+    before = inputs.header(GENERATIONS)
+    if before is None or is_same(before.made_from, made):
+        return False
+    if not inputs.run.asks or place.evaluation:
+        raise UsageError(
+            f"{inputs.label('generations')}: the answers on record were given under another prompt, other options or "
+            "other cases; `eval-pipeline run` makes another evaluation"
+        )
+    keep(workspace, place)
+    return put_back(workspace, place, made)
+
+
+def begin_recovering(inputs: Inputs, _: Mapping[str, str]) -> bool:
+    """Removes what is left of the evaluation before, if `generations` have just been made."""
+    settle(inputs.workspace, inputs.place)
+    return False
+
+
+def is_resumed(inputs: Inputs) -> bool:
+    """Whether a run would resume the evaluation on record, not make another one."""
+    before = inputs.header(GENERATIONS)
+    own = prepare_generating(inputs)
+    return before is not None and not inputs.place.evaluation and is_same(before.made_from, _asked_with(own))
 
 
 def note_generating(inputs: Inputs) -> None:
@@ -108,22 +158,36 @@ def _generating_settings(inputs: Inputs) -> dict[str, str]:
 
         refuse_edited(inputs.workspace.home.predictions / predictions.file, predictions.content_hash)
     price = [version.priced_as, version.price and version.price.model_dump(mode="json"), price_version()]
-    told = {
-        "identity": version.identity_hash(),
-        "prompt": prompt_told(inputs),
-        "predictions": predictions.hash() if predictions else "",
+    made = _asked_with(inputs)
+    told = {name: text for name, text in made.items() if name != CASES.name}
+    before = inputs.header(GENERATIONS)
+    resumed = before if before is not None and is_same(before.made_from, made) else None
+    return told | {
+        EVALUATION: id_of(partition, resumed) if resumed else new_id(partition, made),
         "answers": answers_code(inputs),
         "price": json_hash(price),
         "scope": inputs.scope.label(),
-        "epoch": inputs.run.epoch,
         **({} if inputs.scope.is_full else {"selection": json_hash(sorted(case.id for case in cases_of(inputs)))}),
-        DATA: inputs.read(SUITE_EDITIONS, ["data_hash"])["data_hash"][0].as_py(),
-        PROMPT_HASH: json_hash(own_words(inputs)),
     }
-    made = told | inputs.hashes([CASES])
-    before = inputs.header(GENERATIONS)
-    resumed = before if before is not None and is_same(before.made_from, made) else None
-    return {**told, EVALUATION: id_of(partition, resumed) if resumed else new_id(partition, made)}
+
+
+def data_hash(inputs: Inputs) -> str:
+    """Returns the hash of what models are shown of the suite's cases; it does not change with the gold."""
+    return str(inputs.read(SUITE_EDITIONS, ["data_hash"])["data_hash"][0].as_py())
+
+
+def _asked_with(inputs: Inputs) -> dict[str, str]:
+    """Returns what decides which evaluation it is, as in the footer of `generations`."""
+    predictions = inputs.version.predictions.get(inputs.suite)
+    return {
+        "identity": inputs.version.identity_hash(),
+        "prompt": prompt_told(inputs),
+        "predictions": predictions.hash() if predictions else "",
+        "epoch": inputs.run.epoch,
+        DATA: data_hash(inputs),
+        PROMPT_HASH: json_hash(own_words(inputs)),
+        **inputs.hashes([CASES]),
+    }
 
 
 def own_words(inputs: Inputs) -> dict[str, Json]:

@@ -14,7 +14,7 @@ from eval_pipeline.stages.asked import GENERATED, cases_of, prompting, size_in_s
 from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
 from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
-from eval_pipeline.stages.attempts.registration import refuse_changed, register_model_version
+from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS
@@ -38,7 +38,6 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
         EvalError: nobody may be asked, and the journal lacks responses.
     """
     provider = provider_for(inputs.workspace, inputs.version, asks=inputs.run.asks)
-    refuse_changed(inputs.workspace, inputs.version)
     label, units = inputs.label("generations"), _units(inputs)
     inputs.progress.start(label, units.turns)
     sink = AttemptSink(inputs, outputs, GENERATED, provider.simulated, keeps=is_small(units.turns))
@@ -48,7 +47,6 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
             f"{inputs.counts.refused} turns would have to be asked again: their prompts are not those that were "
             f"answered, or the journal has lost the answers; `eval-pipeline run` asks them"
         )
-    # Registered only now: after a run was stopped, its settings may be corrected under the same name.
     register_model_version(inputs.workspace, inputs.version, provider)
     sink.flush()
     if sink.made is not None:

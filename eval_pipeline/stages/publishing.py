@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.core.ids import json_hash
@@ -13,8 +13,9 @@ from eval_pipeline.store.publish import publish, publish_full
 from eval_pipeline.store.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, TURN_RESULTS
+from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.bucket_store import publishing_in_turn
+from eval_pipeline.workspace.evaluations import id_in_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
@@ -51,17 +52,20 @@ def close_run(inputs: Inputs) -> Closed:
 def as_closed(inputs: Inputs) -> Closed:
     """Returns an evaluation whose run is closed, with its files as they are now."""
     # Only the results of this run, because other runs may be writing theirs.
-    keys = keys_of(inputs.place)
+    keys = keys_of(inputs.workspace, inputs.place)
     return Closed(inputs, keys, files_of(inputs.record, further_tables(), keys[0]))
 
 
-def keys_of(partition: Partition) -> tuple[RecordKey, ...]:
-    """Returns the keys of the tables that an evaluation changes, beginning with its own."""
-    return (
-        RecordKey.of(partition),
-        RecordKey.of_suite(partition.suite),
-        RecordKey.of_model_version(partition.model_version),
-    )
+def keys_of(workspace: Workspace, partition: Partition) -> tuple[RecordKey, ...]:
+    """Returns the keys of the tables that an evaluation changes, beginning with its own.
+
+    Others of its date have perhaps become earlier ones, or this one has been one.
+    """
+    key = RecordKey.of(partition)
+    others = workspace.record.partitions(STATISTICS, key.of_date, earlier=True)
+    put_back = replace(key, evaluation=id_in_place(workspace, partition))
+    shared = (RecordKey.of_suite(partition.suite), RecordKey.of_model_version(partition.model_version))
+    return tuple(dict.fromkeys((key, *shared, *others, put_back)))
 
 
 def publish_partition(inputs: Inputs, held: Sequence[Table], gate: Refusal) -> StageResult:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import published_tables
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +56,5 @@ class Change:
 
 def ordered(changes: Sequence[Change], track_tables: Sequence[Table]) -> list[Change]:
     """Sorts the changes into storage order: tables as declared, then by key."""
-    places = {table.name: place for place, table in enumerate(all_tables(track_tables))}
+    places = {table.name: place for place, table in enumerate(published_tables(track_tables))}
     return sorted(changes, key=lambda change: (places[change.table.name], change.key.order()))

@@ -6,10 +6,10 @@ from functools import lru_cache
 from importlib.resources import files
 
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.store.tables import TURN_ERRORS, all_tables
+from eval_pipeline.store.schemas import EARLIER_SCHEMA, Column, Table
+from eval_pipeline.store.tables import TURN_ERRORS, all_tables, earlier_tables
 
-FORMAT = 23
+FORMAT = 24
 """Version of the store's form.
 
 Raise it whenever the schema below or a shipped table changes (a test checks this), or when the same record would be
@@ -49,6 +49,15 @@ COMMENT ON COLUMN latest_partitions.scope IS 'Scope of the last run of that date
 """
 
 
+NEWEST = """
+CREATE VIEW meta.newest_evaluations AS
+SELECT
+    r.suite, r.model_version, r.eval_date,
+    arg_max(r.evaluation_id, (r.started_at, r.run_id)) FILTER (r.status IN ('complete', 'incomplete')) AS evaluation_id
+FROM runs AS r GROUP BY r.suite, r.model_version, r.eval_date;
+"""
+
+
 ERRORS_COMMENT = "The errors of all tracks as version 0.1.0 had them: `turn_errors` and four columns of finqa's turns."
 _FINQA_COLUMNS = (
     Column("has_type2_question", "BOOLEAN", "The case mixes two questions; NULL: another track."),
@@ -64,7 +73,9 @@ WRITTEN = ("views.sql", "macros.sql")
 
 
 def quoted(name: str) -> str:
-    """Returns a name as a quoted SQL identifier."""
+    """Returns a name as a quoted SQL identifier; a table of earlier evaluations with its schema."""
+    if name.startswith(EARLIER_SCHEMA):
+        return f"{EARLIER_SCHEMA}{quoted(name.removeprefix(EARLIER_SCHEMA))}"
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -87,8 +98,30 @@ def schema_sql(
     parts = [meta, *(part for table in tables for part in (made or _table)(table)), LATEST]
     parts += [part for table in tables if table.key == "partition" for part in _latest(table.name)]
     parts += _errors(tables)
+    parts += _evaluations(earlier_tables(tables), made or _table)
     parts += [files("eval_pipeline.store").joinpath(name).read_text(encoding="utf-8") for name in WRITTEN]
     return "\n".join(parts)
+
+
+def _evaluations(tables: Sequence[Table], made: Callable[[Table], Iterable[str]]) -> Iterator[str]:
+    """Yields the tables of earlier evaluations, and the views of all evaluations in the schema `evaluations`."""
+    yield "CREATE SCHEMA earlier; CREATE SCHEMA evaluations;"
+    yield from (part for table in tables for part in made(table))
+    yield NEWEST
+    for table in tables:
+        newest = table.name.removeprefix(EARLIER_SCHEMA)
+        name = f"evaluations.{quoted(newest)}"
+        columns = ", ".join(f"t.{quoted(column.name)}" for column in table.published_columns)
+        if table.key == "shared":
+            yield f"CREATE VIEW {name} AS FROM main.{quoted(newest)} UNION FROM {quoted(table.name)};"
+            continue
+        of_newest = columns.replace('t."evaluation_id"', 'n."evaluation_id"', 1)
+        yield (
+            f"CREATE VIEW {name} AS SELECT {of_newest} FROM main.{quoted(newest)} AS t "
+            "LEFT JOIN meta.newest_evaluations AS n "
+            "ON n.suite = t.suite AND n.model_version = t.model_version AND n.eval_date = t.eval_date "
+            f"UNION ALL SELECT {columns} FROM {quoted(table.name)} AS t;"
+        )
 
 
 def view_names() -> frozenset[str]:

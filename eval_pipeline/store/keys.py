@@ -61,6 +61,8 @@ class RecordKey:
             ValueError: the key does not have the parts by which the table is keyed.
         """
         parts = {"suite": self.suite, "model_version": self.model_version, "eval_date": self.eval_date}
+        if table.key == "evaluation":
+            parts["evaluation_id"] = self.evaluation or None
         given = {name: value for name, value in parts.items() if value is not None}
         wanted = tuple(column.name for column in table.key_columns)
         if not wanted or tuple(given) != wanted:

@@ -14,7 +14,7 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.memo import KnownFile
 from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import all_tables, arrow_schema
+from eval_pipeline.store.tables import all_tables, arrow_schema, earlier_tables, published_tables
 
 Refusal = Callable[[RecordKey], str | None]
 """Returns why a partition must not be published, to complete a sentence about it; None if it may be published."""
@@ -90,8 +90,10 @@ class Listing:
     ) -> None:
         self._record = record
         self._gate = gate
-        self._tables = all_tables(track_tables)
-        self._sources = {source.name: (table, source) for table in self._tables for source in table.record_tables()}
+        tables = all_tables(track_tables)
+        self._tables = published_tables(track_tables)
+        self._sources = _by_source(tables)
+        self._earlier = _by_source(earlier_tables(tables))
         self.complete = changed is None
         files = self._all() if changed is None else self._of(changed)
         self._headers: dict[str, Header] = {}
@@ -174,10 +176,13 @@ class Listing:
         for table, source in self._sources.values():
             for key, status in self._record.files(source):
                 yield Found(table, source, key, status)
+        for table, source in self._earlier.values():
+            for key, status in self._record.files(source, earlier=True):
+                yield Found(table, source, key, status)
 
     def _of(self, keys: Collection[RecordKey]) -> Iterator[Found]:
-        for table, source in self._sources.values():
-            for key in keys:
+        for key in keys:
+            for table, source in (self._earlier if key.evaluation else self._sources).values():
                 if key.fits(source):
                     yield Found(table, source, key, self._record.status(source, key))
 
@@ -186,7 +191,7 @@ class Listing:
 
     def _found(self, name: str, key: RecordKey) -> Found:
         """Returns the listed file of that path; a deleted file has no status."""
-        table, source = self._sources[name.partition("/")[0]]
+        table, source = (self._earlier if key.evaluation else self._sources)[name.partition("/")[0]]
         return self.files.get(name) or Found(table, source, key, None)
 
     def _source_file(self, found: Found, source: Table, name: str, content_hash: str, workspace: Path) -> SourceFile:
@@ -220,6 +225,11 @@ def files_of(record: Record, track_tables: Sequence[Table], key: RecordKey) -> F
 def verify_files(record: Record, track_tables: Sequence[Table], key: RecordKey) -> None:
     """Raises StoreError if one of the files of a key is damaged."""
     Listing(record, track_tables, Gate(), [key]).fresh({})
+
+
+def _by_source(tables: Sequence[Table]) -> dict[str, tuple[Table, Table]]:
+    """Returns the published table and the table of the record for each name of the latter."""
+    return {source.name: (table, source) for table in tables for source in table.record_tables()}
 
 
 def _status(files: Mapping[str, Found], name: str) -> FileStatus | None:

@@ -27,7 +27,7 @@ from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publ
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.snapshot import opened
-from eval_pipeline.store.tables import all_tables
+from eval_pipeline.store.tables import published_tables
 
 _FICLONE = 0x40049409
 _COMPACT_ABOVE = 0.4
@@ -188,7 +188,7 @@ class _FilePublisher(Publisher):
         else:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
-            rows = snapshot.apply(changes, all_tables(self._track_tables))
+            rows = snapshot.apply(changes, published_tables(self._track_tables))
             if fresh or (not self._erase and snapshot.free_share() <= _COMPACT_ABOVE):
                 return rows, self._new
             snapshot.compact(self._compact)

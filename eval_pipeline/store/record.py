@@ -236,6 +236,19 @@ class Record:
             path.replace(target)
             fsync_path(target.parent)
 
+    def duplicate(self, table: Table, key: RecordKey, to: RecordKey) -> None:
+        """Makes a file that is whole that of another key, too, in the place of any that is there."""
+        path, target = self.path(table, key), self.path(table, to)
+        temporary = temporary_path(target)
+        try:
+            make_folders(target.parent)
+            os.link(path, temporary)
+            self._put(temporary, target, self._before_writing(target))
+        except OSError as error:
+            raise write_error(target, error) from error
+        finally:
+            temporary.unlink(missing_ok=True)  # renaming a link to what it links to does nothing
+
     def partitions(self, table: Table, within: RecordKey = ANY, *, earlier: bool = False) -> list[RecordKey]:
         """Returns the keys of all existing files of a table, sorted.
 

@@ -7,7 +7,7 @@ from typing import Literal
 from eval_pipeline.core.ids import json_hash
 
 ColumnType = Literal["VARCHAR", "BOOLEAN", "BIGINT", "DOUBLE", "DATE", "TIMESTAMP", "JSON"]
-TableKey = Literal["partition", "suite", "model_version", "shared"]
+TableKey = Literal["partition", "evaluation", "suite", "model_version", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,12 @@ RUN_ID = Column(
 SUITE = Column("suite", "VARCHAR", "Suite the row belongs to; never NULL.")
 MODEL_VERSION = Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL.")
 EVAL_DATE = Column("eval_date", "DATE", "Logical date of the evaluation; never NULL.")
+EVALUATION_ID = Column("evaluation_id", "VARCHAR", "Evaluation the row belongs to (see `evaluations`); never NULL.")
+EARLIER_SCHEMA = "earlier."
+"""Beginning of the names of tables in the schema of earlier evaluations."""
 KEY_COLUMNS: dict[TableKey, tuple[Column, ...]] = {
     "partition": (SUITE, MODEL_VERSION, EVAL_DATE),
+    "evaluation": (SUITE, MODEL_VERSION, EVAL_DATE, EVALUATION_ID),
     "suite": (SUITE,),
     "model_version": (MODEL_VERSION,),
     "shared": (),
@@ -48,7 +52,8 @@ class Table:
     Attributes:
         columns: columns without the key columns, which follow from `key`.
         key: `partition` (suite, model_version, eval_date), `suite`, `model_version`, or `shared`: published without key
-            columns, one row for each value of `unique`, from sources that are partitions of the record.
+            columns, one row for each value of `unique`, from sources that are partitions of the record. The published
+            tables of earlier evaluations have `evaluation` (also evaluation_id).
         sources: record tables it is filled from, if not from the one of the same name.
         version: raised when the meaning of a column changes; see `migrations.MIGRATIONS`.
         unique: for a shared table, the column that identifies its rows.
@@ -87,14 +92,28 @@ class Table:
     def columns_of_publishing(self) -> tuple[Column, ...]:
         """Columns added by publishing; the record does not repeat them in each row."""
         own = {column.name for column in self.columns}
-        return tuple(c for c in (SIMULATED, RUN_ID) if c.name not in own) if self.key == "partition" else ()
+        return (
+            tuple(c for c in (SIMULATED, RUN_ID) if c.name not in own)
+            if self.key in {"partition", "evaluation"}
+            else ()
+        )
 
     def record_tables(self) -> tuple["Table", ...]:
         """Returns the record tables from which this one is published: its sources, or itself if it has none."""
         if not self.sources:
             return (self,)
-        key: TableKey = "partition" if self.key == "shared" else self.key
+        key: TableKey = "partition" if self.key in {"shared", "evaluation"} else self.key
         return tuple(replace(self, name=source, key=key, sources=()) for source in self.sources)
+
+    def of_earlier(self) -> "Table":
+        """Returns the published table with the rows of earlier evaluations, filled from the same sources."""
+        return replace(
+            self,
+            name=f"{EARLIER_SCHEMA}{self.name}",
+            key="evaluation" if self.key == "partition" else self.key,
+            sources=self.sources or (self.name,),
+            referenced_by=self.referenced_by and f"{EARLIER_SCHEMA}{self.referenced_by}",
+        )
 
     def schema_hash(self) -> str:
         """Returns a hash that changes with the version and with the name or type of any column.

@@ -10,7 +10,7 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.changes import Change, SourceFile
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Table
+from eval_pipeline.store.schemas import EVALUATION_ID, RUN_ID, SIMULATED, Table
 
 if TYPE_CHECKING:
     import duckdb
@@ -143,6 +143,8 @@ class Snapshot:
     def _insert(self, table: Table, files: Sequence[SourceFile]) -> int:
         rows, columns, known = 0, _columns(table), list[object]()
         added = table.columns_of_publishing
+        if table.key == "evaluation":
+            columns += f", map(?::VARCHAR[], ?::VARCHAR[])[{quoted(PLACE)}] AS {EVALUATION_ID.name}"
         if SIMULATED in added:
             columns += f", map(?::VARCHAR[], ?::BOOLEAN[])[model_version] AS {SIMULATED.name}"
             known += self.execute("SELECT list(model_version), list(simulated) FROM model_versions")[0]
@@ -152,8 +154,9 @@ class Snapshot:
             some = files[start : start + _FILES_A_STATEMENT]
             places = [str(file.place) for file in some]
             runs = [places, [file.run_id or None for file in some]] if RUN_ID in added else []
+            own = [places, [file.key.evaluation for file in some]] if table.key == "evaluation" else []
             select = f"SELECT {columns} FROM read_parquet(?, hive_partitioning = false, filename = {text(PLACE)})"
-            rows += self._add(select, [*known, *runs, places], table, files)
+            rows += self._add(select, [*own, *known, *runs, places], table, files)
         return rows
 
     def _add(self, select: str, parameters: list[object], table: Table, files: Sequence[SourceFile]) -> int:
@@ -268,4 +271,4 @@ def not_json(
 
 
 def _columns(table: Table) -> str:
-    return ", ".join(quoted(column.name) for column in table.all_columns)
+    return ", ".join(quoted(column.name) for column in table.all_columns if column != EVALUATION_ID)

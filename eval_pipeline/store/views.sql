@@ -271,3 +271,32 @@ CREATE VIEW current_reviews AS
 SELECT r.* EXCLUDE (is_current) FROM reviews AS r WHERE r.is_current;
 
 COMMENT ON VIEW current_reviews IS 'The reviews that count: the latest of each person on each answer.';
+
+CREATE VIEW evaluations AS
+SELECT
+    f.id, f.suite, f.model_version, f.eval_date, f.newest, r.begun_at, r.prompt, r.prompt_text, r.settings, f.turns,
+    f.accuracy
+FROM (
+    SELECT
+        t.evaluation_id AS id, t.suite, t.model_version, t.eval_date, count(*) AS turns,
+        avg(t.correct::BIGINT) AS accuracy, false AS newest
+    FROM earlier.turn_results AS t GROUP BY t.evaluation_id, t.suite, t.model_version, t.eval_date
+    UNION ALL
+    SELECT
+        any_value(n.evaluation_id), t.suite, t.model_version, t.eval_date, count(*), avg(t.correct::BIGINT), true
+    FROM turn_results AS t LEFT JOIN meta.newest_evaluations AS n
+        ON n.suite = t.suite AND n.model_version = t.model_version AND n.eval_date = t.eval_date
+    GROUP BY t.suite, t.model_version, t.eval_date
+) AS f
+LEFT JOIN (
+    SELECT
+        u.evaluation_id, min(u.started_at) AS begun_at, arg_max(u.prompt, u.started_at) AS prompt,
+        arg_max(u.prompt_text, u.started_at) AS prompt_text, arg_max(u.identity, u.started_at) AS settings
+    FROM runs AS u WHERE u.evaluation_id IS NOT NULL GROUP BY u.evaluation_id
+) AS r ON r.evaluation_id = f.id;
+
+COMMENT ON VIEW evaluations IS 'Every evaluation: its id, whether it is the newest of its date (the one in the other '
+    'tables and latest_*; rows of all are in the schema evaluations, those of earlier ones in the schema earlier), when '
+    'its first run began (UTC), the version of the prompt and the suite''s own words in it, the settings of the model '
+    'version that can change a response, the scored turns and their accuracy. id and what runs tell are NULL where '
+    'an older version made it.';

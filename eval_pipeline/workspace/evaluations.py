@@ -10,6 +10,7 @@ from datetime import UTC, date, datetime
 from eval_pipeline.core.ids import json_hash, parse_json
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.core.values import value
+from eval_pipeline.store.keys import ANY
 from eval_pipeline.store.record import Header, RecordKey
 from eval_pipeline.store.tables import GENERATIONS, MODEL_VERSIONS, STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.runs import run_rows
@@ -54,16 +55,20 @@ def evaluations(
     workspace: Workspace, suite: str, model_version: str | None = None, day: date | None = None
 ) -> list[Evaluation]:
     """Returns the evaluations of a suite that were scored to their end, the newest first."""
-    within = RecordKey(suite, model_version, day)
-    keys = [*workspace.record.partitions(TURN_RESULTS, within), *earlier_keys(workspace, within)]
-    found = [one for key in keys if (one := evaluation_at(workspace, key.partition())) is not None]
+    places = all_partitions(workspace, RecordKey(suite, model_version, day))
+    found = [one for place in places if (one := evaluation_at(workspace, place)) is not None]
     return sorted(found, key=_age, reverse=True)
 
 
-def earlier_keys(workspace: Workspace, within: RecordKey) -> list[RecordKey]:
-    """Returns the keys of whole earlier evaluations; one that is being put back or kept is in its date's place."""
-    keys = workspace.record.partitions(STATISTICS, within, earlier=True)
-    return [key for key in keys if key.evaluation != id_in_place(workspace, key.of_date.partition())]
+def all_partitions(workspace: Workspace, within: RecordKey = ANY) -> list[Partition]:
+    """Returns the places of scored evaluations, those of the newest of each date first.
+
+    An earlier one that is about to be kept or put back is in the place of the newest, too, and only that counts.
+    """
+    record = workspace.record
+    newest = [key.partition() for key in record.partitions(TURN_RESULTS, within)]
+    earlier = [key.partition() for key in record.partitions(TURN_RESULTS, within, earlier=True)]
+    return [*newest, *(place for place in earlier if place.evaluation != id_in_place(workspace, place))]
 
 
 def evaluation_at(workspace: Workspace, partition: Partition) -> Evaluation | None:
@@ -141,7 +146,7 @@ def _changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[
         if name in {"prompt", "suite_prompt"} or one == other:
             continue
         if isinstance(one, dict) and isinstance(other, dict):
-            yield from _changed(one, other)
+            yield from (inner for inner in one.keys() | other.keys() if one.get(inner) != other.get(inner))
         else:
             yield name
 

@@ -87,9 +87,15 @@ def _entries(text: str) -> Iterator[Entry]:
 
 
 def partition_of(told: Sequence[str]) -> Partition:
-    """Returns the evaluation of a note's list of suite, model version and date."""
-    suite, model_version, day = told
-    return Partition(suite, model_version, date.fromisoformat(day))
+    """Returns the evaluation of a note's list of suite, model version and date, and the id of an earlier one."""
+    suite, model_version, day, *evaluation = told
+    return Partition(suite, model_version, date.fromisoformat(day), *evaluation)
+
+
+def told_of(place: Partition) -> list[str]:
+    """Returns the list by which a note names an evaluation."""
+    named = [place.suite, place.model_version, place.eval_date.isoformat(), place.evaluation]
+    return [text for text in named if text]
 
 
 def _series(entry: Entry) -> tuple[str, str]:

@@ -72,6 +72,12 @@ def further_tables() -> list[Table]:
     return [*track_tables(), *(found.table for found in INSTALLED_AGGREGATES.usable().values())]
 
 
+def partition_tables() -> list[Table]:
+    """Returns the tables with a file for each partition, last-made first, so that no remainder looks complete."""
+    found = [source for table in all_tables(further_tables()) for source in table.record_tables()]
+    return [table for table in reversed(found) if table.key == "partition"]
+
+
 def scored_tables(track: Track) -> tuple[Table, ...]:
     """Returns the tables of scored turns from which figures over many turns are computed."""
     return (TURN_RESULTS, turns_table(track), *turn_tables_of(track), ERRORS, METRIC_ERRORS)

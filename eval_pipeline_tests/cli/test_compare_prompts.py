@@ -42,3 +42,17 @@ def test_a_changed_sentence_is_told_at_the_end_of_the_run_and_by_compare(obedien
     matrix = obedient.cli("compare", "--matrix", "--format", "markdown").out
     assert "| model version | `suite's own` | `terse` |" in matrix
     assert "100.0%" in matrix
+
+
+def test_before_may_be_of_the_same_date(obedient: Lab) -> None:
+    """The evaluation before the newest is then an earlier one of its date; going back asks nobody."""
+    run = ("run", "--suite", "small", "--no-report", "--eval-date", DAYS[0], "--model-version", "puppet+terse")
+    for sentence in ("Be right.", "Say 1.", "Be right."):
+        obedient.suite(prompts={"terse": {"instructions": sentence}})
+        said = obedient.cli(*run)
+        assert ("; prompt changed; 3 broken, 0 fixed" in said.out) == (sentence == "Say 1.")
+        if sentence == "Say 1.":
+            (row,) = json.loads(obedient.cli("compare", "puppet+terse@before", "puppet+terse", "--format", "json").out)
+            assert (row["causes"], row["accuracy_a"], row["accuracy_b"]) == ("prompt changed", 1.0, 0.0)
+    assert len(Puppet.asked) == 6
+    assert obedient.sql("SELECT newest, accuracy FROM evaluations ORDER BY newest") == [(False, 0.0), (True, 1.0)]

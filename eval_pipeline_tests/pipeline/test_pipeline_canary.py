@@ -13,7 +13,7 @@ import yaml
 from eval_pipeline.asking import limits
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.chain.evaluation import stage_of
-from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs.assets.describe import check_result
 from eval_pipeline.defs.assets.partitions import CANARY, run_context
@@ -166,14 +166,12 @@ def test_what_is_in_flight_is_not_tried_again_after_a_stop(lab: Lab, puppet: typ
     assert len(puppet.asked) < canary.HOPELESS + 4
 
 
-def test_mended_under_the_same_name_it_runs_and_cannot_be_changed_again(lab: Lab) -> None:
+def test_mended_under_the_same_name_it_runs(lab: Lab) -> None:
     with MisconfiguredServer({"says": "calculation"}) as server:
         stopped(prepare(lab, server.url))
         asked(prepare(lab, server.url, RIGHT), upto="turn_metrics")
         assert server.asked == PLANNED + canary.TURNS
         assert all_right(lab)
-        with pytest.raises(UsageError, match=r"has results made with other settings \(changed: options\)"):
-            asked(prepare(lab, server.url), day=LATER)
 
 
 def test_without_a_canary_it_goes_on_the_check_fails_and_nothing_is_left_to_stop(lab: Lab) -> None:

@@ -35,7 +35,15 @@ from eval_pipeline_tests.store.samples import DAY, FINQA, TRACKS, ask, key_of, p
 from eval_pipeline_tests.support import Lab, Puppet
 
 MACROS = {"explain_turn", "leaderboard", "leaderboard_details", "compare", "compare_details"}
-HELPERS = {"known_suites", "known_model_versions", "known_turns", "evaluated_turns", "answered_turns", "turn_costs"}
+HELPERS = {
+    "known_suites",
+    "known_model_versions",
+    "known_turns",
+    "newest_evaluations",
+    "evaluated_turns",
+    "answered_turns",
+    "turn_costs",
+}
 
 
 @pytest.mark.always

@@ -31,7 +31,6 @@ _RESULT = (
     *("input_tokens", "output_tokens", "tokens", "usd", "latency_ms", "complexity"),
 )
 _IF_GIVEN = ("label", "reason", "details", "error")
-_OF_PLACE = ("case_id", "turn_id", "sample")
 _OF_METRIC = ("metric", "value", *_IF_GIVEN, "scorer_version")
 
 
@@ -89,43 +88,45 @@ class Prompts:
 def write_traces(evaluation: Evaluation, folder: Path) -> None:
     """Writes one file for each evaluated conversation."""
     (folder / "traces").mkdir()
-    for case_id, trace in _written_traces(evaluation, None):
-        (folder / trace_file(case_id)).write_bytes(trace.encode())
+    for case_id, trace in _traces(evaluation, None, written=True):
+        (folder / trace_file(case_id)).write_bytes(readable_json(trace, _DEPTH).encode())
 
 
 def traces(evaluation: Evaluation, only: Collection[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields the conversations one at a time in the order of the results: all, or those whose ids are in `only`."""
-    for case_id, trace in _written_traces(evaluation, only):
-        yield case_id, json.loads(trace)
+    return _traces(evaluation, only, written=False)
 
 
-def _written_traces(evaluation: Evaluation, only: Collection[str] | None) -> Iterator[tuple[str, str]]:
-    """Yields the conversations as JSON; the rows of their turns are written by column."""
+def _traces(
+    evaluation: Evaluation, only: Collection[str] | None, *, written: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the conversations; with `written`, the rows of their turns are JSON text already, made by column."""
     order = evaluation.results["case_id"].unique()
     if only is not None:
         order = order.filter(pc.is_in(order, value_set=pa.array(sorted(only), pa.string())))
     cases = {row["case_id"]: row for row in _of_cases(evaluation.read(tables.CASES), order).to_pylist()}
     prompts = Prompts(evaluation.published(tables.PROMPTS))
     recorded = bool(evaluation.model["recorded"])
-    attempts: Shown = partial(_recorded_attempts if recorded else _attempts, prompts)
+    attempts: Shown = partial(_attempts, prompts, recorded)
+    plain: Shown = _plain_rows
+    metrics: Shown = _metrics
+    if written:
+        plain, metrics = _written_rows, _written_metrics
+        attempts = attempts if recorded else partial(_written_attempts, prompts)
     by_case = {
         name: ByCase(_of_cases(table, order), order, shown)
         for name, table, shown in (
             ("gold", evaluation.read(tables.TURNS), _as_they_are),
             ("results", evaluation.results, _as_they_are),
             ("attempts", evaluation.published(tables.ATTEMPTS), attempts),
-            ("validation", evaluation.read(tables.VALIDATION), _rows_written),
-            ("evidence", evaluation.published(tables.ALL_EVIDENCE), _rows_written),
-            (
-                "metrics",
-                evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]),
-                _metrics,
-            ),
+            ("validation", evaluation.read(tables.VALIDATION), plain),
+            ("evidence", evaluation.published(tables.ALL_EVIDENCE), plain),
+            ("metrics", evaluation.read(tables.METRICS).select([*_OF_METRIC, "case_id", "turn_id", "sample"]), metrics),
         )
     }
     for case_id in order.to_pylist():
         rows = {name: source.take(case_id) for name, source in by_case.items()}
-        yield case_id, readable_json(_trace(evaluation, cases[case_id], rows), _DEPTH)
+        yield case_id, _trace(evaluation, cases[case_id], rows)
 
 
 def _of_cases(table: pa.Table, order: pa.Array) -> pa.Table:
@@ -187,7 +188,11 @@ def _as_they_are(batch: pa.RecordBatch) -> list[Row]:
     return rows
 
 
-def _rows_written(batch: pa.RecordBatch) -> list[Written]:
+def _plain_rows(batch: pa.RecordBatch) -> list[Row]:
+    return [_plain(row) for row in batch.to_pylist()]
+
+
+def _written_rows(batch: pa.RecordBatch) -> list[Written]:
     return parts(_written_columns(batch), *_OF_ROW)
 
 
@@ -202,19 +207,21 @@ def _written_columns(batch: pa.RecordBatch) -> dict[str, list[Any]]:
     return columns
 
 
-def _attempts(prompts: Prompts, batch: pa.RecordBatch) -> list[Written]:
+def _attempts(prompts: Prompts, recorded: bool, batch: pa.RecordBatch) -> list[Row]:
+    return [_attempt(row, prompts, recorded) for row in batch.to_pylist()]
+
+
+def _written_attempts(prompts: Prompts, batch: pa.RecordBatch) -> list[Written]:
     columns = _written_columns(batch)
     first = {"number": columns.pop("number"), "prompt": [prompts.text(key) for key in columns["prompt_hash"]]}
     return parts(first | columns, *_OF_ROW)
 
 
-def _recorded_attempts(prompts: Prompts, batch: pa.RecordBatch) -> list[Row]:
-    return [_recorded_attempt(row, prompts) for row in batch.to_pylist()]
-
-
-def _recorded_attempt(row: Row, prompts: Prompts) -> Row:
+def _attempt(row: Row, prompts: Prompts, recorded: bool) -> Row:
     shown = _plain(row)
     number, prompt = shown.pop("number"), prompts.text(row["prompt_hash"])
+    if not recorded:
+        return {"number": number, "prompt": prompt, **shown}
     known = (shown["metadata"] or {}).get(PROVENANCE)
     # For older imports the record holds the prompt that would have been sent, and the date on which the file was read.
     told = {"number": number, "prompt": UNKNOWN if known is None else prompt}
@@ -222,7 +229,11 @@ def _recorded_attempt(row: Row, prompts: Prompts) -> Row:
     return told | shown | ({"asked_on": None} if known is None else {})
 
 
-def _metrics(batch: pa.RecordBatch) -> list[tuple[str, Written]]:
+def _metrics(batch: pa.RecordBatch) -> list[tuple[str, Row]]:
+    return [(row["metric"], _metric(row)) for row in batch.to_pylist()]
+
+
+def _written_metrics(batch: pa.RecordBatch) -> list[tuple[str, Written]]:
     columns = {name: batch[name].to_pylist() for name in _OF_METRIC}
     # Nearly all metrics have a value only.
     shown = parts({"value": columns["value"], "version": columns["scorer_version"]}, *_OF_ROW)

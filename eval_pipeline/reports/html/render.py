@@ -8,7 +8,6 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline import __version__
 from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
 from eval_pipeline.reports.places.links import view_url
@@ -97,7 +96,7 @@ def _environment() -> "Environment":
     made = Environment(
         loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    made.globals |= {"undrawn": UNDRAWN, "generator": f"eval-pipeline {__version__}"}
+    made.globals["undrawn"] = UNDRAWN
     return made
 
 

@@ -18,8 +18,9 @@ _KEPT = 120
 
 
 def report_folder(reports: Path, partition: Partition) -> Path:
-    """Returns `<reports>/<suite>/<model_version>/<eval_date>`."""
-    names = (partition.suite, partition.model_version, partition.eval_date.isoformat())
+    """Returns `<reports>/<suite>/<model_version>/<eval_date>`, with `.<id>` for an earlier evaluation of the date."""
+    day = ".".join(filter(None, (partition.eval_date.isoformat(), partition.evaluation)))
+    names = (partition.suite, partition.model_version, day)
     return reports.joinpath(*[safe_name(name) for name in names])
 
 

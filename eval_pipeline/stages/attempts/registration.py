@@ -1,8 +1,5 @@
-"""Registers model versions in the record: a name keeps the settings it was first used with."""
+"""Registers model versions in the record."""
 
-import json
-
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
@@ -13,25 +10,13 @@ from eval_pipeline.store.tables import MODEL_VERSIONS
 from eval_pipeline.workspace.workspace import RETIRED, Workspace
 
 
-def refuse_changed(workspace: Workspace, version: ModelVersion) -> None:
-    """Raises UsageError if the name was used before with other settings that can change a response or a recovery."""
-    key = RecordKey.of_model_version(version.name)
-    if workspace.record.header(MODEL_VERSIONS, key) is not None:
-        _refuse_change(workspace.record.read(MODEL_VERSIONS, key).to_pylist()[0], version)
-
-
 def register_model_version(workspace: Workspace, version: ModelVersion, provider: Provider) -> None:
-    """Records a model version.
-
-    Raises:
-        UsageError: the name was used before with other settings that can change a response or a recovery.
-    """
+    """Records a model version with the settings that it has now; `runs` tell those of each evaluation."""
     key, record = RecordKey.of_model_version(version.name), workspace.record
     settings = recorded_settings(version) if provider.recorded else version.model_dump(mode="json", exclude=_ELSEWHERE)
     made_from = {"settings": json_hash(settings)}
     if record.is_current(MODEL_VERSIONS, key, made_from):
         return
-    refuse_changed(workspace, version)
     with record.writer(MODEL_VERSIONS, key, made_from) as writer:
         writer.write(
             {
@@ -57,14 +42,3 @@ def recorded_settings(version: ModelVersion) -> dict[str, Json]:
     settings = version.model_dump(mode="json", exclude=_ELSEWHERE | _OF_ASKING)
     told = {suite: found.provenance.model_dump(mode="json") for suite, found in version.predictions.items()}
     return settings | {PROVENANCE: told}
-
-
-def _refuse_change(row: dict[str, str], version: ModelVersion) -> None:
-    if row["identity_hash"] == version.identity_hash():
-        return
-    before, now = json.loads(row["settings"]), version.identity()
-    changed = ", ".join(sorted(name for name in now if before.get(name, now[name]) != now[name]))
-    raise UsageError(
-        f"model version '{version.name}' has results made with other settings (changed: {changed}); "
-        "give the changed entry a new name"
-    )

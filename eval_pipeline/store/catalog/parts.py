@@ -14,7 +14,7 @@ from eval_pipeline.store.catalog.shared_rows import rows_referred_to
 from eval_pipeline.store.changes import Change
 from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
-from eval_pipeline.store.schemas import RUN_ID, SIMULATED, Column
+from eval_pipeline.store.schemas import EVALUATION_ID, RUN_ID, SIMULATED, Column
 from eval_pipeline.store.snapshot import PLACE, not_json
 
 if TYPE_CHECKING:
@@ -163,6 +163,9 @@ def _published(change: Change, simulated: bool | None) -> tuple[str, list[object
             elif column == RUN_ID and column in change.table.columns_of_publishing:
                 values.extend([places, [file.run_id or None for file in change.files]])
                 yield f"map(?::VARCHAR[], ?::VARCHAR[])[{quoted(PLACE)}] AS {column.name}"
+            elif column == EVALUATION_ID and change.table.key == "evaluation":
+                values.append(change.key.evaluation)
+                yield f"?::VARCHAR AS {column.name}"
             else:
                 yield _typed(column)
 

@@ -21,8 +21,8 @@ from eval_pipeline.store.listing import Gate, Listing
 from eval_pipeline.store.memo import KnownFile, Memo, refuse_newer, store_status
 from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
-from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.tables import MODEL_VERSIONS, all_tables
+from eval_pipeline.store.schemas import EARLIER_SCHEMA, Table
+from eval_pipeline.store.tables import MODEL_VERSIONS, published_tables
 
 _PLACE = b"parts"
 _OTHER = "the tables have another schema now, or EVAL_STORE another value"
@@ -108,7 +108,7 @@ class CatalogPublisher(Publisher):
                 described = part(RecordKey(model_version=key.model_version), MODEL_VERSIONS.name)
                 referring = part(key, table.referenced_by)
                 made[key][table.name] = writer.write(change, described, referring)
-            for key, rows in _facts(changes, now, all_tables(self._track_tables)).items():
+            for key, rows in _facts(changes, now, published_tables(self._track_tables)).items():
                 made[key][FILES] = writer.write_files(rows)
         return made
 
@@ -151,11 +151,15 @@ def memo_of(state: Manifests, store: Path, schema: str) -> Memo:
 
 def _facts(changes: Sequence[Change], now: Mapping[str, KnownFile], tables: Sequence[Table]) -> dict[RecordKey, Facts]:
     """Returns the rows of `meta.files` of each changed key."""
-    published = {source.name: table.name for table in tables for source in table.record_tables()}
+    published = {
+        (source.name, table.name.startswith(EARLIER_SCHEMA)): table.name
+        for table in tables
+        for source in table.record_tables()
+    }
     facts: dict[RecordKey, list[tuple[object, ...]]] = {change.key: [] for change in changes}
     for path, file in sorted(now.items()):
         if file.key in facts:
             source, key = path.partition("/")[0], file.key
             place = (key.suite, key.model_version, key.eval_date)
-            facts[key].append((published[source], source, *place, path, file.content_hash))
+            facts[key].append((published[source, bool(key.evaluation)], source, *place, path, file.content_hash))
     return dict(facts)

@@ -94,6 +94,10 @@ class MirroredRecord(Record):
             return
         raise StoreError(f"{self.place(table, key)} is being written by other hosts all the time; run again")
 
+    def duplicate(self, table: Table, key: RecordKey, to: RecordKey) -> None:  # noqa: D102
+        self._mirror.update(self.path(table, key))
+        super().duplicate(table, key, to)
+
     def set_aside(self, table: Table, key: RecordKey, folder: Path) -> None:  # noqa: D102
         super().set_aside(table, key, folder)
         self.remove(table, key)

@@ -113,6 +113,8 @@ __all__ = [
     "VALIDATION",
     "all_tables",
     "arrow_schema",
+    "earlier_tables",
+    "published_tables",
     "track_turns_table",
 ]
 
@@ -136,6 +138,17 @@ def all_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
     """Returns every published table in creation order; the tracks' tables are passed in."""
     further = (*GOLD_SUITE_TABLES, *GOLD_TURN_TABLES, *REVIEW_TABLES, *DRAW_TABLES)
     return (*SUITE_TABLES, *TURN_TABLES, *track_tables, *AGGREGATE_TABLES, *COMPARISON_TABLES, *further)
+
+
+def earlier_tables(tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Returns the published tables of earlier evaluations; the runs of all evaluations of a date are in one table."""
+    return tuple(table.of_earlier() for table in tables if table.key in {"partition", "shared"} and table != RUNS)
+
+
+def published_tables(track_tables: Sequence[Table]) -> tuple[Table, ...]:
+    """Returns the tables of the newest evaluation of each date and of suites, then those of earlier evaluations."""
+    tables = all_tables(track_tables)
+    return (*tables, *earlier_tables(tables))
 
 
 def arrow_schema(table: Table) -> pa.Schema:

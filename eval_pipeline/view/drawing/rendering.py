@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from eval_pipeline import __version__
 from eval_pipeline.core.coverage import implausible_text
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
@@ -77,7 +76,6 @@ def _environment() -> "Environment":
     }
     found.globals |= {
         "layout": "base.html.j2",
-        "generator": f"eval-pipeline {__version__}",
         "UNKNOWN": UNKNOWN,
         "MEANINGS": MEANINGS,
         "MOST_TEXT": MOST_TEXT,

@@ -5,18 +5,16 @@ without `<`, so that no text can end the script or a line; the page inserts ever
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.places.paths import turn_page
 from eval_pipeline.reports.queries import KIND
 from eval_pipeline.reports.shown import short
-from eval_pipeline.store.ddl import text
-from eval_pipeline.view.evaluation import KEY, Evaluation
+from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.sql import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
@@ -117,61 +115,3 @@ def _searched(row: Row, place: str) -> Iterator[str]:
 def _shown(text: str | None) -> str:
     """Returns a text for a cell, with control characters made visible."""
     return short(visible_text(text or ""))
-
-
-BATCH = 200
-"""How many turns are read together."""
-_OF_TURN = {*KEY, "turn_id"}
-_ATTEMPTS, _PROMPTS = "attempts", "prompts"
-
-
-def narrow_to_next(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> int:
-    """Limits the request to as many of the first rows as memory allows, and returns their number.
-
-    Raises:
-        StoreError: memory is not even enough for one.
-    """
-    size = min(BATCH, len(rows))
-    while True:
-        try:
-            narrow(look, evaluation, rows[:size])
-            return size
-        except StoreError:
-            if size == 1:
-                raise
-            size //= 2
-
-
-def narrow(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> None:
-    """Limits the tables of turns, cases and prompts to what these rows need, for the rest of the request."""
-    of_evaluation_now = of_evaluation(evaluation, "r")
-    turns = f"r.turn_id IN ({_listed(row['turn_id'] for row in rows)})"
-    cases = f"r.case_id IN ({_listed({row['case_id'] for row in rows})})"
-    suite = f"r.suite = {text(evaluation.partition.suite)}"
-    for table in _tables_of_turns(look):
-        # Earlier turns of the same conversations are shown too, whether they were drawn or not.
-        chosen = cases if table == _ATTEMPTS else turns
-        look.shadow(table, f"{of_evaluation_now} AND {chosen}")
-    look.shadow("cases", f"{suite} AND {cases}")
-    look.shadow("turns", f"{suite} AND {turns}")
-    look.shadow(_PROMPTS, f"r.prompt_hash IN (SELECT prompt_hash FROM {_ATTEMPTS})")
-
-
-def _tables_of_turns(look: Look) -> Sequence[str]:
-    """Returns the tables that have rows per turn of an evaluation.
-
-    Views need no change because they use these tables.
-    """
-    marks = ", ".join("?" * len(_OF_TURN))
-    found = look.rows(
-        f"""SELECT c.table_name FROM duckdb_columns() AS c SEMI JOIN duckdb_tables() AS t
-            ON t.database_name = c.database_name AND t.schema_name = c.schema_name AND t.table_name = c.table_name
-        WHERE c.database_name = 'store' AND c.schema_name = 'main' AND c.column_name IN ({marks})
-        GROUP BY c.table_name HAVING count(*) = {len(_OF_TURN)} ORDER BY c.table_name = '{_ATTEMPTS}' DESC""",
-        sorted(_OF_TURN),
-    )
-    return [row["table_name"] for row in found]
-
-
-def _listed(ids: Iterable[str]) -> str:
-    return ", ".join(map(text, sorted(set(ids))))

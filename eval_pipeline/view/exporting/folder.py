@@ -14,32 +14,21 @@ from typing import Any
 
 from starlette.requests import Request
 
-from eval_pipeline.chain.evaluation import chain_of
-from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.paths import (
-    DATA,
-    INDEX,
-    MARKER,
-    PAGE,
-    TURNS,
-    exported_folder,
-    report_folder,
-    turn_page,
-)
+from eval_pipeline.reports.places.paths import DATA, INDEX, MARKER, TURNS, exported_folder, turn_page
 from eval_pipeline.store.durable import make_folders, write_error
 from eval_pipeline.view.drawing.rendering import render, static_file
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
-from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script, narrow_to_next
+from eval_pipeline.view.exporting.data import MOST_SEARCHED, Chosen, chosen_turns, data_script
+from eval_pipeline.view.exporting.narrowing import narrow_to_next
 from eval_pipeline.view.page import Bench, Visit
 from eval_pipeline.view.turn.around import Around
 from eval_pipeline.view.turn.parts import PARTS
 from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
-from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import SILENT, counted
-from eval_pipeline.workspace.workspace import Progress, Workspace
+from eval_pipeline.workspace.workspace import Progress
 
 MOST_PAGE = 400_000
 """The most bytes of a turn's page; longer ones omit sections, so that a folder takes at most two gigabytes."""
@@ -221,20 +210,3 @@ def _key(partition: Partition) -> tuple[str, str, date]:
 
 def _size(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-
-
-def link_report(workspace: Workspace, found: Exported, progress: Progress) -> Path | None:
-    """Rewrites the report with the link and returns its page; None if there is no report or the folder is elsewhere.
-
-    A folder elsewhere is meant to be passed on, so a link to it would soon be broken.
-    """
-    home, partition = workspace.home, found.partition
-    folder = report_folder(home.reports, partition)
-    suite = workspace.suites.get(partition.suite)
-    if found.folder != exported_folder(home.exports, partition) or not folder.is_dir() or not (suite and suite.header):
-        return None
-    inputs = Inputs.of(workspace, partition, progress=progress)
-    for stage in chain_of(inputs.track):
-        if stage.name == "report":
-            run_stage(stage, inputs)
-    return folder / PAGE

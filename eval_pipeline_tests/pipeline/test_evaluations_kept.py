@@ -1,0 +1,146 @@
+"""Another prompt, other options or other cases make another evaluation; the one before is kept."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+from eval_pipeline.chain.wholeness import gate
+from eval_pipeline.core.model import Partition
+from eval_pipeline.operations.pruning import prune
+from eval_pipeline.operations.rescoring import Chosen, rescore
+from eval_pipeline.operations.rescoring import evaluations as rescorable
+from eval_pipeline.providers.base import Call
+from eval_pipeline.stages.publishing import publish_all
+from eval_pipeline.store.tables import STATISTICS, SUPERSEDED_STATISTICS
+from eval_pipeline.workspace.evaluations import Evaluation, causes, evaluations
+from eval_pipeline_tests.killing import killed_at
+from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
+
+VERSION = "puppet+terse"
+PROMPTS = {"terse": {"instructions": "Say 1."}}
+
+
+@pytest.fixture
+def asked_with(small: Lab, puppet: type[Puppet]) -> Callable[..., float]:
+    """Evaluates with a sentence in the prompt and returns the accuracy: the model obeys, whatever it is told."""
+
+    def answer(call: Call) -> str:
+        return number(1) if "Say 1." in call.prompt.text() else call.gold.oracle()
+
+    puppet.answer = staticmethod(answer)
+
+    def evaluate(sentence: str, **more: Any) -> float:
+        small.suite(prompts={"terse": {"instructions": sentence}})
+        small.evaluate(version=VERSION, run_id=uuid4().hex, **more)
+        return accuracy(small)
+
+    return evaluate
+
+
+def accuracy(lab: Lab, evaluation: str = "") -> float:
+    """Share of right turns of the newest or an earlier evaluation."""
+    place = Partition("small", VERSION, DAY, evaluation)
+    rows = lab.inputs(version=VERSION).anew(partition=place).read(STATISTICS).to_pylist()
+    return next(row["mean"] for row in rows if (row["metric"], row["split"]) == ("correct", "all"))
+
+
+def found(lab: Lab) -> list[Evaluation]:
+    return evaluations(lab.workspace(), "small", VERSION, DAY)
+
+
+def test_a_changed_sentence_of_the_prompt(small: Lab, puppet: type[Puppet], asked_with: Callable[..., float]) -> None:
+    """Both evaluations are kept; going back asks nothing and has the figures of before."""
+    assert asked_with("Be right.") == 1.0
+    (right,) = found(small)
+    assert asked_with("Say 1.") == 0.0
+    wrong, before = found(small)
+    assert (before.id, before.partition.evaluation, before.newest, wrong.newest) == (right.id, right.id, False, True)
+    assert (accuracy(small, right.id), causes(before, wrong)) == (1.0, ["prompt changed"])
+    assert "Be right." in before.prompt_text and "Say 1." in wrong.prompt_text
+    assert small.inputs(version=VERSION).header(SUPERSEDED_STATISTICS) is None
+    files, asked = small.record_files(), len(puppet.asked)
+    assert asked_with("Say 1.") == 0.0 and small.record_files() == files
+    assert asked_with("Be right.") == 1.0
+    assert [one.id for one in found(small)] == [right.id, wrong.id]
+    assert (accuracy(small, wrong.id), len(puppet.asked)) == (0.0, asked)
+
+
+@pytest.mark.parametrize("form", ["file", "catalog"])
+def test_all_evaluations_are_in_the_store(
+    small: Lab, asked_with: Callable[..., float], monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    """The tables have the newest one; going back changes which it is, and publishing all anew nothing."""
+    monkeypatch.setenv("EVAL_STORE", form)
+    asked_with("Be right.", publish=True)
+    asked_with("Say 1.", publish=True)
+    wrong, right = found(small)
+    of_all = "SELECT evaluation_id, avg(correct::INT) FROM evaluations.turn_results GROUP BY ALL"
+    both = {(wrong.id, 0.0), (right.id, 1.0)}
+    listed = "SELECT id, newest, accuracy, turns, prompt_text->>'instructions', begun_at IS NOT NULL FROM evaluations"
+    assert small.one("SELECT avg(correct::INT) FROM latest_turn_results") == 0.0
+    assert set(small.sql(of_all)) == both
+    told = [(wrong.id, True, 0.0, 3, "Say 1.", True), (right.id, False, 1.0, 3, "Be right.", True)]
+    assert small.sql(f"{listed} ORDER BY newest DESC") == told
+    asked = "SELECT count(*) FROM evaluations.attempts AS a JOIN evaluations.prompts AS p USING (prompt_hash)"
+    assert small.one(asked) == 6
+    asked_with("Be right.", publish=True)
+    contents = small.store_contents()
+    assert (set(small.sql(of_all)), small.one("SELECT avg(correct::INT) FROM turn_results")) == (both, 1.0)
+    assert small.one("SELECT id FROM evaluations WHERE newest") == right.id
+    publish_all(small.workspace(), gate(small.workspace()), full=True)
+    assert (set(small.sql(of_all)), small.store_contents()) == (both, contents)
+
+
+def test_earlier_evaluations_are_rescored_and_pruned(small: Lab, asked_with: Callable[..., float]) -> None:
+    """By other gold, although nobody would ask with their prompt any more; pruning counts dates."""
+    asked_with("Be right.", publish=True)
+    asked_with("Say 1.", publish=True)
+    (_, right), workspace = found(small), small.workspace()
+    small.suite(cases=[case("alpha", ("50", 50.0), ("add(50, 8)", 58.0), tags=["easy"])], prompts=PROMPTS)
+    told = rescore(workspace, rescorable(workspace, Chosen()))
+    assert [(one.partition.evaluation, one.problem) for one in told] == [("", ""), (right.id, "")]
+    assert told[1].before == 1.0 and accuracy(small, right.id) == pytest.approx(2 / 3)
+    of_all = "SELECT newest, accuracy FROM evaluations ORDER BY newest DESC"
+    assert [round(share, 3) for _, share in small.sql(of_all)] == [0.0, 0.667]
+    asked_with("Say 1.", day=DAY + timedelta(days=1), publish=True)
+    done = prune(small.workspace(), 1, dry_run=False)
+    assert done.partitions == (right.partition, replace(right.partition, evaluation=""))
+    assert small.sql("SELECT eval_date FROM evaluations") == [(DAY + timedelta(days=1),)]
+    assert not [path for path in small.home.record.rglob("*.parquet") if str(DAY) in str(path)]
+
+
+RENAMED, REMOVED = "eval_pipeline.store.record.replace_durably", "eval_pipeline.store.record.Record.remove"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "place", "count"),
+    [
+        ("Say 1.", RENAMED, 1),
+        ("Say 1.", RENAMED, 12),
+        ("Say 1.", RENAMED, 22),
+        ("Say 1.", REMOVED, 3),
+        ("Be right.", RENAMED, 12),
+        ("Be right.", RENAMED, 25),
+        ("Be right.", REMOVED, 1),
+        ("Be right.", REMOVED, 8),
+    ],
+)
+def test_a_run_that_is_killed_loses_neither_evaluation(
+    small: Lab, puppet: type[Puppet], asked_with: Callable[..., float], sentence: str, place: str, count: int
+) -> None:
+    """One that makes another evaluation, and one that puts an earlier one back; each may be asked for next."""
+    asked_with("Be right.")
+    if sentence == "Be right.":
+        asked_with("Say 1.")
+    with killed_at(place, count):
+        asked_with(sentence)
+    assert asked_with("Say 1.") == 0.0
+    asked = len(puppet.asked)
+    assert (asked_with("Be right."), asked_with("Say 1."), asked_with("Be right.")) == (1.0, 0.0, 1.0)
+    newest, before = found(small)
+    assert (newest.newest, accuracy(small, before.id), len(puppet.asked)) == (True, 0.0, asked)
+    assert small.inputs(version=VERSION).header(SUPERSEDED_STATISTICS) is None
