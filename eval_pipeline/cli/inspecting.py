@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FORMATS = ("table", "csv", "json", "parquet")
+_OWN = "own"
+"""What `--show-prompt` calls the track's own prompt, unless a suite has one of that name."""
 
 
 def validate(
@@ -36,6 +38,10 @@ def validate(
     mutants: Annotated[
         bool, typer.Option("--mutants", help="Also count the mutants of the gold that the suite tells from it.")
     ] = False,
+    show_prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="Also show the first question in this prompt of the suite; `own` for the track's own one."),
+    ] = None,
 ) -> None:
     """Reads suites and model versions, checks every gold answer, and reports what is wrong and where."""
     workspace = open_workspace()
@@ -44,6 +50,8 @@ def validate(
     for name, code in zip(names, codes, strict=True):
         if mutants and code == OK:
             mutation.report_mutants(workspace.suite(name))
+        for prompt in show_prompt or () if code != BAD_USAGE else ():
+            _show_prompt(workspace.suite(name), prompt)
     _ = workspace.model_versions  # read last, so that problems with them do not hide problems with the suites
     raise typer.Exit(max(codes, default=OK))
 
@@ -96,6 +104,20 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     if found.problems:
         return BAD_USAGE
     return FAILED if excluded or not ends.passed else OK
+
+
+def _show_prompt(source: "SuiteSource", name: str) -> None:
+    """Prints the prompt of the first turn of a suite."""
+    from eval_pipeline.suites.cases import SuiteReading
+    from eval_pipeline.tracks.prompt_parts import Prompting
+
+    prompts = source.require().prompts
+    if name != _OWN and name not in prompts:
+        raise UsageError(f"the suite '{source.name}' has no prompt '{name}'; known: {', '.join([_OWN, *prompts])}")
+    track = source.track()
+    case, _ = next(iter(SuiteReading(source)))
+    made = Prompting(track.prompt_versions[-1], prompts.get(name)).prompt(track, case, case.turns[0], [])
+    typer.echo(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
 
 
 def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":

@@ -26,6 +26,15 @@ Versions = Annotated[
     list[str] | None,
     typer.Option("--model-version", help="Model version; repeat it for several; default: all active ones."),
 ]
+Prompts = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--prompt", help="Ask with this prompt of the suites; repeat it for several; default: the track's own."
+    ),
+]
+AllPrompts = Annotated[
+    bool, typer.Option("--all-prompts", help="Ask with the track's own prompt and with each one of the suites.")
+]
 SampleSize = Annotated[
     int | None, typer.Option(min=1, help="Only this many conversations; the random draw is the same each time.")
 ]
@@ -85,11 +94,42 @@ def no_suite(folders: Iterable[Path]) -> str:
     return f"there is no suite in {places}; `eval-pipeline init FOLDER` makes a project with a sample suite"
 
 
-def model_version_names(workspace: "Workspace", names: list[str] | None) -> list[str]:
-    """Returns the named model versions, or all active ones. Raises a UsageError if one is unknown."""
-    if names:
-        return [workspace.model_version(name).name for name in dict.fromkeys(names)]
-    return [version.name for version in workspace.model_versions.values() if version.active]
+def model_version_names(
+    workspace: "Workspace",
+    names: list[str] | None,
+    suites: list[str],
+    prompts: list[str] | None = None,
+    *,
+    all_prompts: bool = False,
+) -> list[str]:
+    """Returns the named model versions, or all active ones; with prompts, `<model version>+<prompt>` for each of both.
+
+    Args:
+        workspace: the workspace.
+        names: model versions.
+        suites: of whose prompts all are meant by `all_prompts`.
+        prompts: names of prompts to ask with instead of the track's own.
+        all_prompts: whether to ask with the track's own and with every one that a suite has.
+
+    Raises:
+        UsageError: a name is unknown, or prompts do not reach a model version that is named.
+    """
+    from eval_pipeline.providers.registry import takes_prompts
+
+    if prompts and all_prompts:
+        raise UsageError("--all-prompts asks with every prompt; leave out --prompt")
+    active = [version.name for version in workspace.model_versions.values() if version.active]
+    found = [workspace.model_version(name).name for name in dict.fromkeys(names)] if names else active
+    if not prompts and not all_prompts:
+        return found
+    if not names or all_prompts:  # those that no prompt reaches are asked as ever, or left out
+        reached = [name for name in found if takes_prompts(workspace.model_version(name))]
+    else:
+        reached = found
+    headers = [header for name in suites if (header := workspace.suite(name).header)]
+    asked = prompts or list(dict.fromkeys(prompt for header in headers for prompt in header.prompts))
+    with_prompts = [workspace.model_version(f"{name}+{prompt}").name for name in reached for prompt in asked]
+    return [*found, *with_prompts] if all_prompts else list(dict.fromkeys(with_prompts))
 
 
 def askable_pairs(

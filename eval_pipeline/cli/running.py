@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import (
+    AllPrompts,
     CaseIds,
     EvalDate,
     Failed,
     Fresh,
     Junit,
     MaxCost,
+    Prompts,
     SampleSize,
     Seed,
     Suites,
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 def run(
     suite: Suites = None,
     model_version: Versions = None,
+    prompt: Prompts = None,
+    all_prompts: AllPrompts = False,
     sample_size: SampleSize = None,
     seed: Seed = 0,
     case: CaseIds = None,
@@ -95,13 +99,13 @@ def run(
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
     rule = parse_until(until, scope, gates, baseline)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
-    versions = model_version_names(workspace, model_version)
+    versions = model_version_names(workspace, model_version, suites, prompt, all_prompts=all_prompts)
     if baseline:
         from eval_pipeline.analysis.baseline import check_baseline
 
         check_baseline(workspace, baseline)
     day = parse_day(eval_date)
-    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
+    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version and not all_prompts))
     partitions = [Partition(name, version, day) for version, name in pairs]
     if not partitions:
         raise UsageError(f"nothing to run: there is no active model version in {workspace.home.model_version_places}")
@@ -135,6 +139,8 @@ def run(
 def plan(
     suite: Suites = None,
     model_version: Versions = None,
+    prompt: Prompts = None,
+    all_prompts: AllPrompts = False,
     sample_size: SampleSize = None,
     seed: Seed = 0,
     case: CaseIds = None,
@@ -158,9 +164,9 @@ def plan(
     scope = Scope(sample_size, seed if sample_size else 0, tuple(case or ()), tuple(tag or ()), failed)
     rule = parse_until(until, scope)
     suites = suites_in_scope(workspace, suite_names(workspace, suite), scope)
-    versions = model_version_names(workspace, model_version)
+    versions = model_version_names(workspace, model_version, suites, prompt, all_prompts=all_prompts)
     day, epoch = parse_day(eval_date), _epoch(fresh)
-    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version))
+    pairs = askable_pairs(workspace, versions, suites, named=bool(suite and model_version and not all_prompts))
     places = [Partition(name, version, day) for version, name in pairs]
     limit, plans = command_limit(max_cost), []
     lines: list[str] = []

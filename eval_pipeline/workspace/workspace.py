@@ -134,16 +134,21 @@ class Workspace:
         """Every model version by name, also with each prompt that a suite has. Raises InputError if a file is wrong."""
         self.imported.refresh()
         listed = load_model_versions(self.home.model_version_files, lambda version: prompt_complaints(version.prompt))
-        prompts = self.prompts
-        asked = (version for version in listed.values() if prompts and takes_prompts(version))
-        with_prompts = (PromptedVersion.of(version, prompt) for version in asked for prompt in prompts)
-        return {version.name: version for version in with_prompts} | listed  # a name in a file wins
+        made: dict[str, ModelVersion] = {}
+        for version in listed.values():
+            prompts = self.prompts if self.prompts and takes_prompts(version) else ()
+            made |= {one.name: one for one in (version, *(PromptedVersion.of(version, name) for name in prompts))}
+        return made | listed  # a name in a file wins
 
     @cached_property
     def prompts(self) -> tuple[str, ...]:
         """The names of the prompts that suites have."""
         headers = (source.header for source in self.suites.values() if source.header)
         return tuple(dict.fromkeys(name for header in headers for name in header.prompts))
+
+    def is_offered(self, version: ModelVersion) -> bool:
+        """Whether a model version is active; with a prompt, whether it is without."""
+        return self.model_versions[version.base].active if isinstance(version, PromptedVersion) else version.active
 
     def is_retired(self, model_version: str) -> bool:
         """Whether no file lists the model version any more; if no valid file exists, the record decides."""
@@ -175,8 +180,13 @@ class Workspace:
         return found
 
     def _refuse_prompt(self, version: ModelVersion, prompt: str) -> NoReturn:
+        if isinstance(version, PromptedVersion):
+            raise UsageError(f"'{version.name}' names a prompt already; name '{version.base}' or leave out '{prompt}'")
         if prompt in self.prompts:
-            raise UsageError(f"'{version.name}' cannot be asked with the prompt '{prompt}': prompts do not reach it")
+            raise UsageError(
+                f"'{version.name}' cannot be asked with the prompt '{prompt}': no prompt of a suite reaches the "
+                f"provider '{version.provider}'"
+            )
         known = ", ".join(self.prompts) or "none; docs/prompts.md says how to write one"
         raise UsageError(f"no suite has the prompt '{prompt}' of '{version.name}+{prompt}'; known: {known}")
 

@@ -9,6 +9,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation import schedules
 from eval_pipeline.defs.automation.notifications import errors_of
+from eval_pipeline.defs.automation.sensors import never_run, unregistered
 from eval_pipeline.providers.base import Call
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import read_night
@@ -121,3 +122,22 @@ def test_nights_ask_a_part_and_once_a_week_the_whole(small: Lab, instance: dg.Da
     _, result = night(3)
     assert not Puppet.asked
     assert "it has been asked in full on this date before" in logged(instance, result)
+
+
+def test_prompts_are_partitions_and_nights_ask_those_that_say_so(small: Lab, instance: dg.DagsterInstance) -> None:
+    small.suite(prompts={"steps": {"after": "Think.", "nightly": True}, "bare": {"after": "Be terse."}})
+    small.suite("other", prompts={"steps": {"after": "Think."}})
+    small.suite("third")
+    small.versions({"name": "puppet", "provider": "puppet"}, {"name": "idle", "provider": "oracle", "active": False})
+
+    names = unregistered(instance, small.workspace())
+    instance.add_dynamic_partitions(DIMENSION, names)
+
+    assert names == ["puppet+steps", "puppet+bare"]  # `puppet` is one already; `idle` is not active
+    assert never_run(instance, small.workspace()) == []
+    context = dg.build_schedule_context(instance, scheduled_execution_time=datetime(2026, 3, 1, 2, tzinfo=UTC))
+    plain, steps = schedules.nightly(context)  # type: ignore[call-overload]
+    assert (plain.partition_key, plain.asset_selection) == ("puppet", None)
+    assert (steps.partition_key, steps.run_key) == ("puppet+steps", "2026-03-01:puppet+steps")
+    assert {key.path[0] for key in steps.asset_selection} == {"small"}
+    assert dg.AssetKey(["small", "generations"]) in steps.asset_selection

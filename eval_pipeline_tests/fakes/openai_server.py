@@ -5,7 +5,7 @@ with OpenAIServer([Says("42"), Status(429)]) as server: … f"{server.url}/v1", 
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,11 +72,17 @@ Step = Says | Status | Raw | CutOff | ErrorInAnswer | Reset | Hang
 
 
 class OpenAIServer(SocketServer):
-    """The fake; without a step left in the script the answer is 42. It keeps requests for completions in order."""
+    """The fake, which keeps requests for completions in order.
 
-    def __init__(self, script: Sequence[Step] = (), tokens: int = 30) -> None:
+    Without a step left in the script it answers 42, or what `model` answers to the text of the prompt.
+    """
+
+    def __init__(
+        self, script: Sequence[Step] = (), tokens: int = 30, model: Callable[[str], str] = lambda prompt: "42"
+    ) -> None:
         super().__init__()
         self._script = list(script)
+        self._model = model
         self._tokens = tokens
         self.asked: list[Request] = []
         self.bodies: list[dict[str, Any]] = []
@@ -97,7 +103,9 @@ class OpenAIServer(SocketServer):
         elif request.path.endswith(("/chat/completions", "/responses")):
             self.asked.append(request)
             self.bodies.append(json.loads(request.body))
-            await self._play(self._script.pop(0) if self._script else Says("42"), request, connection)
+            prompt = "\n\n".join(message["content"] for message in self.bodies[-1]["messages"])
+            step = self._script.pop(0) if self._script else Says(self._model(prompt))
+            await self._play(step, request, connection)
         else:
             await connection.reply_json(404, {"error": {"message": f"no route {request.path}"}})
 

@@ -5,15 +5,17 @@ from collections.abc import Iterator
 
 import dagster as dg
 
+from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.core.days import day_of, time_zone
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.plugins import PluginError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
 from eval_pipeline.defs.dagster_inside.running import is_valid_cron_schedule
 from eval_pipeline.providers.registry import traits_of
+from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.workspace.workspace import Workspace
 
 CRON = "EVAL_NIGHTLY_CRON"
@@ -41,8 +43,8 @@ def nightly_cron() -> str:
     job_name=ALL,
     execution_timezone=time_zone().key,
     default_status=dg.DefaultScheduleStatus.RUNNING if _ON else dg.DefaultScheduleStatus.STOPPED,
-    description="Evaluates every active model version on every suite, but for recorded ones; asks the models anew each "
-    "night, a part of the suite where `nightly` of the model version says so.",
+    description="Evaluates every active model version on every suite, but for recorded ones, also with prompts of the "
+    "suites that are `nightly`; asks the models anew each night, a part where `nightly` of the model version says so.",
 )
 def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
     """Requests one run per model version, all with the same evaluation date, which is also the freshness epoch.
@@ -53,16 +55,33 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     night = day_of(context.scheduled_execution_time.timestamp())
     day = night.isoformat()
     registered = set(context.instance.get_dynamic_partitions(DIMENSION))
-    versions = Workspace(find_home()).model_versions.values()
+    workspace = Workspace(find_home())
     # Recorded predictions do not change from night to night.
-    active = [v for v in versions if v.active and v.name in registered and not _is_recorded(v)]
+    offered = [v for v in workspace.model_versions.values() if workspace.is_offered(v) and not _is_recorded(v)]
+    suites = {v.name: list(_asking(workspace, v)) for v in offered if isinstance(v, PromptedVersion)}
+    active = [v for v in offered if v.name in registered and suites.get(v.name, True)]
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
     for version in active:
         tags = {EVAL_DATE: day, EPOCH: day, RESCORES: "true"}
         if version.nightly is not None and version.nightly.asks_part(night):
             tags[PART] = version.nightly.part
-        yield dg.RunRequest(run_key=f"{day}:{version.name}", partition_key=version.name, tags=tags)
+        chosen = [key for suite in suites.get(version.name, ()) for key in _assets(workspace, suite)]
+        yield dg.RunRequest(
+            run_key=f"{day}:{version.name}", partition_key=version.name, tags=tags, asset_selection=chosen or None
+        )
+
+
+def _asking(workspace: Workspace, version: PromptedVersion) -> Iterator[str]:
+    """Yields the suites that nights ask with the model version's prompt."""
+    for name, source in workspace.suites.items():
+        prompt = prompt_of(source, version)
+        if prompt is not None and prompt.nightly:
+            yield name
+
+
+def _assets(workspace: Workspace, suite: str) -> Iterator[dg.AssetKey]:
+    return (dg.AssetKey([suite, stage.name]) for stage in chain_of(workspace.track(suite)))
 
 
 def _is_recorded(version: ModelVersion) -> bool:

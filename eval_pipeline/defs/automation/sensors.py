@@ -13,18 +13,20 @@ from eval_pipeline.workspace.workspace import Workspace
 def unregistered(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     """Returns model versions that should become partitions: those that are active or were evaluated before.
 
-    Others do not become partitions, because every asset would show them as missing forever.
+    An active one is a partition with each prompt of the suites, too, so that these can be chosen in the UI. Others do
+    not become partitions, because every asset would show them as missing forever.
     """
     known = set(instance.get_dynamic_partitions(DIMENSION))
     new = [version for version in workspace.model_versions.values() if version.name not in known]
-    evaluated = set() if all(version.active for version in new) else _evaluated(workspace)
-    return [version.name for version in new if version.active or version.name in evaluated]
+    evaluated = set() if all(map(workspace.is_offered, new)) else _evaluated(workspace)
+    return [version.name for version in new if workspace.is_offered(version) or version.name in evaluated]
 
 
 def never_run(instance: dg.DagsterInstance, workspace: Workspace) -> list[str]:
     """Returns partitions of inactive model versions that have neither an evaluation nor a run."""
     known = set(instance.get_dynamic_partitions(DIMENSION))
-    idle = [name for name, version in workspace.model_versions.items() if name in known and not version.active]
+    listed = workspace.model_versions.items()
+    idle = [name for name, version in listed if name in known and not workspace.is_offered(version)]
     evaluated = _evaluated(workspace) if idle else set()
     return [
         name
