@@ -54,14 +54,15 @@ def test_prompts_are_asked_scored_and_compared_like_model_versions(lab: Lab) -> 
         server.asked.clear()
         header = folder / "suite.yaml"
         header.write_text(header.read_text().replace("step by step", "quickly"))
-        said = lab.cli("run", "--suite", "small", "--model-version", "fake-1", "--all-prompts", "--no-report")
+        said = lab.cli("run", "--suite", "small", "--model-version", "fake-1", "--prompt", "steps", "--no-report")
         assert said.code == 0, said.text
         assert accuracy(lab) == {"fake-1": 0.5, "fake-1+bare": 0.0, "fake-1+steps": 0.5}
         assert len(server.asked) == 4
 
-        plan = lab.cli("plan", "--suite", "small", "--prompt", "bare").out
-        assert "small · fake-1+bare" in plan
-        assert "calls to make 0" in plan
+        plan = lab.cli("plan", "--suite", "small", "--all-prompts").out
+        named = [line.split(" · ")[1] for line in plan.splitlines() if "·" in line]
+        assert named == ["fake-1", "fake-1+steps", "fake-1+bare"]
+        assert plan.count("calls to make 0") == 3
         shown = lab.cli("validate", "--suite", "small", "--show-prompt", "steps").out
         assert "1 + 1?\n\nThink quickly." in shown
         assert lab.cli("remove", "fake-1+bare", "--yes").code == 0
