@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -202,7 +203,8 @@ def _groups(evaluation: Evaluation) -> Iterator[Sheet]:
         yield Sheet(f"Accuracy by tag and feature{more}", headers, cells, frozenset(), [query])
     shapes = [row for row in evaluation.error_groups if row["grouping"] == "message_shape"]
     if shapes:
-        yield sheet_of(messages_table(evaluation, shapes[:MOST_MESSAGES]))
+        table = messages_table(evaluation, shapes[:MOST_MESSAGES])
+        yield sheet_of(replace(table, columns=[table.columns[-1], *table.columns[:-1]]))
     if evaluation.profile.page_sheets is not None:
         yield from evaluation.profile.page_sheets(evaluation)
 
