@@ -84,13 +84,16 @@ def drop(workspace: Workspace, key: RecordKey) -> None:
 def _end_move(workspace: Workspace, key: RecordKey) -> None:
     """Ends what was begun with the evaluation that is in the newest's place.
 
-    With its `generations` it had been kept, before another one could begin; without, it was being put back.
+    With its `generations` it had been kept, before another one could begin; without, it was being put back. If they are
+    still the same, a kill may have left what is written with them as the other one's.
     """
     record = workspace.record
-    is_kept = record.status(GENERATIONS, key) is not None
+    kept_generations = record.status(GENERATIONS, key)
+    is_kept = kept_generations is not None
+    is_same_still = kept_generations == record.status(GENERATIONS, key.of_date)
     for table in _tables():
         if record.status(table, key) is not None:
-            if not is_kept:
+            if not is_kept or (is_same_still and table.name in _ASKED):
                 record.duplicate(table, key, key.of_date)
             record.remove(table, key)
     shown, kept = _reports(workspace, key)
