@@ -71,8 +71,8 @@ def import_structures(
 ) -> None:
     """Prints what SDMX structure messages describe, and what is missing, by file. Ends with 1 if anything is."""
     from eval_pipeline.tracks.registry import lacks
-    from eval_pipeline.tracks.sdmx.catalogue.structures import read_structures
     from eval_pipeline.tracks.sdmx.catalogue.told import lines
+    from eval_pipeline.tracks.sdmx.messages.structures import read_structures
 
     if why := lacks("sdmx"):
         raise MissingExtraError(why)

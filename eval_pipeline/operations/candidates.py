@@ -59,7 +59,7 @@ def suite_candidates(source: SuiteSource, command: str | None, timeout_s: float)
 
 
 def _searched(cases: Sequence[Case]) -> Iterator[str]:
-    from eval_pipeline.tracks.sdmx.given import line_text
+    from eval_pipeline.tracks.sdmx.search.given import line_text
 
     for case, turn in _turns(cases):
         context: SdmxContext = case.context
@@ -73,7 +73,7 @@ def _searched(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _by_program(cases: Sequence[Case], catalogue: "Catalogue", command: str, timeout_s: float) -> Iterator[str]:
-    from eval_pipeline.tracks.sdmx.given import given_turns, line_text
+    from eval_pipeline.tracks.sdmx.search.given import given_turns, line_text
 
     asked = {(case.id, turn.index): _questions(case, turn) for case, turn in _turns(cases)}
     said = [json_text({"case_id": case_id, "turn": turn, "questions": told}) for (case_id, turn), told in asked.items()]

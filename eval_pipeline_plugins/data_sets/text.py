@@ -20,8 +20,8 @@ from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.users_tables import Unreadable
 from eval_pipeline.tracks.import_places import PlacedCase
-from eval_pipeline.tracks.text.case_file import TextCaseFile
-from eval_pipeline.tracks.text.settings import FITTING
+from eval_pipeline.tracks.text.cases.case_file import TextCaseFile
+from eval_pipeline.tracks.text.cases.settings import FITTING
 
 _OURS = tuple(TextCaseFile.model_fields)
 _LISTS = ("accept", "tags")

@@ -12,7 +12,7 @@ import pytest
 from eval_pipeline.cli.beside import START
 from eval_pipeline_tests.support import ROOT, WIDE, Lab, case
 
-MATCHING = "eval_pipeline/tracks/finqa/matching.py"
+MATCHING = "eval_pipeline/tracks/finqa/programs/matching.py"
 DAY = ("--eval-date", "2026-03-01")
 CASES = [case(f"c{number:02d}", ("add(50, 1)", 51.0), ("subtract(50, 1)", 49.0)) for number in range(20)]
 ANSWERS = [

@@ -12,7 +12,7 @@ from eval_pipeline.fingerprints import Fingerprints
 
 PACKAGE = Path(eval_pipeline.__file__).parent
 METRIC = "eval_pipeline.tracks.finqa.metrics.matches:numerical_match"
-MATCHING = "eval_pipeline.tracks.finqa.matching"
+MATCHING = "eval_pipeline.tracks.finqa.programs.matching"
 
 
 @pytest.fixture(scope="module")

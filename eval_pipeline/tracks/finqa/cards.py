@@ -18,13 +18,14 @@ from eval_pipeline.tracks.cards import (
     Text,
     TextCard,
 )
-from eval_pipeline.tracks.finqa.carried import program_text
+from eval_pipeline.tracks.finqa.cases.document import Document, FinqaGold, FinqaTurn, cell_text
 from eval_pipeline.tracks.finqa.conversation import NOTHING_BEFORE, conversation_values, own_values, prediction
-from eval_pipeline.tracks.finqa.document import Document, FinqaGold, FinqaTurn, cell_text
-from eval_pipeline.tracks.finqa.execute import StepError, Table, evaluate
-from eval_pipeline.tracks.finqa.matching import answers_match, is_number
-from eval_pipeline.tracks.finqa.plan import FinqaPlan
-from eval_pipeline.tracks.finqa.program import (
+from eval_pipeline.tracks.finqa.mistakes.carried import program_text
+from eval_pipeline.tracks.finqa.mistakes.used_numbers import Used, answers_before, sentences_used, used_numbers, where
+from eval_pipeline.tracks.finqa.mistakes.why import answer_text, why
+from eval_pipeline.tracks.finqa.programs.execute import StepError, Table, evaluate
+from eval_pipeline.tracks.finqa.programs.matching import answers_match, is_number
+from eval_pipeline.tracks.finqa.programs.program import (
     EXTRACT,
     READING,
     Argument,
@@ -34,8 +35,7 @@ from eval_pipeline.tracks.finqa.program import (
     ProgramStep,
     StepReference,
 )
-from eval_pipeline.tracks.finqa.used_numbers import Used, answers_before, sentences_used, used_numbers, where
-from eval_pipeline.tracks.finqa.why import answer_text, why
+from eval_pipeline.tracks.finqa.responses.plan import FinqaPlan
 
 _SHOWN = {"gold": "the right answers", "own": "its own answers", "none": "nothing"}
 _MOST_ROWS, _MOST_COLUMNS, _MOST_STEPS, _MOST_NUMBERS, _MOST_SENTENCES, _MOST_CELL = 60, 20, 30, 30, 12, 200

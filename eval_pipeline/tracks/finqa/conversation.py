@@ -5,13 +5,13 @@ from typing import Any
 
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.finqa.carried import CarriedAnswer, Resolved, bands_of, computes, near_any, resolve
-from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
-from eval_pipeline.tracks.finqa.guesses import guessed_program
-from eval_pipeline.tracks.finqa.lookup import resolved
-from eval_pipeline.tracks.finqa.matching import Answer, answers_match
-from eval_pipeline.tracks.finqa.plan import FinqaPlan, comparable
-from eval_pipeline.tracks.finqa.program import Program, expanded_operations, literal_values
+from eval_pipeline.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.mistakes.carried import CarriedAnswer, Resolved, bands_of, computes, near_any, resolve
+from eval_pipeline.tracks.finqa.mistakes.guesses import guessed_program
+from eval_pipeline.tracks.finqa.programs.lookup import resolved
+from eval_pipeline.tracks.finqa.programs.matching import Answer, answers_match
+from eval_pipeline.tracks.finqa.programs.program import Program, expanded_operations, literal_values
+from eval_pipeline.tracks.finqa.responses.plan import FinqaPlan, comparable
 
 NOTHING_BEFORE: Mapping[str, Any] = {"earlier": (), "own_earlier": (), "turn_before": None, "guessed_plan": None}
 """Conversation values of a turn's metrics if nothing is known about earlier turns."""

@@ -10,14 +10,14 @@ from random import Random
 from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.model import Json, Ran
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.finqa.artefact import parse_plan
-from eval_pipeline.tracks.finqa.document import Document, FinqaGold
-from eval_pipeline.tracks.finqa.execute import cell_number, run_program
-from eval_pipeline.tracks.finqa.gold import gold_response, gold_steps, response_text
+from eval_pipeline.tracks.finqa.cases.document import Document, FinqaGold
+from eval_pipeline.tracks.finqa.cases.gold import gold_response, gold_steps, response_text
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.finqa.metrics.matches import exact_match, numerical_match, sign_agnostic_match
-from eval_pipeline.tracks.finqa.program import expanded_operations
-from eval_pipeline.tracks.finqa.refusals import says_no_answer
+from eval_pipeline.tracks.finqa.programs.execute import cell_number, run_program
+from eval_pipeline.tracks.finqa.programs.program import expanded_operations
+from eval_pipeline.tracks.finqa.responses.artefact import parse_plan
+from eval_pipeline.tracks.finqa.responses.refusals import says_no_answer
 
 Steps = list[dict[str, Json]]
 

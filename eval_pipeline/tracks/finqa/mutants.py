@@ -10,10 +10,10 @@ from dataclasses import replace
 from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.model import Failed
 from eval_pipeline.core.numbers import number_text
-from eval_pipeline.tracks.finqa.document import FinqaGold, FinqaTurn
-from eval_pipeline.tracks.finqa.execute import Table, run_program
-from eval_pipeline.tracks.finqa.matching import answers_match
-from eval_pipeline.tracks.finqa.program import (
+from eval_pipeline.tracks.finqa.cases.document import FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.programs.execute import Table, run_program
+from eval_pipeline.tracks.finqa.programs.matching import answers_match
+from eval_pipeline.tracks.finqa.programs.program import (
     EXTRACT,
     TABLE_OPERATIONS,
     Argument,

@@ -26,25 +26,25 @@ from eval_pipeline.tracks.capabilities import (
     Weight,
 )
 from eval_pipeline.tracks.cards import Card
-from eval_pipeline.tracks.finqa.artefact import parse_plan
+from eval_pipeline.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, FinqaTurn
+from eval_pipeline.tracks.finqa.cases.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.conversation import (
     NOTHING_BEFORE,
     conversation_values,
     own_values,
     prediction,
 )
-from eval_pipeline.tracks.finqa.document import Document, FinqaCase, FinqaGold, FinqaTurn
-from eval_pipeline.tracks.finqa.execute import result_json, run_program
-from eval_pipeline.tracks.finqa.gold import gold_problem, gold_response
-from eval_pipeline.tracks.finqa.matching import answers_match
 from eval_pipeline.tracks.finqa.metrics import METRICS
 from eval_pipeline.tracks.finqa.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
-from eval_pipeline.tracks.finqa.plan import FinqaPlan, plan_from_json, plan_json
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.programs.execute import result_json, run_program
+from eval_pipeline.tracks.finqa.programs.matching import answers_match
+from eval_pipeline.tracks.finqa.programs.program import Program
 from eval_pipeline.tracks.finqa.prompt import VERSIONS, prompt_parts
-from eval_pipeline.tracks.finqa.prose import Quantity, in_units_of
-from eval_pipeline.tracks.finqa.recorded import (
+from eval_pipeline.tracks.finqa.responses.artefact import parse_plan
+from eval_pipeline.tracks.finqa.responses.plan import FinqaPlan, plan_from_json, plan_json
+from eval_pipeline.tracks.finqa.responses.prose import Quantity, in_units_of
+from eval_pipeline.tracks.finqa.responses.recorded import (
     AS_WRITTEN,
     NO_CALCULATION,
     REASONING,
@@ -52,8 +52,8 @@ from eval_pipeline.tracks.finqa.recorded import (
     not_comparable,
     recorded_response,
 )
-from eval_pipeline.tracks.finqa.refusals import refuses
-from eval_pipeline.tracks.finqa.validator import validate_plan
+from eval_pipeline.tracks.finqa.responses.refusals import refuses
+from eval_pipeline.tracks.finqa.responses.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
@@ -136,7 +136,7 @@ class FinqaTrack(
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: None = None) -> FinqaCase:
         """See `case_file.read_case`."""
-        from eval_pipeline.tracks.finqa import case_file
+        from eval_pipeline.tracks.finqa.cases import case_file
 
         return case_file.read_case(raw, suite, file, line)
 
@@ -153,19 +153,19 @@ class FinqaTrack(
 
     def contradictions(self, case: FinqaCase) -> list[Contradiction]:
         """See `audit.printed_contradictions`."""
-        from eval_pipeline.tracks.finqa.audit import printed_contradictions
+        from eval_pipeline.tracks.finqa.cases.audit import printed_contradictions
 
         return printed_contradictions(case)
 
     def weights(self, case: FinqaCase, agreed: Mapping[str, Json]) -> Mapping[str, Weight]:
         """See `witnesses.weights`."""
-        from eval_pipeline.tracks.finqa.witnesses import weights
+        from eval_pipeline.tracks.finqa.cases.witnesses import weights
 
         return weights(case, agreed)
 
     def answer_keys(self, turn: FinqaTurn, results: Sequence[Json]) -> list[str]:
         """See `audit.answer_keys`."""
-        from eval_pipeline.tracks.finqa.audit import answer_keys
+        from eval_pipeline.tracks.finqa.cases.audit import answer_keys
 
         return answer_keys(results)
 

@@ -18,11 +18,11 @@ from eval_pipeline.tracks.cards import (
     TableCard,
     Text,
 )
-from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import known_result
-from eval_pipeline.tracks.pandas_code.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code
 from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
+from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
 from eval_pipeline.tracks.results_beside import ShownResult, beside
 
 _MOST_TEXT, _MOST_FINDINGS = 1000, 30

@@ -11,14 +11,14 @@ from random import Random
 
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.pandas_code.artefact import Code, fenced, parse_code
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.evidence import DIFFERENT, failure_of_answer, judged
-from eval_pipeline.tracks.pandas_code.execute import runnable
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES, Failure
 from eval_pipeline.tracks.pandas_code.metrics.failure_mode import failure_mode
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code, fenced, parse_code
 from eval_pipeline.tracks.pandas_code.results.structure import called
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.running.evidence import DIFFERENT, failure_of_answer, judged
+from eval_pipeline.tracks.pandas_code.running.execute import runnable
+from eval_pipeline.tracks.pandas_code.running.runner import sandbox
 
 _Change = Callable[[ast.AST], ast.AST | None]
 """Returns the replacement of a node in damaged code, or None if it cannot be damaged in this way."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Message
+from eval_pipeline.tracks.pandas_code.cases.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
-from eval_pipeline.tracks.pandas_code.dialect import is_polars
 from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def prompt_parts(case: "PandasCase", turn: "PandasTurn", history: Sequence[str],
 
 
 def _told_more(task: str, context: "PandasContext") -> str:
-    from eval_pipeline.tracks.pandas_code.runner import versions
+    from eval_pipeline.tracks.pandas_code.running.runner import versions
 
     told = task.replace(_KEEP_NAMES, _NAMES)
     if is_polars(context):

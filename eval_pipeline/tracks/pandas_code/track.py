@@ -25,15 +25,15 @@ from eval_pipeline.tracks.capabilities import (
 )
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.pandas_code.artefact import Code, code_from_json, code_json, parse_code
+from eval_pipeline.tracks.pandas_code.cases.dialect import is_polars, pandas_response
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
-from eval_pipeline.tracks.pandas_code.dialect import is_polars, pandas_response
 from eval_pipeline.tracks.pandas_code.failures.modes import FAILURE_MODES
 from eval_pipeline.tracks.pandas_code.metrics import METRICS, met, performance
 from eval_pipeline.tracks.pandas_code.metrics.static import METRICS as STATIC
 from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, prompt_parts, tables_text
-from eval_pipeline.tracks.pandas_code.recorded import recorded_response
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code, code_from_json, code_json, parse_code
+from eval_pipeline.tracks.pandas_code.responses.recorded import recorded_response
 from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
 from eval_pipeline.variants.score import TurnMutants
@@ -84,7 +84,7 @@ class PandasTrack(
     suite_tables: tuple[Table, ...] = (TABLES,)
     reads_in_sandbox: bool = True
     sheets: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.sheet:write_code",)
-    report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.chat_history:write_chat_history",)
+    report_files: tuple[str, ...] = ("eval_pipeline.tracks.pandas_code.responses.chat_history:write_chat_history",)
     prompt_versions: tuple[str, ...] = VERSIONS
     gold_fields: tuple[str, ...] = ("code", "expected", "answers", "tests", "ordered")
     strict_metrics: tuple[str, ...] = ()
@@ -134,7 +134,7 @@ class PandasTrack(
 
     def contradictions(self, case: "PandasCase") -> "list[Contradiction]":
         """See `lint.contradictions`."""
-        from eval_pipeline.tracks.pandas_code import lint
+        from eval_pipeline.tracks.pandas_code.responses import lint
 
         return lint.contradictions(case)
 
@@ -193,25 +193,25 @@ class PandasTrack(
 
     def validate(self, artefact: Code | None, error: ArtefactError | None, case: "PandasCase") -> ValidationRow:
         """See `validator.validate`."""
-        from eval_pipeline.tracks.pandas_code.validator import validate
+        from eval_pipeline.tracks.pandas_code.responses.validator import validate
 
         return validate(artefact, error, case.context)
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Returns the executor, which uses the sandbox of this process."""
-        from eval_pipeline.tracks.pandas_code.execute import open_executor
+        from eval_pipeline.tracks.pandas_code.running.execute import open_executor
 
         return open_executor()
 
     def worker_tier(self) -> str:
         """Returns the sandbox of this process. Raises NoSandboxError if there is none but the unsafe one."""
-        from eval_pipeline.tracks.pandas_code.runner import confined_tier
+        from eval_pipeline.tracks.pandas_code.running.runner import confined_tier
 
         return confined_tier()
 
     def answer_text(self, value: Json) -> str:
         """See `execute.answer_text`."""
-        from eval_pipeline.tracks.pandas_code.execute import answer_text
+        from eval_pipeline.tracks.pandas_code.running.execute import answer_text
 
         return answer_text(value)
 
@@ -223,7 +223,7 @@ class PandasTrack(
         self, turns: "Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]"
     ) -> Sequence[tuple[Evidence, ...]]:
         """See `evidence.gather_all`."""
-        from eval_pipeline.tracks.pandas_code import evidence
+        from eval_pipeline.tracks.pandas_code.running import evidence
 
         return evidence.gather_all(turns)
 
@@ -240,12 +240,12 @@ class PandasTrack(
         `written`: what the final attempt's code does; None without code that parses. `closed_answer`: it is a recorded
         answer without code. `answered`: its response had the answer form.
         """
-        from eval_pipeline.tracks.pandas_code import evidence as evidence_of
         from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding
         from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet
         from eval_pipeline.tracks.pandas_code.question.certainty import why_unsure
         from eval_pipeline.tracks.pandas_code.question.question import read_question
         from eval_pipeline.tracks.pandas_code.robust.other_inputs import checked_function
+        from eval_pipeline.tracks.pandas_code.running import evidence as evidence_of
 
         gold, final, context = turn.gold, attempts[-1], case.context
         artefact = final.artefact

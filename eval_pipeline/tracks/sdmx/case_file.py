@@ -11,9 +11,9 @@ from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
-from eval_pipeline.tracks.sdmx.execute import aliases, resolved
-from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
-from eval_pipeline.tracks.sdmx.selection import Selection, merged
+from eval_pipeline.tracks.sdmx.responses.execute import aliases, resolved
+from eval_pipeline.tracks.sdmx.responses.selection import Selection, merged
+from eval_pipeline.tracks.sdmx.search.retrieval import Candidates, Retriever
 
 _FORMAT = ConfigDict(extra="forbid", frozen=True)
 _Text = Annotated[str, Field(min_length=1)]

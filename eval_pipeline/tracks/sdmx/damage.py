@@ -10,14 +10,14 @@ from random import Random
 
 from eval_pipeline.core.model import Ran
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sdmx.accepted import judged
-from eval_pipeline.tracks.sdmx.artefact import parse_selection
 from eval_pipeline.tracks.sdmx.case_file import SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Dimension
-from eval_pipeline.tracks.sdmx.execute import run_selection
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import failure_mode
-from eval_pipeline.tracks.sdmx.retrieval import Candidates
-from eval_pipeline.tracks.sdmx.selection import Pair, Place, Selection, selection_from_json, selection_json
+from eval_pipeline.tracks.sdmx.responses.accepted import judged
+from eval_pipeline.tracks.sdmx.responses.artefact import parse_selection
+from eval_pipeline.tracks.sdmx.responses.execute import run_selection
+from eval_pipeline.tracks.sdmx.responses.selection import Pair, Place, Selection, selection_from_json, selection_json
+from eval_pipeline.tracks.sdmx.search.retrieval import Candidates
 
 Places = dict[Place, tuple[Pair, ...]]
 

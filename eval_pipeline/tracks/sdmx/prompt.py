@@ -9,7 +9,7 @@ from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxTurn
     from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Term
-    from eval_pipeline.tracks.sdmx.retrieval import Candidates, Retriever
+    from eval_pipeline.tracks.sdmx.search.retrieval import Candidates, Retriever
 
 VERSIONS = ("selection-2",)
 """The name stands for the candidates, too: a search that offers others is another prompt."""

@@ -31,27 +31,27 @@ from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sdmx.accepted import judged, used_target
-from eval_pipeline.tracks.sdmx.artefact import KEY, parse_selection
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS, prompt_parts
-from eval_pipeline.tracks.sdmx.scoring import as_evidence, from_evidence
-from eval_pipeline.tracks.sdmx.selection import (
+from eval_pipeline.tracks.sdmx.responses.accepted import judged, used_target
+from eval_pipeline.tracks.sdmx.responses.artefact import KEY, parse_selection
+from eval_pipeline.tracks.sdmx.responses.scoring import as_evidence, from_evidence
+from eval_pipeline.tracks.sdmx.responses.selection import (
     NOTHING,
     Selection,
     selection_from_json,
     selection_json,
     selection_text,
 )
-from eval_pipeline.tracks.sdmx.statgpt_answers import is_artefact
+from eval_pipeline.tracks.sdmx.responses.statgpt_answers import is_artefact
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxGold, SdmxTurn
-    from eval_pipeline.tracks.sdmx.retrieval import Retriever
+    from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
 
 _FEATURE_COLUMNS = (
     Column("has_several_data_sets", "BOOLEAN", "A target of the case names several data sets; never NULL."),
@@ -79,7 +79,7 @@ class _Executor:
     immediate: ClassVar[bool] = True
 
     async def execute(self, artefact: Selection, case: "SdmxCase") -> Outcome:
-        from eval_pipeline.tracks.sdmx.execute import run_selection
+        from eval_pipeline.tracks.sdmx.responses.execute import run_selection
 
         context = case.context
         return run_selection(artefact, context.catalogue)
@@ -120,8 +120,8 @@ class SdmxTrack(
         "eval_pipeline.tracks.sdmx.sheets.by_place:write_by_place",
     )
     mistakes = "eval_pipeline.tracks.sdmx.sheets.mistakes:mistake_texts"
-    page_sheets = "eval_pipeline.tracks.sdmx.page:place_sheets"
-    charts = "eval_pipeline.tracks.sdmx.page:place_charts"
+    page_sheets = "eval_pipeline.tracks.sdmx.sheets.page:place_sheets"
+    charts = "eval_pipeline.tracks.sdmx.sheets.page:place_charts"
     keeps_good_cases = True
     shows_shared = True
     prompt_versions: tuple[str, ...] = VERSIONS
@@ -230,7 +230,7 @@ class SdmxTrack(
 
     def validate(self, artefact: Selection | None, error: ArtefactError | None, case: "SdmxCase") -> ValidationRow:
         """See `validator.validate_selection`."""
-        from eval_pipeline.tracks.sdmx.validator import validate_selection
+        from eval_pipeline.tracks.sdmx.responses.execute import validate_selection
 
         context = case.context
         return validate_selection(artefact, error, context.catalogue)
@@ -245,7 +245,7 @@ class SdmxTrack(
 
     def gather(self, case: "SdmxCase", turn: "SdmxTurn", final: Attempt[Selection]) -> tuple[Evidence, ...]:
         """Returns one piece of evidence for each data set and dimension of target or selection; see `scoring`."""
-        from eval_pipeline.tracks.sdmx.execute import aliases
+        from eval_pipeline.tracks.sdmx.responses.execute import aliases
 
         context: SdmxContext = case.context  # the type leads fingerprints to the search
         selected = _said(final, context) or NOTHING
@@ -317,7 +317,7 @@ class SdmxTrack(
 
     def conversation_figures(self, found: "Mapping[str, pa.Table]") -> Sequence[CaseShares]:
         """See `figures.conversation_figures`."""
-        from eval_pipeline.tracks.sdmx.figures import conversation_figures
+        from eval_pipeline.tracks.sdmx.sheets.figures import conversation_figures
 
         return conversation_figures(found)
 
@@ -375,7 +375,7 @@ def _said(attempt: Attempt, context: "SdmxContext") -> Selection | None:
 
     A term that is not in the catalogue cannot run, but it was selected, and counts as wrong in its dimension.
     """
-    from eval_pipeline.tracks.sdmx.execute import named
+    from eval_pipeline.tracks.sdmx.responses.execute import named
 
     found = _selected(attempt)
     if found is not None or attempt.artefact is None:

@@ -22,11 +22,11 @@ from eval_pipeline.tracks.cards import (
     Text,
 )
 from eval_pipeline.tracks.results_beside import ShownResult, beside
-from eval_pipeline.tracks.sql.artefact import SqlAnswer
 from eval_pipeline.tracks.sql.cases.case_file import SqlContext, SqlGold
-from eval_pipeline.tracks.sql.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
 from eval_pipeline.tracks.sql.metrics.verdict import FORM
-from eval_pipeline.tracks.sql.structure import differences
+from eval_pipeline.tracks.sql.responses.artefact import SqlAnswer
+from eval_pipeline.tracks.sql.responses.evidence import EQUIVALENCE, EXECUTION, VALIDATION, details_of, of_kind
+from eval_pipeline.tracks.sql.responses.structure import differences
 
 _MOST_CELL, _MOST_TABLES, _MOST_ROWS, _MOST_COLUMNS, _MOST_MESSAGE = 200, 12, 20, 20, 1000
 _Words = Mapping[str, tuple[str, Mark | None]]

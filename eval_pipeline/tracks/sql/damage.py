@@ -13,16 +13,16 @@ from sqlglot.errors import SqlglotError
 
 from eval_pipeline.core.model import Failed
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sql.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.gold import gold_response, query_response
 from eval_pipeline.tracks.sql.effects.judging import judge
 from eval_pipeline.tracks.sql.effects.scripts import statements_of
-from eval_pipeline.tracks.sql.evidence import compare
-from eval_pipeline.tracks.sql.execute import runnable, runner, validated
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure_mode
 from eval_pipeline.tracks.sql.metrics.verdict import relaxations, wrong_in
-from eval_pipeline.tracks.sql.structure import atoms, differences, parsed
+from eval_pipeline.tracks.sql.responses.artefact import LEVELS, parse_query
+from eval_pipeline.tracks.sql.responses.evidence import compare
+from eval_pipeline.tracks.sql.responses.execute import runnable, runner, validated
+from eval_pipeline.tracks.sql.responses.structure import atoms, differences, parsed
 
 _Kinds = tuple[type[exp.Expr], ...]
 _Way = tuple[Callable[[exp.Expr], bool], _Kinds]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, Message
 from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
-from eval_pipeline.tracks.sql.artefact import LEVELS
+from eval_pipeline.tracks.sql.responses.artefact import LEVELS
 
 if TYPE_CHECKING:
     from eval_pipeline.sql_equivalence.schema.parts import SqlTable

@@ -29,12 +29,17 @@ from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
-from eval_pipeline.tracks.sql.artefact import SqlAnswer, parse_query, query_from_json, query_json
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.prompt import VERSIONS, prompt_parts, schema_text
-from eval_pipeline.tracks.sql.recorded import recorded_response
+from eval_pipeline.tracks.sql.responses.artefact import (
+    SqlAnswer,
+    parse_query,
+    query_from_json,
+    query_json,
+    recorded_response,
+)
 from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:
@@ -137,19 +142,19 @@ class SqlTrack(
 
     def turn_mutants(self, case: "SqlCase", turn: "SqlTurn") -> TurnMutants | None:
         """See `mutants.turn_mutants_score`."""
-        from eval_pipeline.tracks.sql.mutants import turn_mutants_score
+        from eval_pipeline.tracks.sql.gold.mutants import turn_mutants_score
 
         return turn_mutants_score(turn)
 
     def contradictions(self, case: "SqlCase") -> "list[Contradiction]":
         """See `audit.contradictions`."""
-        from eval_pipeline.tracks.sql import audit
+        from eval_pipeline.tracks.sql.gold import audit
 
         return audit.contradictions(case)
 
     def answer_keys(self, turn: "SqlTurn", results: Sequence[Json]) -> list[str]:
         """See `audit.answer_key`."""
-        from eval_pipeline.tracks.sql.audit import answer_key
+        from eval_pipeline.tracks.sql.gold.audit import answer_key
 
         return [answer_key(told) for told in results]
 
@@ -223,7 +228,7 @@ class SqlTrack(
             return ValidationRow(False, "invalid", {}, ("there is no response" if error is None else error.message,))
         if artefact.sql is None:
             return ValidationRow(True, "valid", {"declined": True}, ())
-        from eval_pipeline.tracks.sql.execute import validation_of
+        from eval_pipeline.tracks.sql.responses.execute import validation_of
 
         found = validation_of(artefact.sql, case.context)
         checks = {"safety_valid": found.safety_valid, "categories": sorted({e.category for e in found.errors})}
@@ -232,19 +237,19 @@ class SqlTrack(
 
     def executor(self) -> AbstractAsyncContextManager[Executor]:
         """Returns an executor whose child processes run queries."""
-        from eval_pipeline.tracks.sql.execute import open_executor
+        from eval_pipeline.tracks.sql.responses.execute import open_executor
 
         return open_executor()
 
     def answer_text(self, value: Json) -> str:
         """See `execute.result_text`."""
-        from eval_pipeline.tracks.sql.execute import result_text
+        from eval_pipeline.tracks.sql.responses.execute import result_text
 
         return result_text(value)
 
     def gather(self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
         """See `evidence.gather`."""
-        from eval_pipeline.tracks.sql import evidence
+        from eval_pipeline.tracks.sql.responses import evidence
 
         return evidence.gather(case, turn, final)
 
@@ -252,7 +257,7 @@ class SqlTrack(
         self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer], evidence: Sequence[Evidence]
     ) -> ToJudge | None:
         """See `judging.to_judge`."""
-        from eval_pipeline.tracks.sql import judging
+        from eval_pipeline.tracks.sql.responses import judging
 
         return judging.to_judge(case, turn, final, evidence)
 
@@ -265,10 +270,10 @@ class SqlTrack(
         rejected it when a refusal is right. `failed`: it did not run. `differing`: the parts of the syntax tree that
         differ.
         """
-        from eval_pipeline.tracks.sql import evidence as evidence_of
-        from eval_pipeline.tracks.sql.harmless import is_harmless
+        from eval_pipeline.tracks.sql.responses import evidence as evidence_of
+        from eval_pipeline.tracks.sql.responses.protection import is_harmless
+        from eval_pipeline.tracks.sql.responses.structure import differences
         from eval_pipeline.tracks.sql.spider.match import spider_scores
-        from eval_pipeline.tracks.sql.structure import differences
 
         gold, final, context = turn.gold, attempts[-1], case.context
         query = final.artefact

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from eval_pipeline.core.model import Failed, Json, Ran
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import Card, CardCell, DifferenceCard, FactsCard, Mark, TableCard, Text, TextCard
-from eval_pipeline.tracks.text.case_file import TextContext, TextGold
-from eval_pipeline.tracks.text.evidence import FIELD, evidence_of
-from eval_pipeline.tracks.text.matching import answer_shown
+from eval_pipeline.tracks.text.cases.case_file import TextContext, TextGold
+from eval_pipeline.tracks.text.comparing.evidence import FIELD, evidence_of
+from eval_pipeline.tracks.text.comparing.matching import answer_shown
 
 TextSeen = Seen[TextContext, TextGold, str]
 _MARKS = {"equal": Mark.RIGHT, "different": Mark.WRONG, "missing": Mark.MISSING, "extra": Mark.EXTRA}

@@ -9,10 +9,10 @@ from random import Random
 from typing import Any
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.text.case_file import TextCase, TextTurn
+from eval_pipeline.tracks.text.cases.case_file import TextCase, TextTurn
+from eval_pipeline.tracks.text.comparing.scoring import mode_of
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.text.prompt import answer_response
-from eval_pipeline.tracks.text.scoring import mode_of
 
 _WORDS = ("however", "unclear", "another", "different", "unrelated", "something", "nothing", "elsewhere")
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Attempt, Evidence, Json
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
 from eval_pipeline.tracks.text.track import TextTrack
 
 if TYPE_CHECKING:
     from eval_pipeline.judge import JudgePrompt
-    from eval_pipeline.tracks.text.case_file import TextCase, TextContext, TextGold, TextTurn
+    from eval_pipeline.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
 
 class JudgedTextTrack(TextTrack, Judged["TextContext", "TextGold", str]):
@@ -23,7 +23,7 @@ class JudgedTextTrack(TextTrack, Judged["TextContext", "TextGold", str]):
         self, case: "TextCase", turn: "TextTurn", final: Attempt[str], evidence: Sequence[Evidence]
     ) -> ToJudge:
         """See `judging.to_judge`."""
-        from eval_pipeline.tracks.text import judging
+        from eval_pipeline.tracks.text.comparing import judging
 
         return judging.to_judge(case, turn, final)
 

@@ -18,15 +18,15 @@ from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.prompt_parts import PromptParts
 from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.text.cases.settings import TextOptions
 from eval_pipeline.tracks.text.metrics import METRICS, SELECTABLE, selected_metrics
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
-from eval_pipeline.tracks.text.settings import TextOptions
 from eval_pipeline.tracks.text.tables import TASKS, TURN_COLUMNS
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from eval_pipeline.tracks.text.case_file import TextCase, TextContext, TextGold, TextTurn
+    from eval_pipeline.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
 VERSIONS = ("text-1",)
 _MOST_CHARS = 200_000
@@ -38,7 +38,7 @@ class _Executor:
     immediate: ClassVar[bool] = True
 
     async def execute(self, artefact: str, case: "TextCase") -> Outcome:
-        from eval_pipeline.tracks.text.scoring import read_of
+        from eval_pipeline.tracks.text.comparing.scoring import read_of
 
         return read_of(artefact, case)
 
@@ -87,7 +87,7 @@ class TextTrack(
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> TextOptions:
         """Returns the suite's options after checking them and its examples."""
-        from eval_pipeline.tracks.text.examples import checked_options
+        from eval_pipeline.tracks.text.cases.examples import checked_options
 
         return checked_options(options, f"{folder.name}/suite.yaml")
 
@@ -110,7 +110,7 @@ class TextTrack(
 
     def read_case(self, raw: Mapping[str, Json], suite: str, file: str, line: int, shared: Any = None) -> "TextCase":
         """See `case_file.read_case`."""
-        from eval_pipeline.tracks.text import case_file
+        from eval_pipeline.tracks.text.cases import case_file
 
         return case_file.read_case(raw, suite, file, line, shared)
 
@@ -120,7 +120,7 @@ class TextTrack(
 
     def check_gold(self, case: "TextCase") -> list[tuple["TextTurn", str]]:
         """Returns turns whose own gold answer is not correct by the deciding metric."""
-        from eval_pipeline.tracks.text.scoring import is_correct
+        from eval_pipeline.tracks.text.comparing.scoring import is_correct
 
         decides = case.context.options.deciding
         told = f"the right answer, given as the prompt asks, is not correct by the metric '{decides}'; give 'response'"
@@ -172,7 +172,7 @@ class TextTrack(
 
     def unreadable(self, turn: "TextTurn", artefact: str) -> str | None:
         """Returns why a recorded response contains no answer in the suite's form."""
-        from eval_pipeline.tracks.text.reading import read_answer
+        from eval_pipeline.tracks.text.comparing.reading import read_answer
 
         outcome = read_answer(artefact, turn.gold.form, turn.question, {})
         return outcome.message if isinstance(outcome, Failed) else None
@@ -183,7 +183,7 @@ class TextTrack(
 
     def gather(self, case: "TextCase", turn: "TextTurn", final: Attempt[str]) -> tuple[Evidence, ...]:
         """See `evidence.evidence_of`."""
-        from eval_pipeline.tracks.text.evidence import evidence_of
+        from eval_pipeline.tracks.text.comparing.evidence import evidence_of
 
         return evidence_of(case, turn, final)
 
@@ -191,7 +191,7 @@ class TextTrack(
         self, case: "TextCase", turn: "TextTurn", attempts: Sequence[Attempt[str]], evidence: Sequence[Evidence]
     ) -> dict[str, Any]:
         """Returns the inputs of the metrics; see `scoring.told_of`."""
-        from eval_pipeline.tracks.text.scoring import told_of
+        from eval_pipeline.tracks.text.comparing.scoring import told_of
 
         no_answer = not any(a.response is not None and a.response.text.strip() for a in attempts)
         final = attempts[-1]
@@ -201,7 +201,7 @@ class TextTrack(
 
     def difference(self, case: "TextCase", turn: "TextTurn", value: Json) -> str | None:
         """See `evidence.difference_of`."""
-        from eval_pipeline.tracks.text.evidence import difference_of
+        from eval_pipeline.tracks.text.comparing.evidence import difference_of
 
         return difference_of(case, turn, value)
 
@@ -227,13 +227,13 @@ class TextTrack(
 
     def expected_text(self, turn: "TextTurn") -> str:
         """Returns the right answer."""
-        from eval_pipeline.tracks.text.matching import answer_shown
+        from eval_pipeline.tracks.text.comparing.matching import answer_shown
 
         return answer_shown(turn.gold.accepted[0])
 
     def answer_text(self, value: Json) -> str:
         """Returns the extracted answer."""
-        from eval_pipeline.tracks.text.matching import answer_shown
+        from eval_pipeline.tracks.text.comparing.matching import answer_shown
 
         return answer_shown(value["answer"])
 

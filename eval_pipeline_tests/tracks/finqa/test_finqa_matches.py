@@ -13,7 +13,7 @@ from eval_pipeline.answers.printed import Number, printed_number
 from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.core.numbers import normalised_text, number_text, round_half_up
 from eval_pipeline.tracks import recovery
-from eval_pipeline.tracks.finqa.document import numbers_in
+from eval_pipeline.tracks.finqa.cases.document import numbers_in
 from eval_pipeline.tracks.finqa.metrics.matches import (
     exact_match,
     general_match,

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.numbers import normalised_text
-from eval_pipeline.tracks.finqa.algebra import same_expression
 from eval_pipeline.tracks.finqa.metrics.logic import partial_credit
-from eval_pipeline.tracks.finqa.program import (
+from eval_pipeline.tracks.finqa.programs.algebra import same_expression
+from eval_pipeline.tracks.finqa.programs.program import (
     EXTRACT,
     OPERATIONS,
     Argument,

@@ -13,7 +13,7 @@ from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.capabilities import Seen
 from eval_pipeline.tracks.cards import Card, TableCard
 from eval_pipeline.tracks.finqa.cards import inlined
-from eval_pipeline.tracks.finqa.carried import program_text
+from eval_pipeline.tracks.finqa.mistakes.carried import program_text
 from eval_pipeline.tracks.finqa.mutants import program_mutants
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.tracks.registry import load_track

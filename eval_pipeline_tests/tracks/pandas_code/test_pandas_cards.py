@@ -7,10 +7,10 @@ import pytest
 from eval_pipeline.core.model import Attempt, Case, Evidence, Ran
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.pandas_code.artefact import Code
 from eval_pipeline.tracks.pandas_code.cases import expected
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared
-from eval_pipeline.tracks.pandas_code.evidence import QUALITY, RESULT
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline.tracks.pandas_code.running.evidence import QUALITY, RESULT
 from eval_pipeline.tracks.pandas_code.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.tracks.card_lines import card_lines

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.pandas_code.analysis.frame_names import FRAME_NAMES
+from eval_pipeline.tracks.pandas_code.analysis.columns import FRAME_NAMES
 from eval_pipeline.tracks.pandas_code.analysis.quality import QualityFinding, quality_findings
 from eval_pipeline.tracks.pandas_code.analysis.row_wise import ANTI_PATTERNS
 from eval_pipeline.tracks.pandas_code.analysis.snippet import read_snippet

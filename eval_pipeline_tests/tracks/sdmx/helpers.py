@@ -17,8 +17,8 @@ from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import ListedTerm, with_listed, write_terms
 from eval_pipeline.tracks.sdmx.damage import selection_response
-from eval_pipeline.tracks.sdmx.retrieval import Retriever
-from eval_pipeline.tracks.sdmx.selection import Pair, Selection, merged
+from eval_pipeline.tracks.sdmx.responses.selection import Pair, Selection, merged
+from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
 from eval_pipeline.tracks.sdmx.track import TRACK
 from eval_pipeline_tests.support import SHIPPED, Lab, Puppet
 

@@ -23,13 +23,12 @@ from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, D
 from eval_pipeline.tracks.sdmx.catalogue.countries import countries_in, country_of
 from eval_pipeline.tracks.sdmx.catalogue.everyday import said_otherwise
 from eval_pipeline.tracks.sdmx.catalogue.source import read_catalogue
-from eval_pipeline.tracks.sdmx.figures import retrieval_recalls
-from eval_pipeline.tracks.sdmx.index import Index
-from eval_pipeline.tracks.sdmx.near_words import NearWords
 from eval_pipeline.tracks.sdmx.prompt import VERSIONS
-from eval_pipeline.tracks.sdmx.retrieval import Retriever
+from eval_pipeline.tracks.sdmx.search.index import Index, NearWords
+from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
+from eval_pipeline.tracks.sdmx.search.words import Vocabulary, Words, words
+from eval_pipeline.tracks.sdmx.sheets.figures import retrieval_recalls
 from eval_pipeline.tracks.sdmx.track import TRACK
-from eval_pipeline.tracks.sdmx.words import Vocabulary, Words, words
 from eval_pipeline_tests.support import ROOT
 from eval_pipeline_tests.tracks.sdmx.helpers import (
     SAMPLE,

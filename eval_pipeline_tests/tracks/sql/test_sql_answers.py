@@ -10,8 +10,14 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.tracks.base import ArtefactError
-from eval_pipeline.tracks.sql.artefact import LEVELS, SqlAnswer, parse_query, query_from_json, query_json
-from eval_pipeline.tracks.sql.recorded import recorded_response
+from eval_pipeline.tracks.sql.responses.artefact import (
+    LEVELS,
+    SqlAnswer,
+    parse_query,
+    query_from_json,
+    query_json,
+    recorded_response,
+)
 
 
 @pytest.mark.parametrize(

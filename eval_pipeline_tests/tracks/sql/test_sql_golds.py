@@ -19,9 +19,9 @@ from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
 from eval_pipeline.stages.judging import pairs_of
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
-from eval_pipeline.tracks.sql.clock import clock_parts, pinned
-from eval_pipeline.tracks.sql.evidence import EXECUTION, gather
-from eval_pipeline.tracks.sql.execute import result_fingerprint
+from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned
+from eval_pipeline.tracks.sql.responses.evidence import EXECUTION, gather
+from eval_pipeline.tracks.sql.responses.execute import result_fingerprint
 from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab

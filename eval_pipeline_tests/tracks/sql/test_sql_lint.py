@@ -13,8 +13,8 @@ from eval_pipeline.stages.gold import gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
 from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases
-from eval_pipeline.tracks.sql.evidence import gather
-from eval_pipeline.tracks.sql.lint import SCORES, findings
+from eval_pipeline.tracks.sql.gold.lint import SCORES, findings
+from eval_pipeline.tracks.sql.responses.evidence import gather
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab

@@ -24,7 +24,7 @@ from eval_pipeline.tracks.sql.metrics import (
 )
 from eval_pipeline.tracks.sql.metrics.bird import r_ves
 from eval_pipeline.tracks.sql.metrics.verdict import outcome_correct, outcome_reason, robust_match, strict_match
-from eval_pipeline.tracks.sql.structure import differences
+from eval_pipeline.tracks.sql.responses.structure import differences
 from eval_pipeline.tracks.sql.validation.validator import validate
 from eval_pipeline_tests.goldens import golden
 

@@ -23,7 +23,7 @@ from eval_pipeline.judge.prompt import mark_of
 from eval_pipeline.operations.planning import plan
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.store.tables import JUDGEMENTS
-from eval_pipeline.tracks.text.examples import checked_options
+from eval_pipeline.tracks.text.cases.examples import checked_options
 from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.judge.lab import said, with_judge

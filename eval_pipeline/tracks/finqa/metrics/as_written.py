@@ -5,11 +5,11 @@ If nothing is carried over, they equal the other metrics, which are reused.
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.finqa.algebra import same_expression
 from eval_pipeline.tracks.finqa.metrics.logic import Operations
 from eval_pipeline.tracks.finqa.metrics.logic import logic_recall as recall_of
 from eval_pipeline.tracks.finqa.metrics.logic import operand_recall as operand_recall_of
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.programs.algebra import same_expression
+from eval_pipeline.tracks.finqa.programs.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.tracks.finqa.cases.document import Document
 from eval_pipeline.tracks.finqa.conversation import EarlierTurn
-from eval_pipeline.tracks.finqa.document import Document
-from eval_pipeline.tracks.finqa.faults import calculation_fault, has_other_operations, is_scale_error
-from eval_pipeline.tracks.finqa.inheriting import inherits, takes_up_wrong, without_inherited
-from eval_pipeline.tracks.finqa.matching import Answer
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.mistakes.faults import calculation_fault, has_other_operations, is_scale_error
+from eval_pipeline.tracks.finqa.mistakes.inheriting import inherits, takes_up_wrong, without_inherited
+from eval_pipeline.tracks.finqa.programs.matching import Answer
+from eval_pipeline.tracks.finqa.programs.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 FAILURE_MODES = (

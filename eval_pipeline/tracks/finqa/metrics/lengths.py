@@ -1,6 +1,6 @@
 """Numbers of operations and steps."""
 
-from eval_pipeline.tracks.finqa.program import Program, operations
+from eval_pipeline.tracks.finqa.programs.program import Program, operations
 
 
 def operations_per_turn(written_program: Program | None) -> int | None:

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from math import isclose
 
-from eval_pipeline.tracks.finqa.algebra import same_expression
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.programs.algebra import same_expression
+from eval_pipeline.tracks.finqa.programs.program import Program
 
 Operations = Sequence[str]
 

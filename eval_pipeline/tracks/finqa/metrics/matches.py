@@ -2,7 +2,7 @@
 
 from eval_pipeline.answers.printed import Number
 from eval_pipeline.core.numbers import round_half_up
-from eval_pipeline.tracks.finqa.matching import (
+from eval_pipeline.tracks.finqa.programs.matching import (
     Answer,
     answers_match,
     answers_soft_match,

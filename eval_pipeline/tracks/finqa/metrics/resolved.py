@@ -1,7 +1,7 @@
 """Plan and gold program with carried values replaced, and guessed plans, as text."""
 
-from eval_pipeline.tracks.finqa.carried import program_text
-from eval_pipeline.tracks.finqa.program import Program
+from eval_pipeline.tracks.finqa.mistakes.carried import program_text
+from eval_pipeline.tracks.finqa.programs.program import Program
 from eval_pipeline.tracks.metric import Metric
 
 

@@ -4,9 +4,32 @@ import ast
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from eval_pipeline.tracks.pandas_code.analysis.frame_names import FRAME_NAMES
 from eval_pipeline.tracks.pandas_code.analysis.names import AssignedNames
 from eval_pipeline.tracks.pandas_code.analysis.syntax import call_name, root
+
+FRAME_NAMES = frozenset(
+    """
+    T abs add add_prefix add_suffix agg aggregate align all any apply asfreq asof assign astype at at_time attrs
+    axes between_time bfill boxplot clip columns combine combine_first compare convert_dtypes copy corr corrwith
+    count cov cummax cummin cumprod cumsum describe diff div divide dot drop drop_duplicates droplevel dropna
+    dtypes duplicated empty eq equals eval ewm expanding explode ffill fillna filter first_valid_index flags
+    floordiv from_arrow from_dict from_records ge get groupby gt head hist iat idxmax idxmin iloc index
+    infer_objects info insert interpolate isetitem isin isna isnull items iterrows itertuples join keys kurt
+    kurtosis last_valid_index le loc lt map mask max mean median melt memory_usage merge min mod mode mul
+    multiply ndim ne nlargest notna notnull nsmallest nunique pct_change pipe pivot pivot_table plot pop pow
+    prod product quantile query radd rank rdiv reindex reindex_like rename rename_axis reorder_levels replace
+    resample reset_index rfloordiv rmod rmul rolling round rpow rsub rtruediv sample select select_dtypes sem
+    set_axis set_flags set_index shape shift size skew sort_index sort_values sparse squeeze stack std style sub
+    subtract sum swaplevel tail take to_clipboard to_csv to_dict to_excel to_feather to_hdf to_html to_iceberg
+    to_json to_latex to_markdown to_numpy to_orc to_parquet to_period to_pickle to_records to_sql to_stata
+    to_string to_timestamp to_xarray to_xml transform transpose truediv truncate tz_convert tz_localize unstack
+    update value_counts values var where xs
+    """.split()
+) | {"str", "dt", "cat", "dtype"}
+
+
+"""Public attributes of `pandas.DataFrame` (checked by a test), and the accessors of a Series."""
+
 
 _PLACES: Mapping[str, Sequence[int]] = {
     "groupby": [0], "sort_values": [0], "nlargest": [1], "nsmallest": [1], "merge": [2, 3, 4], "join": [1],
@@ -15,17 +38,31 @@ _PLACES: Mapping[str, Sequence[int]] = {
     "transform": [0], "astype": [0], "fillna": [0], "replace": [0], "round": [0], "NamedAgg": [0], "xs": [0],
     "to_datetime": [], "Grouper": [0], "plot": [0, 1], "insert": [1], "isin": [],
 }  # fmt: skip
+
+
 """For methods of frames, the positions of arguments that name columns; functions of pandas take the frame first."""
+
+
 _KEYWORDS = frozenset(
     "by on left_on right_on left_by right_by columns index values subset id_vars value_vars key column items labels "
     "keys level x y".split()
 )
+
+
 _DICTS_BY_COLUMN = frozenset(
     {"agg", "aggregate", "transform", "astype", "fillna", "replace", "round", "rename", "isin"}
 )
+
+
 _AGGREGATES = frozenset({"agg", "aggregate"})
+
+
 _BACKTICKS = re.compile(r"`([^`]+)`")
+
+
 _IDENTIFIER = re.compile(r"(?<![\w@.'\"])[^\W\d]\w*")
+
+
 _UNKNOWN = "__unknown__"
 
 

@@ -18,11 +18,11 @@ from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
 from eval_pipeline.tracks.pandas_code.analysis.row_keeping import keeps_rows
 from eval_pipeline.tracks.pandas_code.analysis.syntax import parse
+from eval_pipeline.tracks.pandas_code.cases.dialect import POLARS
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, output_problem
 from eval_pipeline.tracks.pandas_code.cases.source import PandasOptions, PandasShared, SuiteTable
 from eval_pipeline.tracks.pandas_code.cases.stored import stored_result
 from eval_pipeline.tracks.pandas_code.cases.template import template_problem
-from eval_pipeline.tracks.pandas_code.dialect import POLARS
 from eval_pipeline.tracks.pandas_code.question.question import read_question
 from eval_pipeline.tracks.pandas_code.results.forms import Form
 

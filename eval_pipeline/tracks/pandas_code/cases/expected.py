@@ -15,8 +15,8 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.execute import runnable
-from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
+from eval_pipeline.tracks.pandas_code.running.execute import runnable
+from eval_pipeline.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 
 VERSION = 1
 """Increase this when the same code on the same tables gets another representation."""

@@ -2,15 +2,15 @@
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox import SnippetFailed
-from eval_pipeline.tracks.pandas_code.artefact import Code, fenced
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text
+from eval_pipeline.tracks.pandas_code.cases.dialect import pandas_response
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result, reference_result
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE, writing
-from eval_pipeline.tracks.pandas_code.dialect import pandas_response
-from eval_pipeline.tracks.pandas_code.evidence import MATCH, judged
-from eval_pipeline.tracks.pandas_code.execute import error_text
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code, fenced
 from eval_pipeline.tracks.pandas_code.results.reading import kept, result_text
+from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, judged
+from eval_pipeline.tracks.pandas_code.running.execute import error_text
 
 _TESTED = "(code that passes the tests)"
 

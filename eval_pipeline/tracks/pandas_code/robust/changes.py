@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.dialect import is_polars
+from eval_pipeline.tracks.pandas_code.cases.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code
 from eval_pipeline.variants.mutants import Ranked, lent_mutants
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
-from eval_pipeline.tracks.pandas_code.dialect import answer_code
+from eval_pipeline.tracks.pandas_code.cases.dialect import answer_code
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.changes import BEST, FAILS, lent
 from eval_pipeline.tracks.pandas_code.robust.requirements import known_of, normal_code

@@ -10,7 +10,7 @@ from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import Assertions, SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.robust.variants import kept_at
-from eval_pipeline.tracks.pandas_code.runner import sandbox
+from eval_pipeline.tracks.pandas_code.running.runner import sandbox
 from eval_pipeline.variants.snippets import inputs_snippet
 
 _CHECKED = re.compile(r"^check\((?P<name>\w+)\)\s*\Z", re.M)

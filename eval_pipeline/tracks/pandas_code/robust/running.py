@@ -9,7 +9,7 @@ from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
 from eval_pipeline.tracks.pandas_code.results.forms import OF_FORM, Form
-from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
+from eval_pipeline.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.snippets import examine_snippet, run_snippet
 
 _FEW = 5

@@ -14,7 +14,7 @@ from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import libraries
 from eval_pipeline.tracks.pandas_code.results.result_table import read_result
 from eval_pipeline.tracks.pandas_code.robust.running import listed, outcomes_on, same, same_in_any_order, told_result
-from eval_pipeline.tracks.pandas_code.runner import OWN_CODE_S, sandbox
+from eval_pipeline.tracks.pandas_code.running.runner import OWN_CODE_S, sandbox
 from eval_pipeline.variants.hints import read_hints
 from eval_pipeline.variants.holes import other_holes
 from eval_pipeline.variants.snippets import derive_snippet

@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from eval_pipeline.tracks.sdmx.words import normalised, words
+from eval_pipeline.tracks.sdmx.search.words import normalised, words
 
 DATA_FILES = ("countries.yaml",)
 _OURS = Path(__file__).with_name("countries.yaml")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from eval_pipeline.tracks.sdmx.words import Words, words
+from eval_pipeline.tracks.sdmx.search.words import Words, words
 
 DATA_FILES = ("everyday.yaml",)
 _GROUPS = Path(__file__).with_name("everyday.yaml")

@@ -13,11 +13,11 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, CodeList, Conventions, DataSet, Dimension, Term
-from eval_pipeline.tracks.sdmx.catalogue.messages import SUFFIXES
-from eval_pipeline.tracks.sdmx.catalogue.structures import read_data_sets
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, read_terms, with_listed
-from eval_pipeline.tracks.sdmx.given import GivenCandidates, GivenTurn, TurnKey, given_turn, read_given
-from eval_pipeline.tracks.sdmx.retrieval import Retriever
+from eval_pipeline.tracks.sdmx.messages.messages import SUFFIXES
+from eval_pipeline.tracks.sdmx.messages.structures import read_data_sets
+from eval_pipeline.tracks.sdmx.search.given import GivenCandidates, GivenTurn, TurnKey, given_turn, read_given
+from eval_pipeline.tracks.sdmx.search.retrieval import Retriever
 
 if TYPE_CHECKING:
     import pyarrow as pa

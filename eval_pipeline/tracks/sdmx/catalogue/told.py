@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import DataSet, Dimension
-from eval_pipeline.tracks.sdmx.catalogue.references import shown
-from eval_pipeline.tracks.sdmx.catalogue.structures import NO_DATAFLOW, FoundStructures
+from eval_pipeline.tracks.sdmx.messages.references import shown
+from eval_pipeline.tracks.sdmx.messages.structures import NO_DATAFLOW, FoundStructures
 
 
 def lines(found: FoundStructures) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.sdmx.scoring import PlaceScore, without_totals
+from eval_pipeline.tracks.sdmx.responses.scoring import PlaceScore, without_totals
 
 
 def exact_selection(false_positives: int, false_negatives: int, answered: bool) -> bool:

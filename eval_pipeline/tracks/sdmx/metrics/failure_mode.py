@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.sdmx.metrics.parts import selected_data_sets, target_data_sets
-from eval_pipeline.tracks.sdmx.scoring import JudgedTerm, PlaceScore
+from eval_pipeline.tracks.sdmx.responses.scoring import JudgedTerm, PlaceScore
 
 FAILURE_MODES = (
     "no_answer",

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from eval_pipeline.tracks.sdmx.scoring import PlaceScore, only_if_valid, without_totals
+from eval_pipeline.tracks.sdmx.responses.scoring import PlaceScore, only_if_valid, without_totals
 
 
 def mean(values: Iterable[float | None]) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from eval_pipeline.tracks.sdmx.metrics.macro import mean
-from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+from eval_pipeline.tracks.sdmx.responses.scoring import PlaceScore
 
 
 def target_data_sets(places: Sequence[PlaceScore]) -> set[str]:

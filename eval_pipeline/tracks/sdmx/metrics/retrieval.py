@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.sdmx.scoring import PlaceScore
+from eval_pipeline.tracks.sdmx.responses.scoring import PlaceScore
 
 
 def retrieval_recall(places: Sequence[PlaceScore]) -> float | None:

@@ -9,7 +9,7 @@ from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_cha
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.tracks.sdmx.places import (
+from eval_pipeline.tracks.sdmx.sheets.places import (
     BY,
     COUNTS,
     READING,

@@ -9,8 +9,7 @@ from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look,
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import statistics_query, table_query, where
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
-from eval_pipeline.tracks.sdmx.figures import METRICS, PREFIX
-from eval_pipeline.tracks.sdmx.recalls import READING, TITLE, candidate_recalls, recalls_query
+from eval_pipeline.tracks.sdmx.sheets.figures import METRICS, PREFIX, READING, TITLE, candidate_recalls, recalls_query
 
 SECTION = "Data Query Metrics"
 _WIDTHS = (38, 16, 12, 12, 10, 16, 12, 12, 10, 60)

@@ -2,7 +2,7 @@
 
 from sqlglot import exp
 
-from eval_pipeline.tracks.sql.structure import atoms
+from eval_pipeline.tracks.sql.responses.structure import atoms
 
 _CONNECTED = (exp.Where, exp.Having, exp.Qualify, exp.Join)
 

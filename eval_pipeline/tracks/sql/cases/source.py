@@ -25,8 +25,8 @@ from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.options import read_options
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, build_database, count_rows
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
+from eval_pipeline.tracks.sql.cases.words import DEFAULT_DIALECT
 from eval_pipeline.tracks.sql.servers.databases import count_on, load, loaded, schema_of
-from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -125,7 +125,7 @@ class Database:
         """Returns a query in the database's dialect with its clock at `as_of`."""
         if self.as_of is None:
             return sql
-        from eval_pipeline.tracks.sql.clock import pinned
+        from eval_pipeline.tracks.sql.gold.clock import pinned
 
         return pinned(sql, self.dialect, self.as_of)
 

@@ -12,6 +12,7 @@ from eval_pipeline.table_comparison import soft_f1
 from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database
+from eval_pipeline.tracks.sql.cases.words import SAFETY, SCHEMA, SYNTAX, Category
 from eval_pipeline.tracks.sql.effects.comparing import (
     COLUMNS,
     EffectChange,
@@ -23,7 +24,6 @@ from eval_pipeline.tracks.sql.effects.comparing import (
 )
 from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
-from eval_pipeline.tracks.sql.words import SAFETY, SCHEMA, SYNTAX, Category
 
 _MOST_TOLD = 4
 _CATEGORIES: Mapping[ErrorClass, Category] = {
@@ -70,7 +70,7 @@ def outcome_of(sql: str, found: Effects | Failed) -> Outcome:
 
 def shown_changes(sql: str, effects: Effects) -> Json:
     """Returns what a script changed in the form that the record stores results in."""
-    from eval_pipeline.tracks.sql.execute import kept_rows
+    from eval_pipeline.tracks.sql.responses.execute import kept_rows
 
     rows = change_rows(changed(effects))
     return {"sql": sql, "columns": list(COLUMNS), "rows": kept_rows(rows), "row_count": len(rows)}
@@ -168,7 +168,7 @@ def _may_change(name: str, named: Sequence[str]) -> bool:
 
 def evidence_on(gold: SqlGold, judged: JudgedEffects) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
     """Yields the evidence on a script: what the validator says, and how the states compare."""
-    from eval_pipeline.tracks.sql.evidence import EXECUTION, differing_rows, validation_evidence
+    from eval_pipeline.tracks.sql.responses.evidence import EXECUTION, differing_rows, validation_evidence
 
     yield validation_evidence(judged.validation)
     details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
@@ -220,7 +220,7 @@ def gold_json(gold: SqlGold) -> dict[str, Json]:
 
 def gold_fingerprint(sql: str, gold: SqlGold) -> str | None:
     """Returns a hash of what an accepted script changes; None if it does not run."""
-    from eval_pipeline.tracks.sql.execute import result_fingerprint
+    from eval_pipeline.tracks.sql.responses.execute import result_fingerprint
 
     found = accepted_effects(sql, *_around(gold))
     return (

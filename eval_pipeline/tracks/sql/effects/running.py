@@ -65,7 +65,7 @@ def script_of(sql: str, setup: str, checks: str, database: Database) -> Script:
 
 def effects_of(sql: str, setup: str, checks: str, database: Database) -> Effects | Failed:
     """Returns what a script does to a private copy, and what the checks then say; or why that cannot be said."""
-    from eval_pipeline.tracks.sql.execute import runner  # which runs scripts too
+    from eval_pipeline.tracks.sql.responses.execute import runner  # which runs scripts too
 
     script = script_of(sql, setup, checks, database)
     return runner().run_script_now(copied(database), script, database.limits)

@@ -10,9 +10,9 @@ from sqlglot.errors import SqlglotError
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import LONGEST, SqlSyntaxError, parse_statements
+from eval_pipeline.tracks.sql.cases.words import SAFETY, SYNTAX
 from eval_pipeline.tracks.sql.validation.safety import beyond_changes
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
-from eval_pipeline.tracks.sql.words import SAFETY, SYNTAX
 
 _BEFORE = r"(?:\s++|--[^\n]*+|/\*(?:[^*]|\*(?!/))*+\*/)*+"
 """White space and comments. Nothing of it is tried twice, so that a long text cannot take long."""

@@ -5,8 +5,7 @@ from collections.abc import Collection, Mapping
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.table_comparison.contracts import excess, ways_of
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.metrics.verdict import FORM
-from eval_pipeline.tracks.sql.words import (
+from eval_pipeline.tracks.sql.cases.words import (
     AGGREGATES,
     COLUMNS,
     FILTERS,
@@ -19,6 +18,7 @@ from eval_pipeline.tracks.sql.words import (
     SYNTAX,
     TABLES,
 )
+from eval_pipeline.tracks.sql.metrics.verdict import FORM
 
 FORMS = ("missing_columns", "extra_columns", "duplicates", "row_order", "rounding")
 """Modes of answers that are right but for their form, named after what would have to be overlooked."""

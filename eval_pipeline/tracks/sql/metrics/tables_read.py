@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT
+from eval_pipeline.tracks.sql.cases.words import DEFAULT_DIALECT
 
 NO_SQL_EXPECTED = "no SQL is expected"
 NO_SQL = "no SQL was given"

@@ -4,8 +4,8 @@ from collections.abc import Collection, Sequence
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.table_comparison.contracts import NONE, PRESETS, as_label, contract_line, excess
+from eval_pipeline.tracks.sql.cases.words import SAME
 from eval_pipeline.tracks.sql.metrics.tables_read import NO_SQL_EXPECTED
-from eval_pipeline.tracks.sql.words import SAME
 
 NO_DATA = "by generated databases alone"
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.sql_equivalence.syntax.parsing import TOO_DEEP, SqlSyntaxError, shared_statements
+from eval_pipeline.tracks.sql.cases.words import DEFAULT_DIALECT, SAFETY, SCHEMA, SYNTAX, Category
 from eval_pipeline.tracks.sql.validation.safety import unsafe
 from eval_pipeline.tracks.sql.validation.schema_check import misfits
-from eval_pipeline.tracks.sql.words import DEFAULT_DIALECT, SAFETY, SCHEMA, SYNTAX, Category
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from typing import Any
 
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import compared_fields, same_number
-from eval_pipeline.tracks.text.settings import JsonFields, TextOptions
+from eval_pipeline.tracks.text.cases.settings import JsonFields, TextOptions
+from eval_pipeline.tracks.text.comparing.matching import compared_fields, same_number
 
 FAILURE_MODES = (
     "no_answer",

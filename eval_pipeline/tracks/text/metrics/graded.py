@@ -9,8 +9,8 @@ from typing import Any
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import compared_fields, f1, items_of, share_equal
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
+from eval_pipeline.tracks.text.comparing.matching import compared_fields, f1, items_of, share_equal
 
 Said = Mapping[str, Any] | None
 _MOST_CHARS = 20_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
 
 
 def judge_score(judgement: Mapping[str, Any], options: TextOptions) -> float | MetricResult | None:

@@ -9,8 +9,8 @@ from typing import Any
 from eval_pipeline.answers.mentions import QuotableText
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import MatchTarget, contains, finds
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
+from eval_pipeline.tracks.text.comparing.matching import MatchTarget, contains, finds
 
 
 def contains_match(

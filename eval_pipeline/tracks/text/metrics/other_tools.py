@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from eval_pipeline.answers import other_readers
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import answer_shown
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
+from eval_pipeline.tracks.text.comparing.matching import answer_shown
 
 FORMS = frozenset({"label", "number"})
 """Forms of answers for which the tools have a rule."""

@@ -1,7 +1,7 @@
 """The metrics `answer_correct` and `answer_score`: the result of the suite's deciding metric."""
 
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.settings import TextOptions
+from eval_pipeline.tracks.text.cases.settings import TextOptions
 
 
 def answer_score(

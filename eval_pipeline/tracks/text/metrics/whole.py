@@ -6,8 +6,8 @@ from typing import Any
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.text.matching import same_number, same_text
-from eval_pipeline.tracks.text.settings import Exact, TextOptions
+from eval_pipeline.tracks.text.cases.settings import Exact, TextOptions
+from eval_pipeline.tracks.text.comparing.matching import same_number, same_text
 
 Said = Mapping[str, Any] | None
 

@@ -1,0 +1,1 @@
+"""Responses: how code is read from one, and checked before it runs."""

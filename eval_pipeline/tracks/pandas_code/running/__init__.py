@@ -1,0 +1,1 @@
+"""Runs of code: in the sandbox, measured, and compared with the gold."""

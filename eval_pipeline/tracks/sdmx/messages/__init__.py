@@ -1,0 +1,1 @@
+"""Structure messages: SDMX-ML and SDMX-JSON, packed or not, and what they define."""

@@ -1,0 +1,1 @@
+"""The search of candidates in a catalogue, and what a question gives of them."""

@@ -1,0 +1,1 @@
+"""Doubts about accepted queries, and mutants of them."""

@@ -1,0 +1,1 @@
+"""Responses: how a query is read from one, run, protected, and put before a judge."""

@@ -1,0 +1,1 @@
+"""Cases: how their files, settings, schemas and templates are read."""

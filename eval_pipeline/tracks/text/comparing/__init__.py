@@ -1,0 +1,1 @@
+"""Comparisons of an answer with the expected one, by rules or by a judge."""
