@@ -21,7 +21,8 @@ from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES, failure
 from eval_pipeline.tracks.sql.metrics.verdict import relaxations, wrong_in
 from eval_pipeline.tracks.sql.responses.artefact import LEVELS, parse_query
 from eval_pipeline.tracks.sql.responses.evidence import compare
-from eval_pipeline.tracks.sql.responses.execute import runnable, runner, validated
+from eval_pipeline.tracks.sql.responses.execute import validated
+from eval_pipeline.tracks.sql.responses.running import runnable, runner
 from eval_pipeline.tracks.sql.responses.structure import atoms, differences, parsed
 
 _Kinds = tuple[type[exp.Expr], ...]

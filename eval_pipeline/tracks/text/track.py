@@ -12,7 +12,18 @@ from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, ErrorClass, Evidence, Failed, Json, Outcome, Ran
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Task
-from eval_pipeline.tracks.capabilities import Audits, Damageable, Executes, Explains, Gathers, Recovers, Seen, Shares
+from eval_pipeline.tracks.capabilities import (
+    Audits,
+    Damageable,
+    Executes,
+    Explains,
+    Gathers,
+    Judged,
+    Recovers,
+    Seen,
+    Shares,
+    ToJudge,
+)
 from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
@@ -26,6 +37,7 @@ from eval_pipeline.tracks.text.tables import TASKS, TURN_COLUMNS
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from eval_pipeline.judge import JudgePrompt
     from eval_pipeline.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
 VERSIONS = ("text-1",)
@@ -79,9 +91,7 @@ class TextTrack(
             return self
         own = copy(self)
         if "judge" in read.asked:
-            from eval_pipeline.tracks.text import judged_track
-
-            own = copy(judged_track.TRACK)
+            own = JudgedTextTrack()
         own.metrics = selected_metrics(read.asked, read.answer.form)
         return own
 
@@ -266,6 +276,30 @@ def _plain(options: TextOptions) -> Json:
     found = options.model_dump(mode="json")
     found["answer"]["allow"] = sorted(found["answer"]["allow"])
     return found
+
+
+class JudgedTextTrack(TextTrack, Judged["TextContext", "TextGold", str]):
+    """The track for suites whose answers a judge grades; only these have the table and the asset `judgements`."""
+
+    judge_option = "metrics.judge.model"
+
+    def to_judge(
+        self, case: "TextCase", turn: "TextTurn", final: Attempt[str], evidence: Sequence[Evidence]
+    ) -> ToJudge:
+        """See `judging.to_judge`."""
+        from eval_pipeline.tracks.text.comparing import judging
+
+        return judging.to_judge(case, turn, final)
+
+    def judge_prompt(self, options: Mapping[str, Json]) -> "JudgePrompt":
+        """Returns the question whether an answer fulfils the suite's rubric."""
+        from eval_pipeline.judge import rubric_prompt
+
+        return rubric_prompt(read_options(TextOptions, options, "suite.yaml").parameters("judge").rubric)
+
+    def judge_decides(self, options: Mapping[str, Json]) -> bool:
+        """Whether the judge's grade decides if a turn is correct."""
+        return read_options(TextOptions, options, "suite.yaml").deciding == "judge"
 
 
 TRACK = TextTrack()

@@ -21,7 +21,7 @@ from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
 from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned
 from eval_pipeline.tracks.sql.responses.evidence import EXECUTION, gather
-from eval_pipeline.tracks.sql.responses.execute import result_fingerprint
+from eval_pipeline.tracks.sql.responses.running import result_fingerprint
 from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab

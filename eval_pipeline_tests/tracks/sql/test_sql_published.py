@@ -27,7 +27,7 @@ from eval_pipeline.tracks.sql.published import best_scores, published_scores
 from eval_pipeline.tracks.sql.published import test_suite_score as score_of_test_suite
 from eval_pipeline.tracks.sql.responses.artefact import without_fence
 from eval_pipeline.tracks.sql.responses.evidence import executed
-from eval_pipeline.tracks.sql.responses.execute import runner
+from eval_pipeline.tracks.sql.responses.running import runner
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests import outside
 from eval_pipeline_tests.goldens import golden

@@ -11,7 +11,8 @@ from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects import judging
 from eval_pipeline.tracks.sql.responses.artefact import LEVELS, Confidence
-from eval_pipeline.tracks.sql.responses.execute import result_fingerprint, runnable, runner, shown_result, validated
+from eval_pipeline.tracks.sql.responses.execute import validated
+from eval_pipeline.tracks.sql.responses.running import result_fingerprint, runnable, runner, shown_result
 
 REFUSAL = "(a refusal)"
 _CONFIDENCE_WHEN_RIGHT = (0.70, 0.20, 0.10)

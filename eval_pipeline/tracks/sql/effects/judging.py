@@ -1,6 +1,6 @@
 """Judges a script by the state that it leaves: the evidence on tasks that change data."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -9,7 +9,7 @@ from eval_pipeline.sandbox.sql.effects.state import FUNCTION, SEQUENCE, TYPE, Ef
 from eval_pipeline.sandbox.sql.effects.state import SCHEMA as SCHEMA_OBJECT
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.table_comparison import soft_f1
-from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
+from eval_pipeline.tracks.capabilities import NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.cases.words import SAFETY, SCHEMA, SYNTAX, Category
@@ -23,6 +23,7 @@ from eval_pipeline.tracks.sql.effects.comparing import (
     differences,
 )
 from eval_pipeline.tracks.sql.effects.running import accepted_effects, effects_of, validated_script
+from eval_pipeline.tracks.sql.responses.running import kept_rows, result_fingerprint
 from eval_pipeline.tracks.sql.validation.validator import Validation, ValidationError
 
 _MOST_TOLD = 4
@@ -70,8 +71,6 @@ def outcome_of(sql: str, found: Effects | Failed) -> Outcome:
 
 def shown_changes(sql: str, effects: Effects) -> Json:
     """Returns what a script changed in the form that the record stores results in."""
-    from eval_pipeline.tracks.sql.responses.execute import kept_rows
-
     rows = change_rows(changed(effects))
     return {"sql": sql, "columns": list(COLUMNS), "rows": kept_rows(rows), "row_count": len(rows)}
 
@@ -166,21 +165,6 @@ def _may_change(name: str, named: Sequence[str]) -> bool:
     return name in named or (name.startswith(_KINDS) and name.partition(" ")[2] in named)
 
 
-def evidence_on(gold: SqlGold, judged: JudgedEffects) -> Iterator[tuple[str, str, float | None, Mapping[str, Json]]]:
-    """Yields the evidence on a script: what the validator says, and how the states compare."""
-    from eval_pipeline.tracks.sql.responses.evidence import EXECUTION, differing_rows, validation_evidence
-
-    yield validation_evidence(judged.validation)
-    details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
-    if judged.verdict in ("match", "different"):
-        details["needs"] = [[]] if judged.verdict == "match" else []
-        details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
-        details |= {GOLD_RESULTS: [gold_fingerprint(sql, gold) for sql in gold.accepted]}
-    if judged.verdict == "different":
-        details |= {"outside": list(judged.outside)} | differing_rows(judged.rows, judged.expected_rows)
-    yield EXECUTION, judged.verdict, judged.soft_f1, details
-
-
 def gold_problem(gold: SqlGold) -> str | None:
     """Returns why an accepted script is wrong; None if all are fine."""
     return next(filter(None, (_problem(sql, gold) for sql in gold.accepted)), None)
@@ -220,8 +204,6 @@ def gold_json(gold: SqlGold) -> dict[str, Json]:
 
 def gold_fingerprint(sql: str, gold: SqlGold) -> str | None:
     """Returns a hash of what an accepted script changes; None if it does not run."""
-    from eval_pipeline.tracks.sql.responses.execute import result_fingerprint
-
     found = accepted_effects(sql, *_around(gold))
     return (
         None

@@ -13,6 +13,7 @@ from eval_pipeline.sandbox.sql.live.rights import checked_writer
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, in_order
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.effects.scripts import statements_of, validate_script
+from eval_pipeline.tracks.sql.responses.running import runner
 from eval_pipeline.tracks.sql.validation.validator import Validation
 
 
@@ -65,8 +66,6 @@ def script_of(sql: str, setup: str, checks: str, database: Database) -> Script:
 
 def effects_of(sql: str, setup: str, checks: str, database: Database) -> Effects | Failed:
     """Returns what a script does to a private copy, and what the checks then say; or why that cannot be said."""
-    from eval_pipeline.tracks.sql.responses.execute import runner  # which runs scripts too
-
     script = script_of(sql, setup, checks, database)
     return runner().run_script_now(copied(database), script, database.limits)
 

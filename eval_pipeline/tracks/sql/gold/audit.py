@@ -7,7 +7,7 @@ from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.tracks.capabilities import Contradiction
 from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlTurn
-from eval_pipeline.tracks.sql.responses.execute import SHOWN_ROWS
+from eval_pipeline.tracks.sql.responses.running import SHOWN_ROWS
 
 _TABLES_SCORE = 0.3
 """Chosen by judgement, not measured; see docs/gold.md."""

@@ -31,7 +31,7 @@ from eval_pipeline.tracks.sql.gold.lint_places import (
     texts_beside,
     wrongly_ordered_dates,
 )
-from eval_pipeline.tracks.sql.responses.execute import result_fingerprint, runnable, runner
+from eval_pipeline.tracks.sql.responses.running import result_fingerprint, runnable, runner
 
 SCORES = {
     "empty_result": 0.4,

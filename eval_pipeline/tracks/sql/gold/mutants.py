@@ -15,7 +15,7 @@ from eval_pipeline.sql_equivalence.search.evidence import evidence_engine, mutat
 from eval_pipeline.table_comparison import same_rows
 from eval_pipeline.tracks.sql.cases.case_file import SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
-from eval_pipeline.tracks.sql.responses.execute import runner
+from eval_pipeline.tracks.sql.responses.running import runner
 from eval_pipeline.variants.score import Survivor, TurnMutants
 
 _SHOWN_ROWS = 20

@@ -14,20 +14,14 @@ from eval_pipeline.tracks.capabilities import GOLD_RESULTS, NO_GOLD
 from eval_pipeline.tracks.sql.cases.case_file import SqlCase, SqlContext, SqlGold, SqlTurn
 from eval_pipeline.tracks.sql.cases.source import Database
 from eval_pipeline.tracks.sql.cases.words import SAME
-from eval_pipeline.tracks.sql.effects.judging import evidence_on, judge
+from eval_pipeline.tracks.sql.effects.judging import JudgedEffects, gold_fingerprint, judge
 from eval_pipeline.tracks.sql.gold.lint import findings
 from eval_pipeline.tracks.sql.metrics.defog_subset import asks_for_order
 from eval_pipeline.tracks.sql.metrics.verdict import is_right
 from eval_pipeline.tracks.sql.published import best_scores, published_scores, test_suite_score
 from eval_pipeline.tracks.sql.responses.artefact import SqlAnswer
-from eval_pipeline.tracks.sql.responses.execute import (
-    SHOWN_ROWS,
-    kept_rows,
-    result_fingerprint,
-    runnable,
-    runner,
-    validated,
-)
+from eval_pipeline.tracks.sql.responses.execute import validated
+from eval_pipeline.tracks.sql.responses.running import SHOWN_ROWS, kept_rows, result_fingerprint, runnable, runner
 from eval_pipeline.tracks.sql.responses.structure import parsed
 from eval_pipeline.tracks.sql.validation.validator import Validation
 
@@ -117,7 +111,7 @@ def _found(
     context: SqlContext, gold: SqlGold, sql: str, final: Attempt[SqlAnswer], question: str, tags: Sequence[str]
 ) -> Iterator[_Found]:
     if gold.may_change:
-        yield from evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
+        yield from _evidence_on(gold, judge(gold, sql, final.outcome if isinstance(final.outcome, Failed) else None))
         return
     yield validation_evidence(validated(sql, context.database))
     if not gold.accepted:
@@ -149,6 +143,19 @@ def validation_evidence(found: Validation) -> _Found:
     verdict = "valid" if found.is_valid else "invalid" if found.safety_valid else "unsafe"
     errors: list[Json] = [{"category": error.category, "message": error.message} for error in found.errors]
     return VALIDATION, verdict, None, {"is_valid": found.is_valid, "safety_valid": found.safety_valid, "errors": errors}
+
+
+def _evidence_on(gold: SqlGold, judged: JudgedEffects) -> Iterator[_Found]:
+    """Yields the evidence on a script: what the validator says, and how the states compare."""
+    yield validation_evidence(judged.validation)
+    details: dict[str, Json] = {"accepted": judged.accepted, "message": judged.message}
+    if judged.verdict in ("match", "different"):
+        details["needs"] = [[]] if judged.verdict == "match" else []
+        details |= {"rows": len(judged.rows), "expected_rows": len(judged.expected_rows)}
+        details |= {GOLD_RESULTS: [gold_fingerprint(sql, gold) for sql in gold.accepted]}
+    if judged.verdict == "different":
+        details |= {"outside": list(judged.outside)} | differing_rows(judged.rows, judged.expected_rows)
+    yield EXECUTION, judged.verdict, judged.soft_f1, details
 
 
 def compare(gold: SqlGold, sql: str, question: str = "", asks_order: bool = False) -> Compared:
