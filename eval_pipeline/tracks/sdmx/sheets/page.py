@@ -8,7 +8,9 @@ from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.reports.shown import UNKNOWN, shown_count, shown_interval, shown_rate
-from eval_pipeline.tracks.sdmx.sheets.figures import RECALL_AT
+from eval_pipeline.tracks.sdmx.sheets.figures import READING as RECALL_READING
+from eval_pipeline.tracks.sdmx.sheets.figures import RECALL_AT, candidate_recalls, recalls_query
+from eval_pipeline.tracks.sdmx.sheets.figures import TITLE as RECALL_TITLE
 from eval_pipeline.tracks.sdmx.sheets.places import (
     BY,
     COUNTS,
