@@ -24,8 +24,8 @@ class Costs:
     stored_bytes: float = 1_800
 
 
-# benchmarks/README.md: a call through the Anthropic SDK (3.5 to 6 ms), scoring, publishing, snippets, variants of pandas
-# (184 ms for a right answer, 335 for a wrong one). docs/scale.md: comparing 2,015 answers in SQL (24.1 CPU s).
+# benchmarks/README.md: a call through the Anthropic SDK (3.5 to 6 ms), scoring, publishing, snippets, variants of
+# pandas (184 ms for a right answer, 335 for a wrong one). docs/scale.md: comparing 2,015 answers in SQL (24.1 CPU s).
 TRACKS = {
     "finqa": Costs(asking=0.004, executing=0.0, comparing=0.0, scoring=0.00015, publishing=0.00011),
     "sql": Costs(asking=0.004, executing=0.003, comparing=0.012, scoring=0.0004, publishing=0.00015),
