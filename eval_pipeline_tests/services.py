@@ -43,7 +43,7 @@ SERVICES = {
     "ui": Service(re.compile(r"eval[-_]pipeline.* (dev|view) --port ")),
     "bucket": Service(re.compile(r" eval_pipeline_tests\.objects\.stores ")),
     "dask": Service(re.compile(r"distributed\.cli\.")),
-    "model": Service(re.compile(r" eval_pipeline\.providers\.local\.server ")),
+    "model": Service(re.compile(r" eval_pipeline_plugins\.local_model\.server ")),
 }
 
 

@@ -15,7 +15,6 @@ PROVIDERS: Mapping[str, str] = {
     "simulated": "eval_pipeline.providers.standins.simulated:SimulatedProvider",
     "oracle": "eval_pipeline.providers.standins.oracle:OracleProvider",
     "null": "eval_pipeline.providers.standins.null:NullProvider",
-    "local": "eval_pipeline.providers.local.provider:LocalProvider",
     "anthropic": "eval_pipeline.providers.anthropic.provider:AnthropicProvider",
     "openai": "eval_pipeline.providers.openai.provider:OpenAIProvider",
     "http": "eval_pipeline.providers.application.provider:ApplicationProvider",

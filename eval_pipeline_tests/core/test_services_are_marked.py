@@ -139,7 +139,7 @@ def test_without_the_program_it_is_skipped_but_on_ci(tmp_path: Path, monkeypatch
         ("python -c 'from eval_pipeline.cli import main; main()' dev --port 3000", {"ui"}),
         ("/bin/eval-pipeline view --port 0", {"ui"}),
         ("python -m distributed.cli.dask_worker tcp://x", {"dask"}),
-        ("python -m eval_pipeline.providers.local.server weights", {"model"}),
+        ("python -m eval_pipeline_plugins.local_model.server weights", {"model"}),
         ("python -c 'from eval_pipeline.cli import main; main()' run --suite view", set()),
         ("eval-pipeline view --export x", set()),
         ("python -c \"sys.argv = ['x', '--help']; from distributed.cli.dask_worker import main; main()\"", set()),

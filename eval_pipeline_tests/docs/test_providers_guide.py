@@ -14,11 +14,11 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.settings import AnthropicSampling, AnthropicSettings
 from eval_pipeline.providers.application.provider import CALL_FIELDS, TASK_FIELDS, ApplicationSettings
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.local.provider import LocalSampling, LocalSettings
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.openai.provider import OpenAIProvider, OpenAISampling, OpenAISettings
 from eval_pipeline.providers.registry import PROVIDERS
 from eval_pipeline.providers.validation import Settings
+from eval_pipeline_plugins.local_model.provider import LocalSampling, LocalSettings
 from eval_pipeline_tests.fakes.openai_lab import ask
 from eval_pipeline_tests.fakes.openai_server import OpenAIServer, Raw
 from eval_pipeline_tests.fakes.scripted import make_call
@@ -119,4 +119,5 @@ def test_the_example_of_a_request_has_every_field() -> None:
 
 def test_every_provider_is_listed() -> None:
     table = GUIDE.split("| provider |")[1].split("\n\n")[0]
-    assert set(re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))) == set(PROVIDERS)
+    named = re.findall(r"`(\w+)`", "".join(line.split("|")[1] for line in table.splitlines()[2:]))
+    assert {*named} == {*PROVIDERS, "local"}

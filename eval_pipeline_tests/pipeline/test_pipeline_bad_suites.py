@@ -65,7 +65,7 @@ def test_wrong_suites_fail_each_with_its_places_and_the_others_run(small: Lab) -
 @pytest.mark.parametrize(
     ("entry", "expected"),
     [
-        ({"provider": "chess"}, "unknown provider 'chess'; allowed: recorded, simulated, oracle, null, local"),
+        ({"provider": "chess"}, "unknown provider 'chess'; allowed: recorded, simulated, oracle, null, anthropic"),
         ({"provider": "oracle", "price": {"input": 1}}, "price.output: is missing"),
         ({"provider": "oracle", "prompt": {"finqua": "plan-1"}}, ":7: prompt.finqua: unknown track; known: "),
         ({"provider": "oracle", "prompt": {"finqa": "plan-7"}}, ":7: prompt.finqa: unknown prompt 'plan-7'; known: c"),

@@ -25,7 +25,8 @@ from eval_pipeline.workspace.workspace import Workspace
 
 ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-OF_PROVIDERS = {traits_of(name).extra: traits_of(name).packages for name in PROVIDERS if traits_of(name).packages}
+TRAITS = [traits_of(name) for name in (*PROVIDERS, "local")]
+OF_PROVIDERS = {traits.extra: traits.packages for traits in TRAITS if traits.packages}
 
 
 def test_a_plain_installation_is_light() -> None:

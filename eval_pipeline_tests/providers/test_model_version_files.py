@@ -100,7 +100,7 @@ def test_every_mistake_is_told_with_its_place(tmp_path: Path) -> None:
     ]  # fmt: skip
     messages = [message for _, _, message in told]
     assert messages[0] == (
-        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, local, anthropic, openai, http (model "
+        "unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, anthropic, openai, http, local (model "
         "version 'one')"
     )
     assert messages[1].startswith("unknown field; allowed: name, provider, model, ")

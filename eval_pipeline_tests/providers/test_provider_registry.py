@@ -29,7 +29,7 @@ def make_version(provider: str) -> ModelVersion:
     return ModelVersion.model_validate({"name": "v", "provider": provider, **MINIMAL.get(provider, {})})
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@pytest.mark.parametrize("name", [*PROVIDERS, "local"])
 def test_every_provider_can_be_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda package: object())
     provider = create(make_version(name), Environment())
@@ -38,7 +38,7 @@ def test_every_provider_can_be_made(name: str, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_an_unknown_one_is_refused_with_the_known() -> None:
-    with pytest.raises(UsageError, match="unknown provider 'gpt'; allowed: recorded, simulated, oracle, null, local"):
+    with pytest.raises(UsageError, match="unknown provider 'gpt'; allowed: recorded, simulated, oracle, null"):
         create(make_version("gpt"), Environment())
 
 

@@ -20,10 +20,10 @@ from eval_pipeline.core.extras import install
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, Traits
-from eval_pipeline.providers.local.process import LocalServer
 from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, ChatEndpoint
 from eval_pipeline.providers.openai.wire import chat_request
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
+from eval_pipeline_plugins.local_model.process import LocalServer
 
 MODEL = "SmolLM2-135M-Instruct"
 WEIGHTS = "SmolLM2-135M-Instruct.Q4_1.gguf"

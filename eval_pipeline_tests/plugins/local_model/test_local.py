@@ -21,12 +21,12 @@ from eval_pipeline.core.model import CallErrorKind, Message, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider
 from eval_pipeline.providers.base import CallError, Environment, FatalCallError
-from eval_pipeline.providers.local import process as local_process
-from eval_pipeline.providers.local import provider as local
-from eval_pipeline.providers.local.process import LocalServer
-from eval_pipeline.providers.local.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
 from eval_pipeline.providers.openai.provider import OpenAIProvider
 from eval_pipeline.providers.validation import SettingsError
+from eval_pipeline_plugins.local_model import process as local_process
+from eval_pipeline_plugins.local_model import provider as local
+from eval_pipeline_plugins.local_model.process import LocalServer
+from eval_pipeline_plugins.local_model.provider import WEIGHTS, LocalProvider, LocalSettings, local_available, weights
 from eval_pipeline_tests.fakes.anthropic_lab import case_call, version_for
 from eval_pipeline_tests.fakes.anthropic_server import KEY
 from eval_pipeline_tests.fakes.scripted import make_call
@@ -56,7 +56,7 @@ def make_provider(**fields: Any) -> LocalProvider:
 
 def servers() -> list[psutil.Process]:
     """The servers that this process has started."""
-    return [child for child in psutil.Process().children() if "local.server" in " ".join(child.cmdline())]
+    return [child for child in psutil.Process().children() if "local_model.server" in " ".join(child.cmdline())]
 
 
 @needs_model
@@ -136,7 +136,7 @@ PARENT = """
 import asyncio, os, sys, time
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment
-from eval_pipeline.providers.local.provider import LocalProvider
+from eval_pipeline_plugins.local_model.provider import LocalProvider
 from eval_pipeline_tests.fakes.scripted import make_call
 async def main():
     provider = LocalProvider(ModelVersion(name="small", provider="local", concurrency=1, max_tokens=2), Environment())

@@ -1,4 +1,4 @@
-"""The llama.cpp server as a separate process: `python -m eval_pipeline.providers.local.server MODEL …`.
+"""The llama.cpp server as a separate process: `python -m eval_pipeline_plugins.local_model.server MODEL …`.
 
 It writes one line of JSON with its address when it listens. It ends when its standard input is closed or its parent has
 ended, so it never outlives the run that started it.
@@ -19,7 +19,7 @@ _LOOK_FOR_PARENT_S = 1.0
 
 def main() -> None:
     """Serves until standard input is closed."""
-    parser = argparse.ArgumentParser(prog="python -m eval_pipeline.providers.local.server")
+    parser = argparse.ArgumentParser(prog="python -m eval_pipeline_plugins.local_model.server")
     parser.add_argument("model", help="a GGUF file")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--context", type=int, default=4096, help="tokens a conversation may have")

@@ -47,7 +47,7 @@ class LocalServer:
         Raises:
             FatalCallError: the server does not start; the message contains its last output.
         """
-        command = [sys.executable, "-m", "eval_pipeline.providers.local.server", str(weights)]
+        command = [sys.executable, "-m", "eval_pipeline_plugins.local_model.server", str(weights)]
         command += [f"--{name}={value}" for name, value in options.items()]
         with tempfile.TemporaryFile() as log:
             process = await asyncio.create_subprocess_exec(
