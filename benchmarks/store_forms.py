@@ -31,7 +31,7 @@ FIRST = date(2026, 1, 1)
 PUBLISH = """
 import sys
 from pathlib import Path
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS
 import duckdb, resource

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from eval_pipeline.api.running import Run
     from eval_pipeline.api.scoring import Scores
-    from eval_pipeline.store.loading import Frames
+    from eval_pipeline.store.published.loading import Frames
 
 __version__ = "0.2.0"
 LOADED_NS = time.time_ns()

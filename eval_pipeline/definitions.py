@@ -7,8 +7,8 @@ installed package has not. Modules are imported, not their `@dg.definitions`: a 
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.private import make_private
-from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.core.system.private import make_private
+from eval_pipeline.core.system.supervision import end_with_supervisor
 from eval_pipeline.defs.assets import resources, suite_assets
 from eval_pipeline.defs.automation import digests, jobs, notifications, schedules, scrubbing, sensors
 

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from eval_pipeline.core import foreign
-from eval_pipeline.core.complaints import complaints, dotted, told_value
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.json_reading import JsonError, NotJsonError, parsed_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading import foreign
+from eval_pipeline.core.reading.complaints import complaints, dotted, told_value
+from eval_pipeline.core.reading.json_reading import JsonError, NotJsonError, parsed_json
 
 FOREIGN = ConfigDict(extra="ignore", frozen=True)
 Entry = TypeVar("Entry", bound=BaseModel)

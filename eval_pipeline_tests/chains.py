@@ -10,13 +10,13 @@ from eval_pipeline.chain.evaluation import chain_of, stage_of
 from eval_pipeline.chain.freshness import is_current, prepared
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.keeping import compare, evaluation_is_current
+from eval_pipeline.operations.upkeep.keeping import compare, evaluation_is_current
 from eval_pipeline.stages import code
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.tracks.base import Metric, Track
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 INGESTING = ("raw_dataset", "cases")

@@ -21,10 +21,11 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", None):
 import pytest
 from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from eval_pipeline.core import arms_length, kept
-from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept
+from eval_pipeline.core.hashing import kept
+from eval_pipeline.core.reading import arms_length
+from eval_pipeline.core.system.interrupts import INTERRUPTS, handlers_kept
 from eval_pipeline.providers import registry
-from eval_pipeline.store import publish as publishing
+from eval_pipeline.store.published import publish as publishing
 from eval_pipeline_tests import services
 from eval_pipeline_tests.forked import run_at_arms_length
 from eval_pipeline_tests.pictures import sketches

@@ -28,7 +28,7 @@ if multiprocessing.parent_process() is None and "multiprocessing.forkserver" in 
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     import eval_pipeline.api.evaluating
     import eval_pipeline.chain.delivering
-    import eval_pipeline.cli.running
+    import eval_pipeline.cli.evaluating.running
     import eval_pipeline.providers.anthropic  # noqa: F401
 
 
@@ -92,7 +92,7 @@ def run_at_arms_length(
     command: Sequence[str], asked: bytes, environment: Mapping[str, str], heard: Callable[[int, int], None]
 ) -> tuple[list[Any], int, bool]:
     """Stands for the `_run` of `core.arms_length`, with what is heard at the end."""
-    done = completed("eval_pipeline.core.arms_length:main", (), environment, asked)
+    done = completed("eval_pipeline.core.reading.arms_length:main", (), environment, asked)
     told = [json.loads(line) for line in done.stdout.split("\n")[:-1]]
     for message in told:
         heard(*message["progress"]) if "progress" in message else None

@@ -22,19 +22,19 @@ import yaml
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting, stage_of
 from eval_pipeline.chain.runner import run_chain, run_stage
-from eval_pipeline.cli.beside import START
+from eval_pipeline.cli.evaluating.beside import START
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Json, Partition, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.providers.base import Call, Environment
 from eval_pipeline.providers.standins.inprocess import InProcess
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.tables import ERRORS, all_tables
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.track_tables import track_tables
+from eval_pipeline.workspace.tabled.track_tables import track_tables
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 from eval_pipeline_tests.workers import shared_folder
 

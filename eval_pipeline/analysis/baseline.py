@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eval_pipeline.analysis.comparisons.baselines import read_baseline
-from eval_pipeline.analysis.comparisons.shown import compare_with, parse_references
+from eval_pipeline.analysis.comparisons.chosen.baselines import read_baseline
+from eval_pipeline.analysis.comparisons.chosen.shown import compare_with, parse_references
 from eval_pipeline.analysis.draws.reading import look_at_all
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, SAMPLED_ESTIMATES, TURN_RESULTS
+from eval_pipeline.workspace.asked.scope import FULL, Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 
 from eval_pipeline.api.evaluating import Evaluated, evaluate
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
+from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.until import Until
-from eval_pipeline.operations.drawing import ask_until
-from eval_pipeline.operations.ranking import check_rankable, rank
+from eval_pipeline.operations.runs.drawing import ask_until
+from eval_pipeline.operations.runs.ranking import check_rankable, rank
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 

@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from datetime import date
 
 from eval_pipeline.api.homes import FORGET
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.interrupts import interruptible
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.changes import changes_told
-from eval_pipeline.operations.completing import complete_left, running
-from eval_pipeline.operations.keeping import (
+from eval_pipeline.core.system.interrupts import interruptible
+from eval_pipeline.operations.runs.changes import changes_told
+from eval_pipeline.operations.runs.publication import Publication
+from eval_pipeline.operations.runs.running import Finished, Request, Runs
+from eval_pipeline.operations.upkeep.completing import complete_left, running
+from eval_pipeline.operations.upkeep.keeping import (
     close_evaluations,
     evaluation_is_current,
     keep_comparisons,
@@ -19,14 +21,12 @@ from eval_pipeline.operations.keeping import (
     make_comparisons,
     remarks,
 )
-from eval_pipeline.operations.publication import Publication
-from eval_pipeline.operations.running import Finished, Request, Runs
 from eval_pipeline.store.tables import STATISTICS
-from eval_pipeline.workspace.commands import Command
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 

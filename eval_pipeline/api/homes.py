@@ -10,9 +10,9 @@ from threading import RLock
 from typing import TypeVar
 
 from eval_pipeline.core.home import Home, find_home
-from eval_pipeline.core.interrupts import handlers_kept
-from eval_pipeline.core.later import Later
-from eval_pipeline.core.private import make_private
+from eval_pipeline.core.installed.later import Later
+from eval_pipeline.core.system.interrupts import handlers_kept
+from eval_pipeline.core.system.private import make_private
 
 FORGET = Later("eval_pipeline.defs.running.removing:forget")
 """Removes a model version from Dagster's storage; Dagster is loaded only where an interrupted removal is completed."""

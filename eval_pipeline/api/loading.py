@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.api.homes import at_home
 from eval_pipeline.core.home import find_home
-from eval_pipeline.store.loading import Frames, load
-from eval_pipeline.workspace.bucket_store import fresh_store
+from eval_pipeline.store.published.loading import Frames, load
+from eval_pipeline.workspace.homes.bucket_store import fresh_store
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 from datetime import date
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.analysis.comparisons.shown import comparisons_of, referenced
+from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, referenced
 from eval_pipeline.api.drawing import evaluate_until
 from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.api.homes import Folder, at_home, outside_event_loops
-from eval_pipeline.core.cost_limit import CostLimit, command_limit
-from eval_pipeline.core.days import today
+from eval_pipeline.core.covering.cost_limit import CostLimit, command_limit
+from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.until import Until
-from eval_pipeline.operations.drawing import check_until
-from eval_pipeline.operations.headline import Headline, headline
-from eval_pipeline.workspace.planned import guard_scope
+from eval_pipeline.core.system.days import today
+from eval_pipeline.operations.runs.drawing import check_until
+from eval_pipeline.operations.runs.headline import Headline, headline
+from eval_pipeline.workspace.asked.planned import guard_scope
+from eval_pipeline.workspace.asked.scope import Scope, suites_in_scope
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import fresh_epoch
-from eval_pipeline.workspace.scope import Scope, suites_in_scope
 from eval_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

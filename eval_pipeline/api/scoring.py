@@ -13,17 +13,17 @@ import yaml
 from eval_pipeline.api.homes import Folder, at_home, outside_event_loops
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.runner import run_chain
-from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home, find_home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.days import today
 from eval_pipeline.operations.project.making import samples
 from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.suites import SUITE_FILE
-from eval_pipeline.workspace.imported import imported
+from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.homes.imported import imported
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import EvalError, StoreError
+from eval_pipeline.core.system.clock import since_boot
 
 
 class Payer(Protocol):

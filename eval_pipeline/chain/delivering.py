@@ -5,7 +5,7 @@ from functools import partial
 
 from eval_pipeline.analysis.aggregates import aggregates_of, installed_aggregates
 from eval_pipeline.chain.stage import Delivery, Stage
-from eval_pipeline.core.plugins import installed
+from eval_pipeline.core.installed.plugins import installed
 from eval_pipeline.fingerprints import FingerprintError, Root
 from eval_pipeline.stages import publishing, reporting
 from eval_pipeline.store import tables

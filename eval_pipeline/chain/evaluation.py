@@ -15,9 +15,10 @@ from eval_pipeline.analysis.comparisons.verdicts import SERVED_AS_BEFORE
 from eval_pipeline.chain import delivering
 from eval_pipeline.chain.stage import Asking, Chain, Check, Stage, nothing_to_keep
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.later import Later
+from eval_pipeline.core.installed.later import Later
 from eval_pipeline.fingerprints import Root
-from eval_pipeline.stages import asked, code, settings
+from eval_pipeline.stages import code, settings
+from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.checks.verdicts import has_safety_verdicts
 from eval_pipeline.store import tables
 from eval_pipeline.suites.headers import REVIEWS_FOLDER
@@ -25,7 +26,7 @@ from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Judged
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.track_tables import scored_tables
+from eval_pipeline.workspace.tabled.track_tables import scored_tables
 
 _SUITE_PARTS = (
     tables.CASES,
@@ -164,11 +165,11 @@ def _evaluating(track: Track | None) -> Iterator[Stage]:
             "What an LLM judge says of the last attempt, compared with the gold.",
             reads=(tables.CASES, tables.TURNS, tables.GOLD_OVERRIDES, *_ASKED, tables.EVIDENCE),
             writes=judged,
-            run=Later("eval_pipeline.stages.judging:judge_answers"),
+            run=Later("eval_pipeline.stages.judged.judging:judge_answers"),
             code=code.judging_code,
-            settings=Later("eval_pipeline.stages.judging:judging_settings"),
-            facts=Later("eval_pipeline.stages.judging:judging_facts"),
-            unfinished=Later("eval_pipeline.stages.judging:not_all_judged"),
+            settings=Later("eval_pipeline.stages.judged.judging:judging_settings"),
+            facts=Later("eval_pipeline.stages.judged.judging:judging_facts"),
+            unfinished=Later("eval_pipeline.stages.judged.judging:not_all_judged"),
             after=("raw_dataset",),
             pays=True,
             asks_again=frozenset({settings.JUDGE_PROMPT}),

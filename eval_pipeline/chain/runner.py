@@ -12,8 +12,8 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cluster.port import Cluster, open_cluster
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import of_home
 from eval_pipeline.workspace.outputs import Outputs, open_outputs
 from eval_pipeline.workspace.runs import FAILED, RUNNING, in_turn, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult

@@ -24,9 +24,9 @@ from eval_pipeline.store.tables import CASES, GENERATIONS
 from eval_pipeline.tracks.abilities import evidence_cpu_s_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.part_files import part_files
-from eval_pipeline.workspace.parts import open_part, part_path, part_rows, parts_folder
-from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code, told_home
+from eval_pipeline.workspace.shards.part_files import part_files
+from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows, parts_folder
+from eval_pipeline.workspace.shards.workers import admit, at_home, refuse_other_code, told_home
 
 TURNS_A_SHARD = "EVAL_SHARD_TURNS"
 """Environment variable: answers in a shard; by default what takes up to some 45 CPU seconds (docs/scale.md)."""

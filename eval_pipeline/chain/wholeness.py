@@ -10,7 +10,7 @@ from eval_pipeline.analysis.aggregates import all_aggregates
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.chain.stage import Chain, Stage
 from eval_pipeline.core.model import Partition
-from eval_pipeline.stages.asked import is_resumed
+from eval_pipeline.stages.attempts.asked import is_resumed
 from eval_pipeline.stages.checks.verdicts import Verdict, check_generations_scored
 from eval_pipeline.store.listing import Refusal
 from eval_pipeline.store.record import RecordKey
@@ -20,7 +20,7 @@ from eval_pipeline.tracks.registry import all_tracks
 from eval_pipeline.workspace.evaluations import id_in_place
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import COMPLETE, INCOMPLETE, run_rows
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
 

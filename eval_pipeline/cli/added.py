@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 if TYPE_CHECKING:
-    from eval_pipeline.core.plugins import PluginError, Registry
+    from eval_pipeline.core.installed.plugins import PluginError, Registry
 
 Made = tuple[str | None, Callable[..., None]]
 """The help of a command, where it is not the function's docstring, and the function."""
@@ -41,7 +41,7 @@ class Added(TyperGroup):
 
 
 def _command(name: str, registry: "Registry[Any]", make: Callable[[str, Any], Made]) -> Any:
-    from eval_pipeline.core.plugins import PluginError
+    from eval_pipeline.core.installed.plugins import PluginError
 
     try:
         told, function = make(name, registry.get(name))

@@ -13,26 +13,27 @@ from typing import Annotated, NoReturn
 import typer
 
 from eval_pipeline import __version__
-from eval_pipeline.cli import inspecting, running
-from eval_pipeline.cli.acknowledging import acknowledge
-from eval_pipeline.cli.candidates import candidates
-from eval_pipeline.cli.comparing import compare
-from eval_pipeline.cli.demo import demo
-from eval_pipeline.cli.exporting import export_app
-from eval_pipeline.cli.importing import import_app
-from eval_pipeline.cli.judging import rejudge
-from eval_pipeline.cli.mutation import harden
+from eval_pipeline.cli.authoring.candidates import candidates
+from eval_pipeline.cli.authoring.importing import import_app
+from eval_pipeline.cli.authoring.judging import rejudge
+from eval_pipeline.cli.authoring.mutation import harden
+from eval_pipeline.cli.authoring.reviewing import reviews_app
+from eval_pipeline.cli.authoring.starting import init
+from eval_pipeline.cli.authoring.suites import suite_app
+from eval_pipeline.cli.evaluating import running
+from eval_pipeline.cli.evaluating.demo import demo
+from eval_pipeline.cli.evaluating.rescoring import rescore
+from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
+from eval_pipeline.cli.looking import inspecting
+from eval_pipeline.cli.looking.comparing import compare
+from eval_pipeline.cli.looking.exporting import export_app
+from eval_pipeline.cli.looking.sql_comparing import sql_diff
+from eval_pipeline.cli.looking.viewing import view
 from eval_pipeline.cli.options import BAD_USAGE, FAILED, INTERRUPTED, OK, check_utf8
-from eval_pipeline.cli.packages import packages_app
-from eval_pipeline.cli.pruning import prune
-from eval_pipeline.cli.removing import remove
-from eval_pipeline.cli.rescoring import rescore
-from eval_pipeline.cli.reviewing import reviews_app
-from eval_pipeline.cli.sql_comparing import sql_diff
-from eval_pipeline.cli.starting import init
-from eval_pipeline.cli.suites import suite_app
-from eval_pipeline.cli.sweeping import of_dagsters_storage
-from eval_pipeline.cli.viewing import view
+from eval_pipeline.cli.tending.acknowledging import acknowledge
+from eval_pipeline.cli.tending.packages import packages_app
+from eval_pipeline.cli.tending.pruning import prune
+from eval_pipeline.cli.tending.removing import remove
 from eval_pipeline.core.errors import EndedEarlyError, EvalError
 
 app = typer.Typer(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from eval_pipeline.core.days import today
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.private import make_private
-from eval_pipeline.store.form import store_form
+from eval_pipeline.core.system.days import today
+from eval_pipeline.core.system.private import make_private
+from eval_pipeline.store.published.form import store_form
 
 if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace

@@ -14,12 +14,12 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
-from eval_pipeline.core.left_out import sentences
+from eval_pipeline.core.covering.left_out import sentences
 
 if TYPE_CHECKING:
-    from eval_pipeline.operations.doctor import Finding
-    from eval_pipeline.operations.headline import Headline
-    from eval_pipeline.operations.planning import Bound, RunPlan
+    from eval_pipeline.operations.runs.headline import Headline
+    from eval_pipeline.operations.runs.planning import Bound, RunPlan
+    from eval_pipeline.operations.upkeep.doctor import Finding
 
 
 class _Terminal(Console):

@@ -12,7 +12,7 @@ from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.port import Cluster, Task, Work
 from eval_pipeline.cluster.stragglers import Ledger
 from eval_pipeline.core.errors import EvalError, MissingExtraError, UsageError
-from eval_pipeline.core.extras import install
+from eval_pipeline.core.installed.extras import install
 from eval_pipeline.core.model import Json
 
 _log = logging.getLogger(__name__)

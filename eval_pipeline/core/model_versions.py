@@ -6,10 +6,10 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import canonical_json, json_hash, parse_json
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.provenance import Provenance
+from eval_pipeline.core.reading.complaints import told_value
 
 MOST_SAMPLES = 100
 """Most answers that a turn may have."""

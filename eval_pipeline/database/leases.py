@@ -14,9 +14,9 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.clock import since_boot
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.processes import UNKNOWN, host, is_alive, worldwide_mark
+from eval_pipeline.core.system.clock import since_boot
+from eval_pipeline.core.system.processes import UNKNOWN, host, is_alive, worldwide_mark
 from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.database.names import process_name
 from eval_pipeline.database.session import Session

@@ -9,7 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from eval_pipeline.core.errors import EvalError, MissingExtraError, StoreError
-from eval_pipeline.core.extras import install
+from eval_pipeline.core.installed.extras import install
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress
 from eval_pipeline.database.tables import prepare
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.fingerprints.records import Module, from_plain, to_plain
+from eval_pipeline.fingerprints.parsed.records import Module, from_plain, to_plain
 
 SAME = Path(__file__).with_name("same.json")
 """Digests of roots that compute the same as code before them: digest now → digest before."""

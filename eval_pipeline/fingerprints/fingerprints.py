@@ -12,12 +12,12 @@ from threading import RLock
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.fingerprints.cache import SAME, Kept, content_digest, state_of
 from eval_pipeline.fingerprints.libraries import DECISIVE, versions
+from eval_pipeline.fingerprints.parsed.records import Module
+from eval_pipeline.fingerprints.parsed.trees import digest, imported_from, text_digest
 from eval_pipeline.fingerprints.places import Root, places
 from eval_pipeline.fingerprints.reaching import ALL, Node, Reacher, place_nodes
-from eval_pipeline.fingerprints.records import Module
 from eval_pipeline.fingerprints.resolving import Resolver
 from eval_pipeline.fingerprints.sources import OWN, Sources
-from eval_pipeline.fingerprints.trees import digest, imported_from, text_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,9 @@ class Fingerprints:
         kept = self._kept()
         if name in kept.files and (module := kept.module(name)) is not None:
             return module
-        from eval_pipeline.fingerprints.reading import read_module  # imported here as most processes do not need it
+        from eval_pipeline.fingerprints.parsed.reading import (
+            read_module,  # imported here as most processes do not need it
+        )
 
         state = state_of(path)
         try:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Hashable, Iterable
 from typing import TypeVar
 
-from eval_pipeline.fingerprints.trees import text_digest
+from eval_pipeline.fingerprints.parsed.trees import text_digest
 
 N = TypeVar("N", bound=Hashable)
 

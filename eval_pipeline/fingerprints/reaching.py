@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from eval_pipeline.fingerprints.graphs import digests
-from eval_pipeline.fingerprints.records import EFFECTS, OWN_PLACE, Module
+from eval_pipeline.fingerprints.parsed.records import EFFECTS, OWN_PLACE, Module
+from eval_pipeline.fingerprints.parsed.trees import text_digest
 from eval_pipeline.fingerprints.resolving import Class, Found, Resolver
-from eval_pipeline.fingerprints.trees import text_digest
 
 ALL = "*"
 _LOCAL_IMPORT = re.compile(r"=[\w.]*:")

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
-from eval_pipeline.fingerprints.records import EFFECTS, PROGRAM, Module
+from eval_pipeline.fingerprints.parsed.records import EFFECTS, PROGRAM, Module
 from eval_pipeline.fingerprints.sources import Sources
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from pathlib import Path
 from typing import Protocol
 
-from eval_pipeline.core.private import touch
+from eval_pipeline.core.system.private import touch
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS judgements(

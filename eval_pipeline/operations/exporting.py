@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.core.installed.plugins import Plugin, Registry
 
 Export = Callable[..., None]
 """Its parameters are options, annotated for typer; the first line of its docstring is the help."""

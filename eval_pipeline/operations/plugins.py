@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from eval_pipeline.core.plugins import GROUPS, Plugin, installed
+from eval_pipeline.core.installed.plugins import GROUPS, Plugin, installed
 from eval_pipeline.operations.exporting import ALL_EXPORTS
 from eval_pipeline.operations.recorded.logs import ALL_LOGS
 from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS
-from eval_pipeline.tracks.suite_metrics import METRICS
-from eval_pipeline.workspace.track_tables import INSTALLED_AGGREGATES
+from eval_pipeline.tracks.scored.suite_metrics import METRICS
+from eval_pipeline.workspace.tabled.track_tables import INSTALLED_AGGREGATES
 
 _TROUBLE: Mapping[str, Callable[[Plugin], str | None]] = {
     "tracks": ALL_TRACKS.trouble,

@@ -12,7 +12,7 @@ import yaml
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.private import file_mode
+from eval_pipeline.core.system.private import file_mode
 from eval_pipeline.providers.model_versions import TOP, load_model_versions
 
 _HEADER = "# Written by `eval-pipeline import`; entries of your own belong in data/model_versions.yaml.\n"

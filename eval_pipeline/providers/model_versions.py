@@ -8,11 +8,11 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from eval_pipeline.core.complaints import Complaint, Location, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_text, why_unread
+from eval_pipeline.core.installed.plugins import PluginError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.core.reading.complaints import Complaint, Location, complaints, dotted
+from eval_pipeline.core.reading.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_text, why_unread
 from eval_pipeline.providers.prices import has_price
 from eval_pipeline.providers.registry import check_settings, traits_of
 from eval_pipeline.providers.validation import SettingsError

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any, cast
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
+from eval_pipeline.core.installed.plugins import Plugin, PluginError, Registry
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.plugins import Plugin, PluginError, Registry
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.providers.base import BatchProvider, Environment, Provider, Traits
 from eval_pipeline.providers.validation import SettingsError
 

@@ -5,9 +5,9 @@ from typing import TypeVar
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import PydanticCustomError
 
-from eval_pipeline.core.complaints import Complaint, complaints, dotted
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.complaints import Complaint, complaints, dotted
 
 
 class SettingsError(UsageError):

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.contracts import contract_hashes, contract_rows
 from eval_pipeline.reports.comparison.differing import sides_of_pair

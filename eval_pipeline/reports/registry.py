@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.files.flat_files import write_errors, write_summary, write_turns, write_validation

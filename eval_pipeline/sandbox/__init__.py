@@ -8,8 +8,8 @@ value.
 
 from eval_pipeline.sandbox.blocking import BlockingSandbox
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.python_sandbox import Assertions, PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.tiers import NoSandboxError
 
 __all__ = [

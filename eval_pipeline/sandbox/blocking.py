@@ -8,8 +8,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed
 from eval_pipeline.sandbox.python_sandbox import Assertions, PythonSandbox
+from eval_pipeline.sandbox.returned.outcomes import Measurement, Outcome, SnippetFailed
 
 if TYPE_CHECKING:
     import pandas as pd

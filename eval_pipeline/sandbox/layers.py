@@ -18,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval_pipeline.core import foreign
 from eval_pipeline.core.errors import EvalError, InputError, Problem
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.reading import foreign
 
 _MOST_BYTES = 1 << 20
 _HASH = re.compile(r"--hash=sha256:(?P<digest>[0-9a-f]{64})")

@@ -3,7 +3,7 @@
 import asyncio
 
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.packed_tables import NO_TABLES
+from eval_pipeline.sandbox.returned.packed_tables import NO_TABLES
 from eval_pipeline.sandbox.tiers import NoSandboxError, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 

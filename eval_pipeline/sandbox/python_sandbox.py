@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Self
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
-from eval_pipeline.core.processors import processors
+from eval_pipeline.core.system.processors import processors
 from eval_pipeline.sandbox.jail import has_pandas
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
-from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables, pack
 from eval_pipeline.sandbox.pool import Pool
-from eval_pipeline.sandbox.reading import read_outcome, suspicious
+from eval_pipeline.sandbox.returned.outcomes import Measurement, Outcome, SnippetFailed, SnippetRan
+from eval_pipeline.sandbox.returned.packed_tables import NO_TABLES, PackedTables, pack
+from eval_pipeline.sandbox.returned.reading import read_outcome, suspicious
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE, NoSandboxError, Tier, allowed_tiers
 from eval_pipeline.sandbox.zygote_process import ZygoteError
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.sandbox.inside.scratch import wiping
 from eval_pipeline.sandbox.limits import Limits
-from eval_pipeline.sandbox.packed_tables import NO_TABLES, PackedTables
+from eval_pipeline.sandbox.returned.packed_tables import NO_TABLES, PackedTables
 from eval_pipeline.sandbox.tiers import Tier
 
 _HEAD = struct.Struct("<II")

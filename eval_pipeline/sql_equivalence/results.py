@@ -18,8 +18,8 @@ from eval_pipeline.table_comparison import (
     equal,
     same_rows,
 )
+from eval_pipeline.table_comparison.alignment.matching import Trial
 from eval_pipeline.table_comparison.difference import closest
-from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.relaxations import Set
 
 _MOST_ORDERS = 24

@@ -88,9 +88,9 @@ def judging_code(inputs: Inputs) -> Roots:
     """
     own = methods(inputs.track, "to_judge", "artefact_from_json")
     return (
-        "eval_pipeline.stages.judging:_pairs",
-        "eval_pipeline.stages.judging:_row",
-        "eval_pipeline.stages.judging:_settled",
+        "eval_pipeline.stages.judged.judging:_pairs",
+        "eval_pipeline.stages.judged.judging:_row",
+        "eval_pipeline.stages.judged.judging:_settled",
         *own,
         *_choosing(inputs),
     )

@@ -5,23 +5,23 @@ from functools import partial
 from itertools import chain, islice
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.system.interrupts import run_interruptibly
 from eval_pipeline.providers.base import Provider
 from eval_pipeline.providers.standins.inprocess import Immediate
-from eval_pipeline.stages.asked import GENERATED, cases_of, prompting, size_in_scope, turns_planned
 from eval_pipeline.stages.attempts.ask import Asked, Asker, call_of, first_question, own_answer
+from eval_pipeline.stages.attempts.asked import GENERATED, cases_of, prompting, size_in_scope, turns_planned
 from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
 from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.tracks.prompt_parts import Prompting
+from eval_pipeline.tracks.texts.prompt_parts import Prompting
+from eval_pipeline.workspace.asked.ranges import is_small
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.ranges import is_small
 
 _LOOKED_UP = 1_000
 """Number of units looked up in the journal at once."""

@@ -27,11 +27,11 @@ from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN
 from eval_pipeline.tracks.abilities import suite_tables_of
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Shares
-from eval_pipeline.workspace import ranges
-from eval_pipeline.workspace.columns import Columns
+from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
+from eval_pipeline.workspace.tabled.columns import Columns
 
 _CASES_AT_ONCE = 250
 """Number of cases written at once, because their documents are copied while being written."""

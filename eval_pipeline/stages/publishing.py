@@ -9,19 +9,19 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.stages.spending import ended_as
 from eval_pipeline.store.listing import Files, Refusal, files_of
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.publisher import Published
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS, TURN_RESULTS
-from eval_pipeline.workspace.bucket_store import publishing_in_turn
+from eval_pipeline.workspace.asked.planned import note_later_run
 from eval_pipeline.workspace.evaluations import id_in_place
+from eval_pipeline.workspace.homes.bucket_store import publishing_in_turn
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.planned import note_later_run
 from eval_pipeline.workspace.progress import SILENT, busy
 from eval_pipeline.workspace.retired import note_retired
 from eval_pipeline.workspace.runs import FAILED, end_run, now, record_run
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Progress, StageResult, Workspace
 
 

@@ -6,12 +6,12 @@ from functools import partial
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed, Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.system.interrupts import run_interruptibly
 from eval_pipeline.providers.base import Provider
-from eval_pipeline.stages.asked import RECOVERED, prompting
 from eval_pipeline.stages.attempts.ask import Asked, Asker, first_question, own_answer, recovery_question
+from eval_pipeline.stages.attempts.asked import RECOVERED, prompting
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
@@ -19,7 +19,7 @@ from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.stages.spending import REFUSED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.capabilities import Recovers
-from eval_pipeline.tracks.prompt_parts import Prompting
+from eval_pipeline.tracks.texts.prompt_parts import Prompting
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 

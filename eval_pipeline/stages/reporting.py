@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.installed.plugins import load_place
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.plugins import load_place
 from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.places.folder import make_folder
@@ -23,7 +23,7 @@ from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Reports
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.progress import busy
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 

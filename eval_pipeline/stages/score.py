@@ -13,8 +13,8 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Turn
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import Made, attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
-from eval_pipeline.stages.gold import drifted, gold_failure, gold_problems, recorded_results
-from eval_pipeline.stages.judging import load_judgements
+from eval_pipeline.stages.judged.judging import load_judgements
+from eval_pipeline.stages.scoring.gold import drifted, gold_failure, gold_problems, recorded_results
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
 from eval_pipeline.stages.scoring.turn_rows import (
     AttemptedTurn,
@@ -38,11 +38,11 @@ from eval_pipeline.store.tables import (
 from eval_pipeline.tracks.abilities import conversations_of, turn_tables_of
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.capabilities import Tabulates
-from eval_pipeline.workspace.columns import Columns
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.runs import now
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.columns import Columns
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 BLOCK = 1000
 """Number of turns scored and written together: limits memory use without being slow."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion

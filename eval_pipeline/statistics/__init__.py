@@ -3,7 +3,6 @@
 A number that cannot be computed from the data is None with a reason, never 0, NaN or infinity.
 """
 
-from eval_pipeline.statistics.agreement import Agreement, SelfAgreement, cohens_kappa, self_agreement
 from eval_pipeline.statistics.calibration import (
     BrierParts,
     Calibration,
@@ -11,7 +10,8 @@ from eval_pipeline.statistics.calibration import (
     LevelDifference,
     calibrate,
 )
-from eval_pipeline.statistics.ceiling import (
+from eval_pipeline.statistics.cost import RatioEstimate, cost_per_success
+from eval_pipeline.statistics.curves.ceiling import (
     Ceiling,
     FittedLevel,
     LevelEstimate,
@@ -19,20 +19,27 @@ from eval_pipeline.statistics.ceiling import (
     accuracy_by_level,
     complexity_ceiling,
 )
-from eval_pipeline.statistics.cost import RatioEstimate, cost_per_success
+from eval_pipeline.statistics.curves.isotonic import antitonic
+from eval_pipeline.statistics.curves.logistic import LogisticFit, clustered_logistic
 from eval_pipeline.statistics.intervals import Estimate, Method, clustered_se, estimate_mean, estimate_rate
-from eval_pipeline.statistics.isotonic import antitonic
-from eval_pipeline.statistics.labels import LabelScore, label_scores
-from eval_pipeline.statistics.logistic import LogisticFit, clustered_logistic
-from eval_pipeline.statistics.mcnemar import mcnemar_exact
-from eval_pipeline.statistics.multiple import CorrectedTest, holm
-from eval_pipeline.statistics.paired import PairedDifference, minimum_detectable, paired_difference
-from eval_pipeline.statistics.paired_means import PairedMeans, paired_means
+from eval_pipeline.statistics.pairs.mcnemar import mcnemar_exact
+from eval_pipeline.statistics.pairs.multiple import CorrectedTest, holm
+from eval_pipeline.statistics.pairs.paired import PairedDifference, minimum_detectable, paired_difference
+from eval_pipeline.statistics.pairs.paired_means import PairedMeans, paired_means
 from eval_pipeline.statistics.pareto import pareto_front
 from eval_pipeline.statistics.quantiles import LatencyQuantiles, latency_quantiles
-from eval_pipeline.statistics.repeated import pass_at_k, pass_hat_k
-from eval_pipeline.statistics.sampling import NO_SPREAD, ONE_WORD, DrawnEstimate, Strata, drawn_kappa, drawn_rate
-from eval_pipeline.statistics.suspects import AgreedAnswer, agreed_against_gold
+from eval_pipeline.statistics.raters.agreement import Agreement, SelfAgreement, cohens_kappa, self_agreement
+from eval_pipeline.statistics.raters.labels import LabelScore, label_scores
+from eval_pipeline.statistics.raters.suspects import AgreedAnswer, agreed_against_gold
+from eval_pipeline.statistics.samples.repeated import pass_at_k, pass_hat_k
+from eval_pipeline.statistics.samples.sampling import (
+    NO_SPREAD,
+    ONE_WORD,
+    DrawnEstimate,
+    Strata,
+    drawn_kappa,
+    drawn_rate,
+)
 
 __all__ = [
     "NO_SPREAD",

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.coverage import Coverage, Try
-from eval_pipeline.core.left_out import CaseCounts
+from eval_pipeline.core.covering.coverage import Coverage, Try
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Table

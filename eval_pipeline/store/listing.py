@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.changes import Change, SourceFile
 from eval_pipeline.store.durable import write_error
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.memo import KnownFile
+from eval_pipeline.store.published.changes import Change, SourceFile
+from eval_pipeline.store.published.memo import KnownFile
 from eval_pipeline.store.record import Header, Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import all_tables, arrow_schema, earlier_tables, published_tables

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.entries import FileEntry
-from eval_pipeline.core.json_reading import JsonError, parsed_json
 from eval_pipeline.core.model import Case, Json
-from eval_pipeline.core.users_tables import Unreadable, cell_text
+from eval_pipeline.core.reading.entries import FileEntry
+from eval_pipeline.core.reading.json_reading import JsonError, parsed_json
+from eval_pipeline.core.reading.users_tables import Unreadable, cell_text
 from eval_pipeline.tracks.base import CaseError
 
 Place = tuple[str | int, ...]

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.complaints import told_value
-from eval_pipeline.core.entries import FileEntry, only_entry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.json_reading import lost_in_json
 from eval_pipeline.core.model import Case, Json
-from eval_pipeline.core.users_tables import BINARY_FORMATS
+from eval_pipeline.core.reading.complaints import told_value
+from eval_pipeline.core.reading.entries import FileEntry, only_entry, problem_at, read_entries
+from eval_pipeline.core.reading.json_reading import lost_in_json
+from eval_pipeline.core.reading.users_tables import BINARY_FORMATS
 from eval_pipeline.suites.case_tables import CaseTable, ColumnsError, ReadRow
 from eval_pipeline.suites.files import FoundFile, fits, found_files
 from eval_pipeline.suites.headers import (

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.core.hashing.sorted_hash import SortedHash
 from eval_pipeline.core.ids import json_hash, json_text_hash
 from eval_pipeline.core.model import Case
-from eval_pipeline.core.sorted_hash import SortedHash
 from eval_pipeline.suites.headers import SuiteFile
 from eval_pipeline.suites.overrides import EXCLUDED, Override
 from eval_pipeline.tracks.base import Track

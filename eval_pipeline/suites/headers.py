@@ -8,18 +8,18 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import FileEntry, only_entry, problem_at
+from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import why_unread
 from eval_pipeline.core.ids import files_hash
 from eval_pipeline.core.model import Json, Suite
-from eval_pipeline.core.suite_prompts import SuitePrompt
+from eval_pipeline.core.reading.complaints import complaints
+from eval_pipeline.core.reading.entries import FileEntry, only_entry, problem_at
+from eval_pipeline.core.reading.foreign import why_unread
 from eval_pipeline.suites.files import found_files
 from eval_pipeline.suites.prompts import prompt_files, read_prompts
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.registry import ALL_TRACKS, TRACKS, lacks, load_track
-from eval_pipeline.tracks.suite_metrics import with_metrics
+from eval_pipeline.tracks.scored.suite_metrics import with_metrics
 
 SUITE_FILE = "suite.yaml"
 OVERRIDES_FILE = "gold_overrides.yaml"

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
+from eval_pipeline.core.covering.left_out import UNREADABLE, WRONG, WRONG_GOLD
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.left_out import UNREADABLE, WRONG, WRONG_GOLD
+from eval_pipeline.core.reading.complaints import complaints
+from eval_pipeline.core.reading.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.suites.headers import LEFT_OUT_FILE
 
 

@@ -6,11 +6,11 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from eval_pipeline.core.complaints import complaints
-from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import json_hash, parse_json, turn_id
 from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.core.reading.complaints import complaints
+from eval_pipeline.core.reading.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.suites.headers import OVERRIDES_FILE, SuiteSource
 from eval_pipeline.tracks.base import CaseError, Track
 from eval_pipeline.tracks.capabilities import Audits

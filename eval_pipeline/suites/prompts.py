@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from eval_pipeline.core.complaints import Location, complaints
-from eval_pipeline.core.entries import FileEntry, only_entry, problem_at
+from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import why_unread
 from eval_pipeline.core.model import Case
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
-from eval_pipeline.core.suite_prompts import SuitePrompt
+from eval_pipeline.core.reading.complaints import Location, complaints
+from eval_pipeline.core.reading.entries import FileEntry, only_entry, problem_at
+from eval_pipeline.core.reading.foreign import why_unread
 from eval_pipeline.tracks.base import Track
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from pathlib import Path
 from pydantic_core import to_jsonable_python
 
 from eval_pipeline import __version__
-from eval_pipeline.core.arms_length import at_arms_length
-from eval_pipeline.core.entries import read_entries
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash, files_hash, json_hash, text_hash
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.arms_length import at_arms_length
+from eval_pipeline.core.reading.entries import read_entries
 from eval_pipeline.suites.headers import SuiteSource, read_header, suite_files
 from eval_pipeline.tracks.capabilities import Shares
 

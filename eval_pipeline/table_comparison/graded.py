@@ -6,9 +6,9 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any
 
-from eval_pipeline.table_comparison.assignment import most_in_common
+from eval_pipeline.table_comparison.alignment.assignment import most_in_common
+from eval_pipeline.table_comparison.alignment.matching import Trial
 from eval_pipeline.table_comparison.cells import key_of
-from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline.table_comparison.table import ComparedTable, Row, Rows
 
 _MOST_ASSIGNED = 400

@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from decimal import Decimal
 
+from eval_pipeline.table_comparison.alignment.matching import TooManyOrdersError, Trial
 from eval_pipeline.table_comparison.cells import key_of
-from eval_pipeline.table_comparison.matching import TooManyOrdersError, Trial
 from eval_pipeline.table_comparison.relaxations import Relaxation, Set
 from eval_pipeline.table_comparison.table import ComparedTable, Row, Rows
 

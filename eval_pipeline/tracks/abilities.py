@@ -20,7 +20,7 @@ from eval_pipeline.tracks.capabilities import (
     Tabulates,
     Validates,
 )
-from eval_pipeline.tracks.cards import Card
+from eval_pipeline.tracks.shown.cards import Card
 
 
 def suite_tables_of(track: Track) -> tuple[Table, ...]:

@@ -11,7 +11,6 @@ from dataclasses import fields, is_dataclass
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeAlias
 
 from eval_pipeline.answers.errors import ArtefactError as ArtefactError
-from eval_pipeline.core.complaints import dotted
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import (
     ArtefactT,
@@ -25,11 +24,12 @@ from eval_pipeline.core.model import (
     Prompt,
     Turn,
 )
+from eval_pipeline.core.reading.complaints import dotted
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Column
 from eval_pipeline.tracks.metric import Metric as Metric
 from eval_pipeline.tracks.metric import Plain as Plain
-from eval_pipeline.tracks.prompt_parts import PromptParts, parts_of
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts, parts_of
 
 
 class CaseError(ValueError):

@@ -26,7 +26,7 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.values import value
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, ValidationRow
-from eval_pipeline.tracks.cards import Card
+from eval_pipeline.tracks.shown.cards import Card
 from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:

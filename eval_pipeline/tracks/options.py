@@ -5,9 +5,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.tracks.base import CaseError
 
 OptionsT = TypeVar("OptionsT", bound=BaseModel)

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError, UsageError
-from eval_pipeline.core.extras import absent, install
+from eval_pipeline.core.installed.extras import absent, install
+from eval_pipeline.core.installed.plugins import Plugin, Registry, installed
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.plugins import Plugin, Registry, installed
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.tracks.base import Track
 
 Importer = Callable[..., Iterator[dict[str, Json]]]
@@ -63,7 +63,7 @@ COMMANDS = frozenset({"predictions", "structures"})
 def _track(plugin: Plugin, value: Any) -> Track:
     if not hasattr(value, "primary_metric") or getattr(value, "name", None) != plugin.name:
         raise plugin.error(f"is no track named '{plugin.name}'")
-    from eval_pipeline.tracks.turns_table import turns_table  # with all tables; the help of commands needs none
+    from eval_pipeline.tracks.scored.turns_table import turns_table  # with all tables; the help of commands needs none
 
     track: Track = value
     try:

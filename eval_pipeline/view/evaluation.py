@@ -8,7 +8,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.contents.draws import drawn_text
-from eval_pipeline.store.ddl import quoted, text
+from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.store.tables import SAMPLED_ESTIMATES
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row

@@ -15,7 +15,7 @@ from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import Look, Published
-from eval_pipeline.workspace.bucket_store import fresh_store
+from eval_pipeline.workspace.homes.bucket_store import fresh_store
 
 
 class NotFoundError(EvalError):

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.memory import give_back_memory
-from eval_pipeline.store.ddl import quoted
-from eval_pipeline.store.query import connect_read_only, tell_damage
+from eval_pipeline.core.system.memory import give_back_memory
+from eval_pipeline.store.published.ddl import quoted
+from eval_pipeline.store.published.query import connect_read_only, tell_damage
 
 if TYPE_CHECKING:
     import duckdb

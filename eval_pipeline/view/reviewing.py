@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.reviewing import Progress, own_name, progress_of
+from eval_pipeline.operations.reviews.reviewing import Progress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
 from eval_pipeline.suites.reviews.queues import QueueItem
 from eval_pipeline.view.addresses import turn_address

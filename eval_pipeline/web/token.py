@@ -4,7 +4,7 @@ import os
 import secrets
 from pathlib import Path
 
-from eval_pipeline.core.private import file_mode
+from eval_pipeline.core.system.private import file_mode
 
 NO_TOKEN = "EVAL_UI_NO_TOKEN"  # noqa: S105, a name
 """Environment variable: `1` if a proxy controls access instead of the token."""

@@ -18,8 +18,8 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATION_PROMPTS, GENERATIONS, RUNS, VALIDATION
 from eval_pipeline.workspace.evaluations import id_in_place, is_same
-from eval_pipeline.workspace.home_folders import remove_folder
-from eval_pipeline.workspace.track_tables import partition_tables
+from eval_pipeline.workspace.homes.home_folders import remove_folder
+from eval_pipeline.workspace.tabled.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Workspace
 
 _LAST = (GENERATION_PROMPTS, GENERATIONS)

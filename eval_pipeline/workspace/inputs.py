@@ -18,10 +18,10 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
 from eval_pipeline.suites import ScoredGold
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.workspace.asked.ranges import is_small, overlapping, ranges, spans
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.progress import counted
-from eval_pipeline.workspace.ranges import is_small, overlapping, ranges, spans
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Progress, Silent, T, Workspace
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 
 from eval_pipeline.store.record import TableWriter
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.workspace.columns import GROUP, Columns, by_name
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.tabled.columns import GROUP, Columns, by_name
 from eval_pipeline.workspace.workspace import T
 
 

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 from eval_pipeline import __version__
 from eval_pipeline.asking.answers import Counters
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import EvalError, LockedError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers.prices import price_version
-from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.memo import published_memo, refuse_newer
+from eval_pipeline.store.published.ddl import FORMAT
+from eval_pipeline.store.published.memo import published_memo, refuse_newer
 from eval_pipeline.store.record import Contents, RecordKey
 from eval_pipeline.store.tables import RUNS
-from eval_pipeline.workspace.locks import held, lock_path
+from eval_pipeline.workspace.homes.locks import held, lock_path
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 if TYPE_CHECKING:

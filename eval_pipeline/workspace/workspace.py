@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.core.installed.plugins import PluginError
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
-from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.fingerprints import Fingerprints
 from eval_pipeline.providers.model_versions import load_model_versions
 from eval_pipeline.providers.registry import takes_prompts, traits_of
@@ -29,8 +29,8 @@ from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
-from eval_pipeline.workspace.imported import Imported, imported
-from eval_pipeline.workspace.ranges import overlapping
+from eval_pipeline.workspace.asked.ranges import overlapping
+from eval_pipeline.workspace.homes.imported import Imported, imported
 
 T = TypeVar("T")
 
@@ -78,11 +78,11 @@ RETIRED = "retired"
 CARRIERS = (
     "eval_pipeline.asking",
     "eval_pipeline.core.bucket_address",
-    "eval_pipeline.core.complaints",
+    "eval_pipeline.core.reading.complaints",
     "eval_pipeline.core.errors",
-    "eval_pipeline.core.extras",
+    "eval_pipeline.core.installed.extras",
     "eval_pipeline.core.home",
-    "eval_pipeline.core.interrupts",
+    "eval_pipeline.core.system.interrupts",
     "eval_pipeline.database",
     "eval_pipeline.fingerprints",
     "eval_pipeline.judge.postgres_shelf",

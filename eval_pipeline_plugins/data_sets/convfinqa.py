@@ -14,11 +14,11 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from eval_pipeline.answers.printed import printed_number
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.numbers import normalised_text
-from eval_pipeline.tracks.import_places import PlacedCase
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.tracks.importing.import_places import PlacedCase
 from eval_pipeline_plugins.foreign_entries import read_json
 
 _FOREIGN = ConfigDict(extra="ignore", strict=True)

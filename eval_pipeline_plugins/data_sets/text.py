@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.answers.printed import only_number
-from eval_pipeline.core.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.users_tables import Unreadable
-from eval_pipeline.tracks.import_places import PlacedCase
+from eval_pipeline.core.reading.entries import FileEntry, problem_at, read_entries
+from eval_pipeline.core.reading.json_reading import parsed_json
+from eval_pipeline.core.reading.users_tables import Unreadable
+from eval_pipeline.tracks.importing.import_places import PlacedCase
 from eval_pipeline.tracks.text.cases.case_file import TextCaseFile
 from eval_pipeline.tracks.text.cases.settings import FITTING
 

@@ -20,7 +20,7 @@ def export_inspect(
 ) -> None:
     """Writes an evaluation as a log that `inspect view` opens; without a date, the newest one."""
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.evaluations import evaluation_of
+    from eval_pipeline.operations.runs.evaluations import evaluation_of
     from eval_pipeline.reports.places.paths import safe_name
     from eval_pipeline.workspace.progress import busy
     from eval_pipeline_plugins.exports.inspect import file_name, write_inspect_log

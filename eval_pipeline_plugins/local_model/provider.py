@@ -14,11 +14,11 @@ from typing import ClassVar, Self
 
 from pydantic import Field
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.errors import MissingExtraError
-from eval_pipeline.core.extras import install
+from eval_pipeline.core.installed.extras import install
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.providers.base import Call, Environment, Traits
 from eval_pipeline.providers.openai.chat import COUNTING_ROUTES, ChatEndpoint
 from eval_pipeline.providers.openai.wire import chat_request

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
-from eval_pipeline.core.extras import install
+from eval_pipeline.core.installed.extras import install
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.recorded.entries import Entry
 

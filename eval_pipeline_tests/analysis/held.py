@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 
+from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, Held
 from eval_pipeline.analysis.comparisons.scored import TurnReader
-from eval_pipeline.analysis.comparisons.sides import Side
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.evaluations import Evaluation
 from eval_pipeline_tests.support import DAY

@@ -8,15 +8,15 @@ import pytest
 from openpyxl import load_workbook
 
 from eval_pipeline.analysis.baseline import baseline_verdict
-from eval_pipeline.core.entries import FileEntry
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.core.model import CallErrorKind, Partition
+from eval_pipeline.core.reading.entries import FileEntry
 from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COVERAGE, MODEL_COMPARISONS, TRENDS
 from eval_pipeline.suites.left_out import LeftOutAtImport, read_left_out, write_left_out, wrong_case
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.analysis.histories import SILENT, answering, night, rows, saying
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import BROKEN, Lab, Puppet, command, number, response

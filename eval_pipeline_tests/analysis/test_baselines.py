@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.baselines import read_baseline, write_baseline
+from eval_pipeline.analysis.comparisons.chosen.baselines import read_baseline, write_baseline
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_hash

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.causes import causes_of, prompt_difference
+from eval_pipeline.analysis.comparisons.chosen.causes import causes_of, prompt_difference
+from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.served import NOT_TOLD, Served
-from eval_pipeline.analysis.comparisons.sides import Side
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.workspace.evaluations import Evaluation
 from eval_pipeline_tests.analysis.held import side

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
-from eval_pipeline.core.until import Until
+from eval_pipeline.core.covering.until import Until
 from eval_pipeline.statistics import paired_difference
 from eval_pipeline.statistics.adaptive.looks import spending
-from eval_pipeline.workspace.draws import Candidate, Design
+from eval_pipeline.workspace.asked.draws import Candidate, Design
 
 WITHIN = Until.parse("decided-against a within 30%")
 

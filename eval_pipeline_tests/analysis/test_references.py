@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons.references import Known, Reference, chosen, names_of, parse_reference
+from eval_pipeline.analysis.comparisons.chosen.references import Known, Reference, chosen, names_of, parse_reference
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline_tests.support import DAY
 

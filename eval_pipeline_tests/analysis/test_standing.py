@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.analysis.comparisons import standing
-from eval_pipeline.analysis.comparisons.sides import Side
-from eval_pipeline.analysis.comparisons.standing import beside_text
+from eval_pipeline.analysis.comparisons.chosen import standing
+from eval_pipeline.analysis.comparisons.chosen.sides import Side
+from eval_pipeline.analysis.comparisons.chosen.standing import beside_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline_tests.analysis.held import BEGUN, side
 from eval_pipeline_tests.support import DAY

@@ -14,8 +14,8 @@ from eval_pipeline.asking.journal.port import Journal
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.interrupts import run_interruptibly
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
+from eval_pipeline.core.system.interrupts import run_interruptibly
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline_tests.asking.callers import make_caller

@@ -20,10 +20,10 @@ from eval_pipeline.asking.budgets import Budget, most
 from eval_pipeline.asking.spending import purse as module
 from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger, SqliteLedger, answer_to, spent_under
 from eval_pipeline.asking.spending.purse import Purse
-from eval_pipeline.core.cost_limit import MAX_COST, CostLimit, command_limit
+from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit, command_limit
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, CallFailure
-from eval_pipeline.core.processes import worldwide_mark
+from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline_tests.asking.test_budgets import DAY, answer, make_version
 from eval_pipeline_tests.fakes.scripted import make_call
 

@@ -3,7 +3,7 @@
 import pytest
 
 from eval_pipeline.store.tables import all_tables
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.support import Lab, Puppet
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.cli.beside import START
+from eval_pipeline.cli.evaluating.beside import START
 from eval_pipeline_tests.support import ROOT, WIDE, Lab, case
 
 MATCHING = "eval_pipeline/tracks/finqa/programs/matching.py"

@@ -80,7 +80,7 @@ def test_a_pipe_to_another_process_that_breaks_is_an_error(lab: Lab, monkeypatch
     def broken(*arguments: object, **further: object) -> None:
         raise BrokenPipeError(32, "Broken pipe")
 
-    monkeypatch.setattr("eval_pipeline.operations.planning.plan", broken)
+    monkeypatch.setattr("eval_pipeline.operations.runs.planning.plan", broken)
     lab.suite()
     lab.versions({"name": "stand-in", "provider": "oracle"})
     said = lab.cli("plan")

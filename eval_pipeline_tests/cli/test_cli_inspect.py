@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
 
 
@@ -213,7 +213,7 @@ def test_a_fault_of_the_program_is_said_to_be_one(lab: Lab, monkeypatch: pytest.
     def fault(*_: object) -> None:
         raise ZeroDivisionError("oops")
 
-    monkeypatch.setattr("eval_pipeline.store.query.run_query", fault)
+    monkeypatch.setattr("eval_pipeline.store.published.query.run_query", fault)
     said = lab.cli("query", "SELECT 1")
     assert said.code == 1
     assert "ZeroDivisionError: oops (a fault of eval-pipeline; --debug shows where)" in said.err

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.cli import running
-from eval_pipeline.core.days import today
+from eval_pipeline.cli.evaluating import running
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.days import today
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import fresh_epoch
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.fakes.logged import PLACE
 from eval_pipeline_tests.support import DAY, ROOT, Lab, Puppet, case, number

@@ -12,12 +12,12 @@ from typing import Any
 import psutil
 import pytest
 
-from eval_pipeline.cli import beside
-from eval_pipeline.cli.beside import Part, halves
-from eval_pipeline.cli.demo import LOCAL
+from eval_pipeline.cli.evaluating import beside
+from eval_pipeline.cli.evaluating.beside import Part, halves
+from eval_pipeline.cli.evaluating.demo import LOCAL
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.processes import is_alive, started
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.core.system.processes import is_alive, started
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.support import ROOT, Lab, Puppet, case
 
 PART = Part(["other", "third"], "2026-03-01", local=False)
@@ -47,7 +47,7 @@ def test_suites_are_dealt_out_by_size(sizes: dict[str, int], expected: tuple[lis
 
 def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(beside, "START", QUICKLY + beside.START)
-    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 2)
+    monkeypatch.setattr("eval_pipeline.core.system.processors.processors", lambda: 2)
     lab.suite("first", [case("c0", ("50", 50.0))])
     lab.suite("second", [case("long_name", ("50", 50.0))])
     lab.versions(*({"name": f"simulated-{n}", "provider": "simulated", "options": {"rates": {}}} for n in NAMES))
@@ -70,8 +70,8 @@ def alone(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> La
             lab.evaluate(place.suite, place.model_version, day=place.eval_date, scope=scope, publish=True)
         return [], partitions
 
-    monkeypatch.setattr("eval_pipeline.core.processors.processors", lambda: 1)
-    monkeypatch.setattr("eval_pipeline.cli.demo.evaluate", evaluate)
+    monkeypatch.setattr("eval_pipeline.core.system.processors.processors", lambda: 1)
+    monkeypatch.setattr("eval_pipeline.cli.evaluating.demo.evaluate", evaluate)
     names = (*(f"simulated-{n}" for n in NAMES), LOCAL)
     lab.versions(*({"name": name, "provider": "puppet", "model": name} for name in names))
     return lab
@@ -82,7 +82,7 @@ def alone(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> La
 def test_the_local_model_is_not_asked_what_is_beyond_it(
     beyond: tuple[str, ...], alone: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("eval_pipeline.cli.demo.BEYOND_LOCAL", beyond)
+    monkeypatch.setattr("eval_pipeline.cli.evaluating.demo.BEYOND_LOCAL", beyond)
     alone.suite("first", [case("c0", ("50", 50.0))])
     said = alone.cli("demo")
     left_out = "finqa" in beyond
@@ -154,7 +154,7 @@ ALONE = """
 import sys
 from eval_pipeline.cli import beside
 beside.START = '''
-from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.core.system.supervision import end_with_supervisor
 import os, time
 end_with_supervisor()
 print(os.getpid(), file=open(r"{file}", "w"), flush=True)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from eval_pipeline.chain import shards
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.parts import PartOutputs
+from eval_pipeline.workspace.shards.parts import PartOutputs
 
 NOTES = "KILL_NOTES"
 BEGAN, DONE = "began", "done"

@@ -24,11 +24,11 @@ from eval_pipeline.cluster.address import ADDRESS, Address
 from eval_pipeline.cluster.dask import DaskCluster, _wait_for_workers, dask_cluster
 from eval_pipeline.cluster.port import Cluster
 from eval_pipeline.core.errors import EvalError, UsageError
-from eval_pipeline.operations import doctor
+from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.workers import threads
+from eval_pipeline.workspace.shards.workers import threads
 from eval_pipeline_tests.cluster.dask_services import Services, waited
 from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.test_shipped_suites import SUITES, same

@@ -18,17 +18,17 @@ from eval_pipeline.cluster.port import Task
 from eval_pipeline.core.errors import DamagedFileError, EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Attempt, Json, Partition
-from eval_pipeline.operations import doctor, pruning, removing
-from eval_pipeline.operations.purging import Removal
+from eval_pipeline.operations.upkeep import doctor, pruning, removing
+from eval_pipeline.operations.upkeep.purging import Removal
 from eval_pipeline.stages import evidence
 from eval_pipeline.stages.attempts import rows
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.workspace import parts, workers
-from eval_pipeline.workspace.part_files import PartFiles
-from eval_pipeline.workspace.parts import open_part, part_path, part_rows
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.shards import parts, workers
+from eval_pipeline.workspace.shards.part_files import PartFiles
+from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.cluster.in_this_process import InThisProcess, answered, compared, files, without_evidence
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number

@@ -13,7 +13,7 @@ from eval_pipeline.chain.shards import TURNS_A_SHARD
 from eval_pipeline.cluster.address import ADDRESS
 from eval_pipeline.core.home import Home
 from eval_pipeline.database.address import DATABASE_URL
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.cluster.dask_services import Services
 from eval_pipeline_tests.cluster.in_this_process import compared
 from eval_pipeline_tests.cluster.kill_rounds import contents

@@ -7,7 +7,7 @@ from pathlib import Path
 from eval_pipeline.cluster.port import Task
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json
-from eval_pipeline.workspace.workers import threads
+from eval_pipeline.workspace.shards.workers import threads
 
 
 def sleep(task: Task) -> dict[str, Json]:

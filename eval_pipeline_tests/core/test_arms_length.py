@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core import arms_length
-from eval_pipeline.core.arms_length import MEMORY_MB, at_arms_length, why_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
+from eval_pipeline.core.reading import arms_length
+from eval_pipeline.core.reading.arms_length import MEMORY_MB, at_arms_length, why_ended
 from eval_pipeline_tests.fakes.foreign_work import (
     chatter,
     count,

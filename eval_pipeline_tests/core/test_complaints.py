@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from eval_pipeline.core.complaints import Complaint, complaints, dotted
+from eval_pipeline.core.reading.complaints import Complaint, complaints, dotted
 
 
 class Size(StrEnum):

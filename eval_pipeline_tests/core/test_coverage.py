@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core.coverage import WORDS, Coverage, Try, turns_reached
+from eval_pipeline.core.covering.coverage import WORDS, Coverage, Try, turns_reached
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline_tests.goldens import golden
 

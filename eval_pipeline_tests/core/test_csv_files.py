@@ -4,8 +4,8 @@ from io import StringIO
 
 import pytest
 
-from eval_pipeline.core.csv_files import open_csv, open_table
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.reading.csv_files import open_csv, open_table
 from eval_pipeline_tests.goldens import golden
 
 CASES = golden("foreign_csv.yaml")

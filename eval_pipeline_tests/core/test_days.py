@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 import pytest
 from tzlocal import reload_localzone
 
-from eval_pipeline.core.days import TIME_ZONE, day_of, time_zone, today
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.system.days import TIME_ZONE, day_of, time_zone, today
 
 
 @pytest.mark.parametrize(

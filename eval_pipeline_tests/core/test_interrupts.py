@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.interrupts import INTERRUPTS, handlers_kept, run_interruptibly
+from eval_pipeline.core.system.interrupts import INTERRUPTS, handlers_kept, run_interruptibly
 
 
 class Interrupted(BaseException):

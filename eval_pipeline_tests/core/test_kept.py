@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core import kept as module
-from eval_pipeline.core.kept import kept
-from eval_pipeline.core.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing import kept as module
+from eval_pipeline.core.hashing.kept import kept
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 
 
 class Making:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core.left_out import CaseCounts, Cause, sentences
+from eval_pipeline.core.covering.left_out import CaseCounts, Cause, sentences
 from eval_pipeline_tests.goldens import golden
 
 CASES = golden("left_out.yaml")["cases"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.private import SHARED_GROUP, make_private
+from eval_pipeline.core.system.private import SHARED_GROUP, make_private
 from eval_pipeline_tests.support import Lab
 
 OTHERS = 0o077

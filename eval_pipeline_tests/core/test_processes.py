@@ -7,8 +7,8 @@ import sys
 import psutil
 import pytest
 
-from eval_pipeline.core import processes
-from eval_pipeline.core.processes import is_alive, mark, started
+from eval_pipeline.core.system import processes
+from eval_pipeline.core.system.processes import is_alive, mark, started
 
 
 def test_a_process_is_known_by_its_beginning() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.processors import processors
+from eval_pipeline.core.system.processors import processors
 from eval_pipeline.sandbox.python_sandbox import PythonSandbox
 from eval_pipeline.sandbox.sql import runner
 

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.core import sorted_hash
+from eval_pipeline.core.hashing import sorted_hash
+from eval_pipeline.core.hashing.sorted_hash import SortedHash
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.core.sorted_hash import SortedHash
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
 VALUES = st.dictionaries(NAMES, st.lists(st.integers() | NAMES, max_size=3), max_size=8)

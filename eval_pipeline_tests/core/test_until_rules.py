@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.until import Until
 from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline_tests.goldens import golden
 

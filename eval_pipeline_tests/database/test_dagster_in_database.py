@@ -17,7 +17,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import make_url
 from sqlalchemy.dialects.postgresql.psycopg2 import PGDialect_psycopg2
 
-from eval_pipeline.core import processes
+from eval_pipeline.core.system import processes
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
 from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
@@ -28,7 +28,7 @@ from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.supervisor import Daemon
-from eval_pipeline.defs.running.telling import tell
+from eval_pipeline.defs.running.told.telling import tell
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding

@@ -22,19 +22,19 @@ from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.permits import Permits
 from eval_pipeline.asking.spending.ledger import Claim, Held, open_ledger, spent_under
 from eval_pipeline.asking.spending.purse import Purse
-from eval_pipeline.core import processes
-from eval_pipeline.core.clock import since_boot
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import LockedError, StoreError, UsageError
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.system import processes
+from eval_pipeline.core.system.clock import since_boot
 from eval_pipeline.database import leases as module
 from eval_pipeline.database import session
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress
 from eval_pipeline.database.leases import LEASE_S, Leases, LostLeaseError, open_leases
 from eval_pipeline.database.session import Session
 from eval_pipeline.providers import registry
-from eval_pipeline.workspace import workers
-from eval_pipeline.workspace.locks import held
+from eval_pipeline.workspace.homes.locks import held
+from eval_pipeline.workspace.shards import workers
 from eval_pipeline_tests.fakes.scripted import ScriptedProvider, make_call
 from eval_pipeline_tests.support import DAY, Lab
 

@@ -24,12 +24,12 @@ from eval_pipeline.database.leases import open_leases
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.judge.cache import LIFE_S, JudgementCache, forget_expired, purge_judgements
 from eval_pipeline.judge.judgement import Judgement
-from eval_pipeline.operations import doctor
-from eval_pipeline.operations.doctor import Finding
-from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, prune
-from eval_pipeline.operations.purging import Removal, purge
-from eval_pipeline.operations.repairing import repair
-from eval_pipeline.operations.scrubbing import scrub
+from eval_pipeline.operations.upkeep import doctor
+from eval_pipeline.operations.upkeep.doctor import Finding
+from eval_pipeline.operations.upkeep.pruning import JOURNAL_MARGIN_S, prune
+from eval_pipeline.operations.upkeep.purging import Removal, purge
+from eval_pipeline.operations.upkeep.repairing import repair
+from eval_pipeline.operations.upkeep.scrubbing import scrub
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
 from eval_pipeline_tests.support import Lab

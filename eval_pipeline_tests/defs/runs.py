@@ -13,7 +13,7 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.assets.suite_assets import suite_definitions
@@ -134,7 +134,7 @@ def nights() -> None:
     from dagster._utils.schedules import schedule_execution_time_iterator
 
     sys.modules.pop("eval_pipeline.defs.automation.schedules", None)
-    from eval_pipeline.core.days import today
+    from eval_pipeline.core.system.days import today
     from eval_pipeline.definitions import defs
 
     schedule = defs.resolve_schedule_def("nightly")

@@ -9,7 +9,7 @@ import dagster as dg
 import pytest
 
 from eval_pipeline.chain.evaluation import chain_of
-from eval_pipeline.core.cost_limit import MAX_COST, CostLimit
+from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit
 from eval_pipeline.core.model import Partition
 from eval_pipeline.defs.assets.partitions import EPOCH, EVAL_DATE, SCOPE, run_context, run_partition, run_scope
 from eval_pipeline.defs.assets.resources import EvaluationResource
@@ -18,7 +18,7 @@ from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, ROOT_RUN_
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.forked import completed
 from eval_pipeline_tests.support import Lab

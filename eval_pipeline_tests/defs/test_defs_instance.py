@@ -21,13 +21,13 @@ from dagster_shared.error import SerializableErrorInfo
 from dagster_shared.serdes import serialize_value
 
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.core.supervision import SUPERVISOR
+from eval_pipeline.core.system.supervision import SUPERVISOR
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
 from eval_pipeline.defs.running import launch, storage, supervisor
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep
 from eval_pipeline.defs.running.storage import ReusingEventLog, ReusingSqliteStorage
-from eval_pipeline.operations.running import Request
+from eval_pipeline.operations.runs.running import Request
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.web.token import NO_TOKEN
 from eval_pipeline.workspace.runs import record_run, run_rows

@@ -21,10 +21,10 @@ from eval_pipeline.defs.automation.jobs import COMPARE
 from eval_pipeline.defs.automation.notifications import notify
 from eval_pipeline.defs.running import launch
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION, is_of_command_line
-from eval_pipeline.defs.running.telling import OF_DEV, tell
-from eval_pipeline.operations import steps
-from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.running import Finished, Request
+from eval_pipeline.defs.running.told.telling import OF_DEV, tell
+from eval_pipeline.operations.runs import steps
+from eval_pipeline.operations.runs.running import Finished, Request
+from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.defs.runs import REPORTS, TAGS, dates, losing_a_turn, materialise, run_of

@@ -8,7 +8,7 @@ import dagster as dg
 import pytest
 from dagster._core.storage.tags import SCHEDULE_NAME_TAG
 
-from eval_pipeline.core.cost_limit import MAX_COST
+from eval_pipeline.core.covering.cost_limit import MAX_COST
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation import digests, notifications

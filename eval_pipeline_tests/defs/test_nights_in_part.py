@@ -14,7 +14,7 @@ from eval_pipeline.providers.base import Call
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
-from eval_pipeline.workspace.planned import planned_scope
+from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline_tests.defs.runs import materialise
 from eval_pipeline_tests.support import Lab, Puppet, case, number
 

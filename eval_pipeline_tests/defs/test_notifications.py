@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.defs.assets.describe import check_result
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation import notifications

@@ -14,21 +14,21 @@ import pytest
 from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.chain.evaluation import chain_of
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE, SCOPE
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.automation import notifications
-from eval_pipeline.defs.running import telling
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline.defs.running.noted_runs import NotedStep, left_out, noted_runs
 from eval_pipeline.defs.running.origin import job_over
 from eval_pipeline.defs.running.removing import forget
-from eval_pipeline.defs.running.telling import tell
-from eval_pipeline.operations import running
-from eval_pipeline.workspace.commands import Command, ended
-from eval_pipeline.workspace.noted import Noted
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.defs.running.told import telling
+from eval_pipeline.defs.running.told.noted_runs import NotedStep, left_out, noted_runs
+from eval_pipeline.defs.running.told.telling import tell
+from eval_pipeline.operations.runs import running
+from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.noting.commands import Command, ended
+from eval_pipeline.workspace.noting.noted import Noted
 from eval_pipeline.workspace.workspace import Silent, Workspace
 from eval_pipeline_tests.cluster.test_shipped_suites import MEASURING, UNMEASURED
 from eval_pipeline_tests.defs.runs import QUIET, stale

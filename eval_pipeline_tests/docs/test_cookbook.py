@@ -10,7 +10,7 @@ from unittest.mock import patch
 
 import pytest
 
-from eval_pipeline.store.query import run_query
+from eval_pipeline.store.published.query import run_query
 from eval_pipeline_tests.support import Said, built_once, command
 
 COOKBOOK = Path(__file__).parents[2] / "docs" / "sql-cookbook.md"

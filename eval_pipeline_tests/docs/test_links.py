@@ -116,7 +116,7 @@ def test_metrics_in_the_guide_are_those_of_the_track() -> None:
 
 
 def test_headline_in_the_readme_is_what_a_run_prints(store: Path) -> None:
-    from eval_pipeline.store.query import run_query
+    from eval_pipeline.store.published.query import run_query
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     rows = run_query(store, "SELECT * FROM leaderboard_details('finqa_sample')").to_pylist()

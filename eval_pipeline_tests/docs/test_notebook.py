@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from nbclient import NotebookClient
 
-from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.system.interrupts import handlers_kept
 
 NOTEBOOK = Path(__file__).parents[2] / "docs" / "python-api.ipynb"
 

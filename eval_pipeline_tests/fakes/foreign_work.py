@@ -6,8 +6,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from threading import Event
 
-from eval_pipeline.core.arms_length import tell_progress, until_ended
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError, UsageError
+from eval_pipeline.core.reading.arms_length import tell_progress, until_ended
 
 
 def doubled(text: str) -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.home import find_home
-from eval_pipeline.operations.importing import import_at_arms_length
+from eval_pipeline.operations.imports.importing import import_at_arms_length
 from eval_pipeline.operations.recorded.importing import import_predictions
 from eval_pipeline.suites import find_suites
 from eval_pipeline.suites.cases import read_suite

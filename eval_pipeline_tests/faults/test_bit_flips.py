@@ -14,10 +14,10 @@ from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.store.parquet import forget_verified
-from eval_pipeline.store.query import run_query
+from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import all_tables
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.support import Lab, Said, built_once, case, command
 
 SEED = int(os.environ.get("EVAL_SEED", random.SystemRandom().randrange(10**6)))

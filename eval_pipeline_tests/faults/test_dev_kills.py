@@ -14,7 +14,7 @@ import psutil
 import pytest
 
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.supervision import SUPERVISOR, end_left_behind, is_there, left_behind
+from eval_pipeline.core.system.supervision import SUPERVISOR, end_left_behind, is_there, left_behind
 from eval_pipeline.defs.running.supervisor import Child
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.operations.verifying import unreadable_files
-from eval_pipeline.workspace.commands import lag
+from eval_pipeline.operations.upkeep.verifying import unreadable_files
+from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline_tests.forked import forked
 from eval_pipeline_tests.support import Lab, Puppet, case, number
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import eval_pipeline
-from eval_pipeline.fingerprints.reading import read_module
-from eval_pipeline.fingerprints.records import to_plain
+from eval_pipeline.fingerprints.parsed.reading import read_module
+from eval_pipeline.fingerprints.parsed.records import to_plain
 from eval_pipeline_tests.goldens import golden
 
 PACKAGE = Path(eval_pipeline.__file__).parent
@@ -23,8 +23,8 @@ SCRIPT = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from eval_pipeline.fingerprints.reading import read_module
-from eval_pipeline.fingerprints.records import to_plain
+from eval_pipeline.fingerprints.parsed.reading import read_module
+from eval_pipeline.fingerprints.parsed.records import to_plain
 asked = json.load(sys.stdin)
 told = {name: read_module(text.encode(), name, is_package=package) for name, (text, package) in asked.items()}
 print(json.dumps({"version": sys.version_info[:2], "told": {name: to_plain(one) for name, one in told.items()}}))

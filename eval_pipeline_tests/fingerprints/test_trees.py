@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from eval_pipeline.fingerprints.trees import digest
+from eval_pipeline.fingerprints.parsed.trees import digest
 from eval_pipeline_tests.fingerprints.packages import Change
 
 F = '''

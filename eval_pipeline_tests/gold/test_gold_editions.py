@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.rescoring import rescore
+from eval_pipeline.operations.runs.rescoring import rescore
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import DAY, TWO_CASES, Lab, Puppet, case, number

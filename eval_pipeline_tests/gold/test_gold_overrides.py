@@ -9,7 +9,7 @@ import yaml
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.operations.headline import headline
+from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.reports.contents.gold import overridden_text
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite

@@ -10,7 +10,7 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Case
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import ran_of_suite
 from eval_pipeline_tests.gold_home import WHO
 from eval_pipeline_tests.support import SHIPPED, Lab, Puppet

@@ -13,8 +13,8 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate
 from eval_pipeline.store.mirrored.publisher import MirroredPublisher
 from eval_pipeline.store.mirrored.record import MirroredRecord
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.publisher import Published
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.publisher import Published
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import CASES, METRICS, TURN_RESULTS
 from eval_pipeline_tests.store.samples import TRACKS, contents, key_of, put, put_model

@@ -18,8 +18,8 @@ from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.objects.conditions import broken_condition
 from eval_pipeline.store.tables import EVIDENCE
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.part_files import part_files
-from eval_pipeline.workspace.parts import open_part, part_path, part_rows
+from eval_pipeline.workspace.shards.part_files import part_files
+from eval_pipeline.workspace.shards.parts import open_part, part_path, part_rows
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer
 

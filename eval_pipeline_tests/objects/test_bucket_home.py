@@ -21,10 +21,11 @@ from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.tables import all_tables
 from eval_pipeline.view.page import Bench
-from eval_pipeline.workspace import bucket_store, runs
-from eval_pipeline.workspace.commands import Command, ended, lag, left_behind
+from eval_pipeline.workspace import runs
+from eval_pipeline.workspace.homes import bucket_store
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.noting.commands import Command, ended, lag, left_behind
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
 from eval_pipeline_tests.fakes.bucket_server import SECRET, BucketServer

@@ -7,12 +7,12 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.home import Home
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.view import published
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.serving.app import application
 from eval_pipeline.web.guard import Door
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
 from eval_pipeline_tests.objects.stores import Host, few
 from eval_pipeline_tests.store.samples import put_suite

@@ -7,7 +7,7 @@ import pytest
 from eval_pipeline.chain.shards import TURNS_A_SHARD
 from eval_pipeline.cluster.address import ADDRESS
 from eval_pipeline.database.address import DATABASE_URL
-from eval_pipeline.operations import doctor
+from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline.workspace.runs import RunContext

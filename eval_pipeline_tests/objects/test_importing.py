@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.private import make_private
+from eval_pipeline.core.system.private import make_private
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.store.durable import exchange
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.suites.headers import refuse_copy
-from eval_pipeline.workspace import imported_objects
+from eval_pipeline.workspace.homes import imported_objects
 from eval_pipeline_tests.fakes.bucket_server import BucketServer
 from eval_pipeline_tests.objects.hosts import Hosts
 

@@ -18,7 +18,7 @@ from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.mirrored import mirror
 from eval_pipeline.store.mirrored import publisher as publishing
 from eval_pipeline.store.mirrored.publisher import MirroredPublisher
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.fakes.bucket_server import BucketServer, Request
 from eval_pipeline_tests.objects.stores import Host, few

@@ -14,8 +14,8 @@ from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS
+from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.locks import of_home
 from eval_pipeline.workspace.workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.chain.wholeness import gate
-from eval_pipeline.operations import doctor
+from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.parquet import reading
 from eval_pipeline_tests.chains import with_other_code

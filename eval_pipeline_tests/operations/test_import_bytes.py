@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
-from eval_pipeline.core.foreign import lines_of, read_text
-from eval_pipeline.core.json_reading import parsed_json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance
-from eval_pipeline.operations.importing import Columns, _kept_packages, import_suite
+from eval_pipeline.core.reading.foreign import lines_of, read_text
+from eval_pipeline.core.reading.json_reading import parsed_json
+from eval_pipeline.operations.imports.importing import Columns, _kept_packages, import_suite
 from eval_pipeline.operations.recorded.wanted import Wanted
 from eval_pipeline.providers import imported_versions
 from eval_pipeline.providers.imported_versions import save_imported

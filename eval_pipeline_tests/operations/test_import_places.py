@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.importing import Columns, import_suite
-from eval_pipeline.tracks.import_places import PlacedCase, UsersFiles, add_origin
+from eval_pipeline.operations.imports.importing import Columns, import_suite
+from eval_pipeline.operations.upkeep.completing import complete_left
+from eval_pipeline.tracks.importing.import_places import PlacedCase, UsersFiles, add_origin
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import Lab
 
@@ -160,7 +160,7 @@ def test_an_import_that_ends_between_its_two_renames_loses_no_suite(lab: Lab, tm
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
     else:
         end = (lambda: os._exit(9)) if killed else None
-        with killed_at("eval_pipeline.operations.importing.Path.rename", done=True, end=end):
+        with killed_at("eval_pipeline.operations.imports.importing.Path.rename", done=True, end=end):
             import_suite(lab.workspace(), "text", source, "foreign", None, (), Columns())
     assert folder.exists() != killed
     assert complete_left(lab.workspace()) == []

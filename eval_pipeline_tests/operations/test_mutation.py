@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from eval_pipeline.core.errors import InputError
-from eval_pipeline.operations.mutation import equivalent_mutants, proposals, score_lines, suite_mutants
+from eval_pipeline.operations.suite_work.mutation import equivalent_mutants, proposals, score_lines, suite_mutants
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.pandas_code.track import TRACK

@@ -7,12 +7,12 @@ import pytest
 from eval_pipeline.cli.terminal import plan_lines
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations import planning, token_counts
-from eval_pipeline.operations.planning import RunPlan, plan
+from eval_pipeline.operations.runs import planning, token_counts
+from eval_pipeline.operations.runs.planning import RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
 from eval_pipeline.suites.cases import read_cases, read_suite
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_faults import COUNT_TOKENS, RATE_LIMITED, Asked, Fault
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.application_server import ApplicationServer

@@ -11,13 +11,13 @@ import pytest
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.pruning import JOURNAL_MARGIN_S, Pruned, prune
+from eval_pipeline.operations.upkeep.completing import complete_left
+from eval_pipeline.operations.upkeep.pruning import JOURNAL_MARGIN_S, Pruned, prune
 from eval_pipeline.reports.places.paths import comparison_folder, nights_folder, report_folder
 from eval_pipeline.stages.publishing import publish_all
-from eval_pipeline.workspace.commands import lag
+from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.noting.commands import lag
 from eval_pipeline.workspace.runs import COMPLETE, partition_lock, record_run
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, Lab, Puppet, command, response
@@ -154,11 +154,11 @@ def test_a_partition_that_a_run_scores_is_left(nightly: Lab) -> None:
     ("place", "count", "gone"),
     [
         ("eval_pipeline.store.record.Record.remove", 4, 1),
-        ("eval_pipeline.operations.pruning.report_folder", 1, 1),
-        ("eval_pipeline.operations.pruning.unused_partition", 2, 1),
-        ("eval_pipeline.operations.pruning.publish_gone", 1, 2),
-        ("eval_pipeline.operations.pruning.compare", 1, 2),
-        ("eval_pipeline.operations.pruning.deliver", 1, 2),
+        ("eval_pipeline.operations.upkeep.pruning.report_folder", 1, 1),
+        ("eval_pipeline.operations.upkeep.pruning.unused_partition", 2, 1),
+        ("eval_pipeline.operations.upkeep.pruning.publish_gone", 1, 2),
+        ("eval_pipeline.operations.upkeep.pruning.compare", 1, 2),
+        ("eval_pipeline.operations.upkeep.pruning.deliver", 1, 2),
     ],
 )
 def test_what_a_killed_pruning_left_is_completed_by_the_next_command(

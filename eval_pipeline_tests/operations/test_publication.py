@@ -8,15 +8,15 @@ import pytest
 
 from eval_pipeline.core.errors import LockedError, StoreError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.publication import Publication, publish_record
+from eval_pipeline.operations.runs.publication import Publication, publish_record
+from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.stages import publishing
 from eval_pipeline.store.durable import locked
-from eval_pipeline.store.publisher import Published
+from eval_pipeline.store.published.publisher import Published
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, STATISTICS
-from eval_pipeline.workspace import commands
-from eval_pipeline.workspace.commands import Command, lag, left_behind
+from eval_pipeline.workspace.noting import commands
+from eval_pipeline.workspace.noting.commands import Command, lag, left_behind
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext, record_run, run_rows
 from eval_pipeline_tests.killing import killed_at
@@ -203,7 +203,7 @@ def test_a_note_that_is_just_made_is_not_taken_for_one_that_was_left(lab: Lab, m
 
 def test_a_publishing_that_is_killed_is_completed_by_the_next_command(three: Lab) -> None:
     before = published(three)
-    with killed_at("eval_pipeline.operations.publication.publish_all"):
+    with killed_at("eval_pipeline.operations.runs.publication.publish_all"):
         publish_record(three.workspace(), full=False, progress=SILENT)
     assert lag(three.home) == "the command `publish` ended before it was done"
     assert complete_left(three.workspace()) == []

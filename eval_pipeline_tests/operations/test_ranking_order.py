@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.analysis.draws.looks import Answers
-from eval_pipeline.core.until import Until
-from eval_pipeline.operations.ranking import _Contender, _text, _verdicts, best_first
-from eval_pipeline.workspace.draws import Candidate, Design
+from eval_pipeline.core.covering.until import Until
+from eval_pipeline.operations.runs.ranking import _Contender, _text, _verdicts, best_first
+from eval_pipeline.workspace.asked.draws import Candidate, Design
 
 NAMES = "abcd"
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Response
-from eval_pipeline.operations.evaluations import evaluation_of
+from eval_pipeline.operations.runs.evaluations import evaluation_of
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.standins.recorded import RecordedProvider
 from eval_pipeline.reports.contents.facts import facts

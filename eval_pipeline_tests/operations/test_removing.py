@@ -27,11 +27,11 @@ from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.judge import Judgement, JudgementCache
-from eval_pipeline.operations import removing
-from eval_pipeline.operations.completing import complete_left
-from eval_pipeline.operations.keeping import deliver
-from eval_pipeline.operations.purging import Purged, Removal
-from eval_pipeline.operations.removing import Removed, is_interrupted, remove
+from eval_pipeline.operations.upkeep import removing
+from eval_pipeline.operations.upkeep.completing import complete_left
+from eval_pipeline.operations.upkeep.keeping import deliver
+from eval_pipeline.operations.upkeep.purging import Purged, Removal
+from eval_pipeline.operations.upkeep.removing import Removed, is_interrupted, remove
 from eval_pipeline.reports.nights.night import read_night
 from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.store.tables import RUNS
@@ -294,15 +294,15 @@ def _nothing_goes_while_a_run_is_at_it(home: Lab) -> None:
 
 STEPS = (
     ("eval_pipeline.store.record.Record", "remove"),
-    ("eval_pipeline.operations.removing", "remove_folder"),
-    ("eval_pipeline.operations.removing", "forget_acknowledged"),
-    ("eval_pipeline.operations.removing", "compare"),
-    ("eval_pipeline.operations.removing", "publish_keys"),
-    ("eval_pipeline.operations.removing", "deliver"),
-    ("eval_pipeline.operations.removing", "tell_nights_again"),
-    ("eval_pipeline.operations.purging", "purged_journal"),
-    ("eval_pipeline.operations.purging", "purge_judgements"),
-    ("eval_pipeline.operations.removing", "_forget"),
+    ("eval_pipeline.operations.upkeep.removing", "remove_folder"),
+    ("eval_pipeline.operations.upkeep.removing", "forget_acknowledged"),
+    ("eval_pipeline.operations.upkeep.removing", "compare"),
+    ("eval_pipeline.operations.upkeep.removing", "publish_keys"),
+    ("eval_pipeline.operations.upkeep.removing", "deliver"),
+    ("eval_pipeline.operations.upkeep.removing", "tell_nights_again"),
+    ("eval_pipeline.operations.upkeep.purging", "purged_journal"),
+    ("eval_pipeline.operations.upkeep.purging", "purge_judgements"),
+    ("eval_pipeline.operations.upkeep.removing", "_forget"),
 )
 """What a removal does one after the other."""
 

@@ -11,8 +11,8 @@ from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.core.errors import DamagedFileError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.operations.repairing import repair
-from eval_pipeline.operations.scrubbing import BYTES_A_SECOND, scrub
+from eval_pipeline.operations.upkeep.repairing import repair
+from eval_pipeline.operations.upkeep.scrubbing import BYTES_A_SECOND, scrub
 from eval_pipeline.store.parquet import forget_verified, writing
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline_tests.killing import killed_at
@@ -92,7 +92,7 @@ def test_a_repair_that_is_killed_between_two_moves_loses_no_response(done: Lab, 
         kept = connection.execute("SELECT count(*) FROM responses").fetchone()[0]
         connection.execute("UPDATE responses SET body = X'00' WHERE rowid = (SELECT min(rowid) FROM responses)")
         connection.commit()
-    with killed_at("eval_pipeline.operations.repairing._set_aside", done=True):
+    with killed_at("eval_pipeline.operations.upkeep.repairing._set_aside", done=True):
         list(repair(done.workspace()))
     assert not done.home.journal.exists()
     said = done.cli(*again.split())

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.operations.rescoring import Chosen, Rescored, evaluations, outdated, rescore
+from eval_pipeline.operations.runs.rescoring import Chosen, Rescored, evaluations, outdated, rescore
 from eval_pipeline.providers.base import CallError
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import with_other_code
 from eval_pipeline_tests.support import DAY, Lab, Puppet
 

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
-from eval_pipeline.operations.reviewing import (
+from eval_pipeline.operations.reviews.reviewing import (
     Said,
     answer_on_record,
     disputed,

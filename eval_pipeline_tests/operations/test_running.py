@@ -13,17 +13,17 @@ from eval_pipeline.chain.evaluation import COMPARING
 from eval_pipeline.chain.runner import run_stage
 from eval_pipeline.chain.stage import Stage
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.interrupts import handlers_kept
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations import steps
-from eval_pipeline.operations.completing import complete_left
+from eval_pipeline.core.system.interrupts import handlers_kept
+from eval_pipeline.operations.runs import steps
+from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages import score
-from eval_pipeline.workspace import commands
-from eval_pipeline.workspace.commands import ended, left_behind
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.noted import Noted
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.noting import commands
+from eval_pipeline.workspace.noting.commands import ended, left_behind
+from eval_pipeline.workspace.noting.noted import Noted
 from eval_pipeline.workspace.workspace import Silent, StageResult
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, response
 

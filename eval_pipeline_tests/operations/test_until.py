@@ -13,12 +13,12 @@ from eval_pipeline.analysis.baseline import baseline_verdict
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Json, Partition, Response
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.operations.evaluations import evaluation_of
-from eval_pipeline.operations.ranking import rank
+from eval_pipeline.operations.runs.evaluations import evaluation_of
+from eval_pipeline.operations.runs.ranking import rank
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
 from eval_pipeline.view.comparing.paired import untested
-from eval_pipeline.workspace.draws import Design, read_design
+from eval_pipeline.workspace.asked.draws import Design, read_design
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline_plugins.exports.inspect import inspect_log

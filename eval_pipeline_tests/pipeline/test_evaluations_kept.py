@@ -10,9 +10,9 @@ import pytest
 
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.pruning import prune
-from eval_pipeline.operations.rescoring import Chosen, rescore
-from eval_pipeline.operations.rescoring import evaluations as rescorable
+from eval_pipeline.operations.runs.rescoring import Chosen, rescore
+from eval_pipeline.operations.runs.rescoring import evaluations as rescorable
+from eval_pipeline.operations.upkeep.pruning import prune
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.tables import STATISTICS, SUPERSEDED_STATISTICS

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.query import connect_read_only
 
 SHOWN = """
 SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = 'store'

@@ -10,7 +10,7 @@ import yaml
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.checks.readable import check_readable
-from eval_pipeline.workspace.scope import Scope, suites_in_scope
+from eval_pipeline.workspace.asked.scope import Scope, suites_in_scope
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
 
 DAY = "2026-03-01"

@@ -17,15 +17,15 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs.assets.describe import check_result
 from eval_pipeline.defs.assets.partitions import CANARY, run_context
-from eval_pipeline.operations.keeping import remarks
+from eval_pipeline.operations.upkeep.keeping import remarks
 from eval_pipeline.providers.base import CallError
 from eval_pipeline.stages.attempts import canary, model_calls
 from eval_pipeline.stages.attempts.canary import CanaryError
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.stages.checks.readable import check_readable
 from eval_pipeline.store.tables import GENERATIONS
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import run_rows
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_messages import Body, question
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.fakes.misconfigured import CONVERSATIONS, TURNS, MisconfiguredServer, cases, value

@@ -6,7 +6,7 @@ import pytest
 
 from eval_pipeline.asking.budgets import most_input_tokens
 from eval_pipeline.asking.spending.ledger import spent_under
-from eval_pipeline.core.cost_limit import MAX_COST, CostLimit
+from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.workspace.runs import RunContext

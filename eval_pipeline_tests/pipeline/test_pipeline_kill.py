@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.providers import registry
-from eval_pipeline.workspace.commands import ended
+from eval_pipeline.workspace.noting.commands import ended
 from eval_pipeline_tests.fakes.logged import PLACE
 from eval_pipeline_tests.forked import forked
 from eval_pipeline_tests.support import Lab, case

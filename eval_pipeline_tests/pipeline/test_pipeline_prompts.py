@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core.suite_prompts import SuitePrompt
+from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.providers.base import Call
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.suites.cases import SuiteReading

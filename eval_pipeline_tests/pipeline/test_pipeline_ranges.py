@@ -12,7 +12,7 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Case
 from eval_pipeline.store.tables import GENERATIONS
-from eval_pipeline.workspace import ranges
+from eval_pipeline.workspace.asked import ranges
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.support import Lab, case
 

@@ -14,9 +14,11 @@ from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.providers.base import Call, CallError, FatalCallError
-from eval_pipeline.stages import asked, publishing, score
+from eval_pipeline.stages import publishing, score
+from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.checks.verdicts import check_every_turn_once
-from eval_pipeline.workspace.planned import effective_epoch
+from eval_pipeline.workspace.asked.planned import effective_epoch
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import (
     RunContext,
     end_run,
@@ -26,7 +28,6 @@ from eval_pipeline.workspace.runs import (
     record_run,
     run_rows,
 )
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Silent
 from eval_pipeline_tests.chains import INGESTING, checked, is_up_to_date, ran, ran_of_suite, stage_is_current
 from eval_pipeline_tests.defs.runs import materialise

@@ -44,7 +44,7 @@ def test_a_second_identical_run_changes_nothing(
     def never(*_: object) -> None:
         raise AssertionError("nothing is out of date")
 
-    monkeypatch.setattr("eval_pipeline.operations.running.Runs.evaluate", never)
+    monkeypatch.setattr("eval_pipeline.operations.runs.running.Runs.evaluate", never)
     second = small.cli(*ARGUMENTS)
     assert second.code == 0, second.text
     assert second.out == first.out

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core import plugins
-from eval_pipeline.workspace import track_tables
+from eval_pipeline.core.installed import plugins
+from eval_pipeline.workspace.tabled import track_tables
 from eval_pipeline_tests.plugins.installing import install
 
 Install = Callable[[str, str, Mapping[str, Mapping[str, str]]], None]

@@ -3,13 +3,13 @@ import logging
 import pytest
 
 from eval_pipeline.core.errors import InputError, UsageError
-from eval_pipeline.core.plugins import Plugin, PluginError
+from eval_pipeline.core.installed.plugins import Plugin, PluginError
 from eval_pipeline.operations.plugins import plugins_with_trouble
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.registry import ALL_TRACKS, load_importer, load_track
-from eval_pipeline.tracks.turns_table import turns_table
-from eval_pipeline.workspace.track_tables import further_tables
+from eval_pipeline.tracks.scored.turns_table import turns_table
+from eval_pipeline.workspace.tabled.track_tables import further_tables
 from eval_pipeline_tests.plugins.conftest import Install
 from eval_pipeline_tests.support import Lab
 

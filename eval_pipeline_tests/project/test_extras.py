@@ -10,10 +10,10 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from benchmarks import weight
-from eval_pipeline.core import extras
 from eval_pipeline.core.errors import MissingExtraError
 from eval_pipeline.core.home import Home
-from eval_pipeline.operations import doctor
+from eval_pipeline.core.installed import extras
+from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.providers.registry import PROVIDERS, traits_of
 from eval_pipeline.reports.charts.canvas import Chart, drawn, write_chart
 from eval_pipeline.reports.html.render import _environment, _markup

@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from eval_pipeline import __version__
-from eval_pipeline.core import installation
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.installation import requirement
+from eval_pipeline.core.installed import installation
+from eval_pipeline.core.installed.installation import requirement
 from eval_pipeline.operations.project.making import SAMPLE, TEMPLATES, sample_suites, samples
 from eval_pipeline.suites import find_suites
 from eval_pipeline.suites.cases import read_suite

@@ -7,8 +7,9 @@ import threading
 
 import pytest
 
-from eval_pipeline.core import arms_length, processes
-from eval_pipeline.core.processors import processors
+from eval_pipeline.core.reading import arms_length
+from eval_pipeline.core.system import processes
+from eval_pipeline.core.system.processors import processors
 from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.sandbox.sql import child, process
 from eval_pipeline.sandbox.tiers import NoSandboxError, allowed_tiers

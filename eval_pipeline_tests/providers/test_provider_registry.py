@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.core import extras
 from eval_pipeline.core.errors import MissingExtraError, UsageError
+from eval_pipeline.core.installed import extras
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment

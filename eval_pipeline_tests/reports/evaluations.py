@@ -13,8 +13,8 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.stages.reporting import profile
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.chains import INGESTING, aggregates, ran, ran_of_suite
 

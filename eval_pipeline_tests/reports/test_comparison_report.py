@@ -18,7 +18,7 @@ from openpyxl.utils.escape import unescape
 from outline import Outline
 
 from eval_pipeline.analysis.comparisons.pairs import REFUSED
-from eval_pipeline.cli.comparison_text import contract_lines
+from eval_pipeline.cli.looking.comparison_text import contract_lines
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.ci.summaries import comparisons_markdown
 from eval_pipeline.reports.charts.canvas import Chart

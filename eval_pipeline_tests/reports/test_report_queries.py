@@ -13,7 +13,7 @@ from eval_pipeline.reports.excel.looks import heading_width
 from eval_pipeline.reports.html.drawing import drawn_turns
 from eval_pipeline.reports.html.turns import turn_cards
 from eval_pipeline.stages.reporting import page_path
-from eval_pipeline.store.query import run_query
+from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline.workspace.runs import RunContext

@@ -19,8 +19,8 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.folder import MADE_FROM, is_current, make_folder
 from eval_pipeline.stages.reporting import page_path
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import record_run
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.chains import ran
 from eval_pipeline_tests.support import ROOT

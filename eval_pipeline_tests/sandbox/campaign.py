@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.sandbox import Limits, NoSandboxError, Outcome, PythonSandbox, SnippetFailed, SnippetRan
-from eval_pipeline.sandbox.results import as_pandas
+from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline.sandbox.tiers import TIERS, UNSAFE_TIER, Tier
 from eval_pipeline_tests.sandbox.attacks import ENDING, FOUND, HARNESS, LEAVING, REACHING
 

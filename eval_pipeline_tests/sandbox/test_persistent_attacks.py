@@ -15,8 +15,8 @@ import pytest
 
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox import Limits, PythonSandbox, SnippetFailed, SnippetRan, zygote_process
-from eval_pipeline.sandbox.reading import read_outcome
-from eval_pipeline.sandbox.results import as_pandas
+from eval_pipeline.sandbox.returned.reading import read_outcome
+from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline.tracks.pandas_code.results.comparison import compare
 from eval_pipeline.tracks.pandas_code.results.reading import answer_key, kept, result_text
 from eval_pipeline_tests.sandbox.attacks import ENDING

@@ -25,7 +25,7 @@ from eval_pipeline.sandbox import (
     SnippetRan,
 )
 from eval_pipeline.sandbox.pool import Pool
-from eval_pipeline.sandbox.results import as_pandas
+from eval_pipeline.sandbox.returned.results import as_pandas
 from eval_pipeline.sandbox.tiers import ENVIRONMENT, UNSAFE_TIER, Tier
 from eval_pipeline.sandbox.zygote_process import ZygoteError, ZygoteProcess
 from eval_pipeline_tests.fakes.foreign_work import reserved_by_threads

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import ErrorClass
 from eval_pipeline.sandbox import Limits, Outcome, SnippetFailed, SnippetRan
 from eval_pipeline.sandbox.inside.encode import ResultError, encode
-from eval_pipeline.sandbox.reading import read_outcome, suspicious
-from eval_pipeline.sandbox.results import as_pandas, read_told
+from eval_pipeline.sandbox.returned.reading import read_outcome, suspicious
+from eval_pipeline.sandbox.returned.results import as_pandas, read_told
 
 
 def back(result: object) -> Any:

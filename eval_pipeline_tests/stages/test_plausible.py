@@ -11,7 +11,7 @@ from typing import Any, cast
 import pyarrow as pa
 import pytest
 
-from eval_pipeline.core.days import today
+from eval_pipeline.core.system.days import today
 from eval_pipeline.stages.checks import plausible
 from eval_pipeline.stages.checks.plausible import Answered, check_plausible, equal, number, suspicions
 from eval_pipeline.workspace.inputs import Inputs

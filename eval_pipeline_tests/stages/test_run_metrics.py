@@ -7,9 +7,9 @@ import pytest
 
 from eval_pipeline.cli.terminal import coverage_lines
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.operations.headline import headline
+from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.stages.checks.verdicts import check_gold
-from eval_pipeline.stages.gold import gold_problems
+from eval_pipeline.stages.scoring.gold import gold_problems
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED, MetricRunner
 from eval_pipeline.store.tables import (
     ACCURACY_BY_COMPLEXITY,
@@ -22,7 +22,7 @@ from eval_pipeline.store.tables import (
 )
 from eval_pipeline.tracks.base import Metric
 from eval_pipeline.tracks.finqa.track import TRACK
-from eval_pipeline.workspace.scope import failed_cases
+from eval_pipeline.workspace.asked.scope import failed_cases
 from eval_pipeline_tests.chains import with_metrics
 from eval_pipeline_tests.gold_home import override
 from eval_pipeline_tests.support import Lab, Puppet, case, number, response

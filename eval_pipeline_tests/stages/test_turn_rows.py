@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from eval_pipeline.analysis.baseline import newest_partition
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Partition
-from eval_pipeline.operations.keeping import remarks
+from eval_pipeline.operations.upkeep.keeping import remarks
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.checks.readable import Readability, check_readable, readability
 from eval_pipeline.stages.scoring.turn_rows import plain_inputs, spent_on
-from eval_pipeline.workspace.columns import Columns, by_name
+from eval_pipeline.workspace.tabled.columns import Columns, by_name
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response
 
 amounts = st.none() | st.integers(0, 10_000)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from eval_pipeline.statistics import accuracy_by_level, antitonic, ceiling, complexity_ceiling, estimate_rate
-from eval_pipeline.statistics._levels import by_cluster, merge_small
+from eval_pipeline.statistics import accuracy_by_level, antitonic, complexity_ceiling, estimate_rate
+from eval_pipeline.statistics.curves import ceiling
+from eval_pipeline.statistics.curves._levels import by_cluster, merge_small
 
 Turns = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]
 

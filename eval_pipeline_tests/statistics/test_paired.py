@@ -18,7 +18,7 @@ from eval_pipeline.statistics import (
     paired_means,
     pareto_front,
 )
-from eval_pipeline.statistics.paired import FEW_CHANGED
+from eval_pipeline.statistics.pairs.paired import FEW_CHANGED
 
 verdict = st.sampled_from([0.0, 1.0, math.nan])
 turns = st.lists(st.tuples(verdict, verdict, st.integers(0, 12)), max_size=60)

@@ -16,7 +16,7 @@ from eval_pipeline.statistics._special import t_critical, t_p_value
 from eval_pipeline.statistics.adaptive import History, SuiteUnits
 from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities
 from eval_pipeline.statistics.items import item_history
-from eval_pipeline.statistics.ppi import prediction_powered_mean
+from eval_pipeline.statistics.samples.ppi import prediction_powered_mean
 from eval_pipeline_tests.goldens import golden
 
 GOLDEN = golden("statistics.yaml")

@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from eval_pipeline.statistics.suspects import GOLD, NO_ANSWER, PRIOR, agreed_against_gold, chances, same_when_wrong
+from eval_pipeline.statistics.raters.suspects import (
+    GOLD,
+    NO_ANSWER,
+    PRIOR,
+    agreed_against_gold,
+    chances,
+    same_when_wrong,
+)
 
 Codes = NDArray[np.int64]
 TURNS, WRONG_GOLD, OPTIONS = 1000, 0.03, 20

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.store.catalog import sweeping
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.catalogs import Full, State, state
 from eval_pipeline_tests.store.samples import TRACKS, contents, filled

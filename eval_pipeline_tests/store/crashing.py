@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb  # noqa: F401  # before the processes are forked
 
 from eval_pipeline.store.catalog import sweeping
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS
 

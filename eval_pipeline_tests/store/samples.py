@@ -9,8 +9,8 @@ from typing import Any
 import duckdb
 
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.publish import publish_full
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.publish import publish_full
+from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import (

@@ -18,8 +18,8 @@ from eval_pipeline.store.catalog import parts as writing
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.catalog.checking import catalog_problems
 from eval_pipeline.store.catalog.manifests import Part
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS
 from eval_pipeline_tests.store.catalogs import Full, State, defined, named_parts, parts_of, state
@@ -149,7 +149,7 @@ def test_parts_are_named_by_their_content_and_verified(
     assert state(out) == before
 
 
-OURS = "from pathlib import Path; from eval_pipeline.store.query import connect_read_only as connect\n" + (
+OURS = "from pathlib import Path; from eval_pipeline.store.published.query import connect_read_only as connect\n" + (
     "c = connect(Path(sys.argv[1])); connect(Path(sys.argv[1])).close()"  # which loses the lock of the process
 )
 ANYBODYS = "import duckdb; c = duckdb.connect(sys.argv[1], read_only=True)"

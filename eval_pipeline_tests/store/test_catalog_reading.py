@@ -11,8 +11,8 @@ from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.store.catalog import checking
 from eval_pipeline.store.catalog.checking import catalog_problems
 from eval_pipeline.store.catalog.manifests import Part
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.query import connect_read_only, run_query
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS, all_tables
 from eval_pipeline.view.published import Published

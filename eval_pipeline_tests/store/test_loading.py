@@ -10,7 +10,7 @@ import pytest
 
 import eval_pipeline as ep
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import TURN_RESULTS
 from eval_pipeline_tests.store.samples import DAY, TRACKS, filled, key_of, put, put_partition

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, NewerManifestError, Part, save
-from eval_pipeline.store.memo import KnownFile
+from eval_pipeline.store.published.memo import KnownFile
 from eval_pipeline_tests.store.samples import key_of
 
 SCHEMA = "schema"

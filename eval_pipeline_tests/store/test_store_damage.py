@@ -10,9 +10,9 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import DamagedFileError, StoreError
-from eval_pipeline.store.memo import Memo, published_memo, store_status
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.memo import Memo, published_memo, store_status
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS
 from eval_pipeline_tests.store.catalogs import State

@@ -12,7 +12,7 @@ import pytest
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import exchange, locked, make_folders
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.tables import METRICS
 from eval_pipeline_tests.store.samples import TRACKS, ask, beside, contents, key_of, put, put_partition, put_suite
@@ -133,7 +133,7 @@ PUBLISHERS = """
 import os, sys
 from pathlib import Path
 import duckdb, pyarrow.parquet  # before forking, so that a publisher is quick to start
-from eval_pipeline.store.publish import publish
+from eval_pipeline.store.published.publish import publish
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS, key_of, put_partition
 os.fsync = lambda handle: None
@@ -207,7 +207,7 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.record import Record
 from eval_pipeline_tests.store.samples import TRACKS
 home, size = Path(sys.argv[1]), int(sys.argv[2])

@@ -9,11 +9,11 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.store import publish as publishing
-from eval_pipeline.store import snapshot
-from eval_pipeline.store.ddl import text
-from eval_pipeline.store.engine import engine
-from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.published import publish as publishing
+from eval_pipeline.store.published import snapshot
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.store.published.engine import engine
+from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.store.tables import GENERATION_PROMPTS, GENERATIONS, METRICS, all_tables

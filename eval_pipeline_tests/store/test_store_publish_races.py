@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.snapshot import Snapshot
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline.store.tables import METRICS, RUNS, TURN_RESULTS
 from eval_pipeline_tests.store.samples import TRACKS, ask, key_of, put, put_partition
 

@@ -9,9 +9,9 @@ import pytest
 
 from eval_pipeline.cli.terminal import _least_width
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.store.ddl import FORMAT
-from eval_pipeline.store.publish import publish, publish_full
-from eval_pipeline.store.query import connect_read_only, run_query
+from eval_pipeline.store.published.ddl import FORMAT
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.query import connect_read_only, run_query
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import (
     ACCURACY_BY_CONTRACT,

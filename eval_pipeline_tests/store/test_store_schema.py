@@ -4,16 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core import kept
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.hashing import kept
 from eval_pipeline.core.ids import json_hash
-from eval_pipeline.store.ddl import FORMAT, schema_sql, view_names
-from eval_pipeline.store.memo import Memo
 from eval_pipeline.store.migrations import migrate
-from eval_pipeline.store.publish import publish, publish_full
+from eval_pipeline.store.published.ddl import FORMAT, schema_sql, view_names
+from eval_pipeline.store.published.memo import Memo
+from eval_pipeline.store.published.publish import publish, publish_full
+from eval_pipeline.store.published.snapshot import Snapshot
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Column, Table
-from eval_pipeline.store.snapshot import Snapshot
 from eval_pipeline.store.tables import (
     ATTEMPTS,
     ERRORS,
@@ -29,7 +29,7 @@ from eval_pipeline.store.tables import (
 from eval_pipeline.tracks.abilities import suite_tables_of, turn_tables_of
 from eval_pipeline.tracks.registry import TRACKS as NAMED
 from eval_pipeline.tracks.registry import load_track
-from eval_pipeline.tracks.turns_table import turns_table
+from eval_pipeline.tracks.scored.turns_table import turns_table
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.store.samples import DAY, FINQA, TRACKS, ask, key_of, put, put_partition, put_suite, rows
 from eval_pipeline_tests.support import Lab, Puppet
@@ -139,7 +139,7 @@ def test_whoever_changes_the_schema_says_so() -> None:
     known = golden("store_forms.yaml")
     (latest,) = [entry["schema"] for entry in known if entry["form"] == FORMAT]
     assert latest == json_hash(schema_sql(shipped_tables())), (
-        f"the schema of the store has changed: add 1 to FORMAT in store/ddl.py and a line for {FORMAT + 1} to the file"
+        f"the schema of the store has changed: add 1 to FORMAT in ddl.py and a line for {FORMAT + 1} to the file"
     )
     assert max(entry["form"] for entry in known) == FORMAT
     assert len({entry["schema"] for entry in known}) == len(known)
@@ -152,7 +152,7 @@ def test_a_store_of_newer_code_is_left_alone(record: Record, out: Path, monkeypa
     put_partition(record, key_of("b"))
     newer = FORMAT + 1
     monkeypatch.setattr(f"{publish.__module__}.FORMAT", newer)
-    monkeypatch.setattr("eval_pipeline.store.ddl.FORMAT", newer)
+    monkeypatch.setattr("eval_pipeline.store.published.ddl.FORMAT", newer)
     assert publish(record, out, TRACKS).note == "the tables have another schema now"
     monkeypatch.undo()
     before = out.stat().st_mtime_ns

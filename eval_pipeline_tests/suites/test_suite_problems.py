@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import check_yaml
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.json_reading import parsed_json
+from eval_pipeline.core.reading.foreign import check_yaml
+from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.suites import find_suites, load_suite, read_header
 from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.workspace.workspace import Workspace

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.core.covering.suite_prompts import SuitePrompt
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Message, Prompt
-from eval_pipeline.core.suite_prompts import SuitePrompt
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_cases
 from eval_pipeline.suites.prompts import prompt_of
-from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts, parts_of
+from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts, parts_of
 from eval_pipeline.workspace.workspace import Workspace
 from eval_pipeline_tests.goldens import golden
 

@@ -13,7 +13,7 @@ import yaml
 from openpyxl import Workbook
 
 from eval_pipeline.core.errors import InputError, UsageError
-from eval_pipeline.operations.importing import import_suite
+from eval_pipeline.operations.imports.importing import import_suite
 from eval_pipeline.operations.recorded.entries import read_rows
 from eval_pipeline.suites import load_suite, read_header
 from eval_pipeline.suites.cases import read_suite

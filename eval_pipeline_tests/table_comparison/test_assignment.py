@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.table_comparison.assignment import Bag, most_in_common
+from eval_pipeline.table_comparison.alignment.assignment import Bag, most_in_common
 
 CELLS = st.lists(st.sampled_from("abcd"), max_size=4)
 TABLES = st.lists(CELLS, max_size=7)

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval_pipeline.table_comparison import ComparedTable, Relaxation, column_orders, compare, pair, same_rows, soft_f1
+from eval_pipeline.table_comparison.alignment.matching import Trial
 from eval_pipeline.table_comparison.contracts import as_label, excess, ways_of
-from eval_pipeline.table_comparison.matching import Trial
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.table_comparison.planting import planted
 

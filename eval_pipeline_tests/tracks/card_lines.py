@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from eval_pipeline.tracks.cards import (
+from eval_pipeline.tracks.shown.cards import (
     BesideCard,
     Card,
     CardCell,

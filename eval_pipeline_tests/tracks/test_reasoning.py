@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks import reasoning
-from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.tracks.registry import load_track
+from eval_pipeline.tracks.texts import reasoning
+from eval_pipeline.tracks.texts.reasoning import apart
 from eval_pipeline_tests.goldens import golden
 
 FRAMES, TRACKS = golden("reasoning.yaml")["frames"], golden("reasoning.yaml")["tracks"]

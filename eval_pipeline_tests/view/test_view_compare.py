@@ -7,10 +7,10 @@ from datetime import date
 import pytest
 from starlette.testclient import TestClient
 
-from eval_pipeline.analysis.comparisons.shown import comparisons_of, referenced
+from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, referenced
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
-from eval_pipeline.store.query import run_query
+from eval_pipeline.store.published.query import run_query
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing.agreement import rank
 from eval_pipeline.view.comparing.found import kinds, order, with_what_was_said

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.tracks.cards import (
+from eval_pipeline.tracks.shown.cards import (
     MEANINGS,
     BesideCard,
     Card,

@@ -6,7 +6,7 @@ from pathlib import Path
 from starlette.testclient import TestClient
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.operations.evaluations import evaluation_of
+from eval_pipeline.operations.runs.evaluations import evaluation_of
 from eval_pipeline.reports.contents.facts import warnings
 from eval_pipeline.view.published import Look
 from eval_pipeline.workspace.workspace import Workspace

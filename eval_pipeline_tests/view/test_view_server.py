@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
-from eval_pipeline.store.query import connect_read_only
+from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published

@@ -14,11 +14,11 @@ from starlette.testclient import TestClient
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import text_hash
 from eval_pipeline.core.model import Message, Prompt
-from eval_pipeline.operations import reviewing
+from eval_pipeline.operations.reviews import reviewing
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Explains, Seen
-from eval_pipeline.tracks.cards import FactsCard
+from eval_pipeline.tracks.shown.cards import FactsCard
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import Look
 from eval_pipeline.view.turn import parts

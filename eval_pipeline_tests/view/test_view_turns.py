@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.store.query import run_query
+from eval_pipeline.store.published.query import run_query
 from eval_pipeline.view.evaluation import Evaluation, TurnColumn, evaluation_at
 from eval_pipeline.view.filtering import found
 from eval_pipeline.view.filtering import sql as filtering_sql

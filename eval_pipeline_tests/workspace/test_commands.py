@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
-from eval_pipeline.workspace import commands
-from eval_pipeline.workspace.commands import Command, ended, left_behind
-from eval_pipeline.workspace.noted import Noted, noted
+from eval_pipeline.workspace.noting import commands
+from eval_pipeline.workspace.noting.commands import Command, ended, left_behind
+from eval_pipeline.workspace.noting.noted import Noted, noted
 from eval_pipeline_tests.support import DAY
 
 PLACES = [Partition(suite, version, DAY) for suite in ("a", "b") for version in ("m", "n")]

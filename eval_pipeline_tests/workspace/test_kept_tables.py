@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.sealed import read_sealed, write_sealed
-from eval_pipeline.workspace import kept_tables
-from eval_pipeline.workspace.track_tables import _of_track, all_tracks
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.workspace.tabled import kept_tables
+from eval_pipeline.workspace.tabled.track_tables import _of_track, all_tracks
 
 TABLES = {track.name: _of_track(track) for track in all_tracks()}
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.workspace import places
-from eval_pipeline.workspace.places import all_differ
+from eval_pipeline.workspace.asked import places
+from eval_pipeline.workspace.asked.places import all_differ
 
 
 @given(st.lists(st.sampled_from([f"suite/{name}#0 0" for name in "abcdefgh"]), max_size=8), st.integers(1, 4))

@@ -11,7 +11,7 @@ from eval_pipeline.analysis.aggregates import aggregates_of
 from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.cli import terminal
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations import doctor
+from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.tracks.registry import load_track

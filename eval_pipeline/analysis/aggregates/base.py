@@ -15,13 +15,13 @@ from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import METRIC_ERRORS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.abilities import turn_tables_of
+from eval_pipeline.workspace.asked.places import places_of_rows
+from eval_pipeline.workspace.asked.planned import planned_scope, planned_turns
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.places import places_of_rows
-from eval_pipeline.workspace.planned import planned_scope, planned_turns
 from eval_pipeline.workspace.progress import busy
-from eval_pipeline.workspace.scope import Scope
-from eval_pipeline.workspace.track_tables import scored_tables, turns_table
+from eval_pipeline.workspace.tabled.track_tables import scored_tables, turns_table
 
 if TYPE_CHECKING:
     from eval_pipeline.analysis.draws.looks import Draw

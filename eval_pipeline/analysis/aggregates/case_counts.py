@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pyarrow.compute as pc
 
 from eval_pipeline.analysis.aggregates.base import Turns
-from eval_pipeline.core.left_out import (
+from eval_pipeline.core.covering.left_out import (
     BUDGET,
     EXCLUDED,
     NOT_ASKED,
@@ -19,10 +19,10 @@ from eval_pipeline.core.left_out import (
     Cause,
 )
 from eval_pipeline.core.model import CallErrorKind
-from eval_pipeline.stages.gold import drifted_cases, unscored_turns
+from eval_pipeline.stages.scoring.gold import drifted_cases, unscored_turns
 from eval_pipeline.store.tables import CASES, GENERATIONS, GOLD_OVERRIDES, LEFT_OUT_CASES
-from eval_pipeline.workspace.planned import planned_scope
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.planned import planned_scope
+from eval_pipeline.workspace.asked.scope import Scope
 
 
 def case_counts(turns: Turns) -> CaseCounts:

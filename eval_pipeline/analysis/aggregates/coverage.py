@@ -10,9 +10,9 @@ from typing import Any
 
 from eval_pipeline.analysis.aggregates.base import Row, Turns
 from eval_pipeline.analysis.aggregates.case_counts import case_counts
-from eval_pipeline.core.coverage import Coverage, Reached, turns_reached
+from eval_pipeline.core.covering.coverage import Coverage, Reached, turns_reached
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.stages.checks.plausible import looked_at
 from eval_pipeline.store.coverage import tries_of
 from eval_pipeline.store.tables import TURN_RESULTS

@@ -7,8 +7,8 @@ import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Floats, Row, Turns
 from eval_pipeline.stages.attempts.rows import published_turns
-from eval_pipeline.stages.gold import published_problems
-from eval_pipeline.stages.judging import load_judgements
+from eval_pipeline.stages.judged.judging import load_judgements
+from eval_pipeline.stages.scoring.gold import published_problems
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.statistics import Estimate, estimate_mean, estimate_rate
 from eval_pipeline.store.tables import (

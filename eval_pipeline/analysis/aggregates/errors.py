@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.analysis.aggregates.base import Row, Turns
 from eval_pipeline.store.tables import ERRORS, GENERATIONS, TURN_RESULTS
-from eval_pipeline.workspace.places import places_of_rows
+from eval_pipeline.workspace.asked.places import places_of_rows
 
 MOST_SHAPES = 50
 """Maximum number of message shapes, most frequent first."""

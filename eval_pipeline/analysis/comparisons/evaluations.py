@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, NOT_TOLD, Served
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
-from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.fingerprints import UNKNOWN_CODE
 from eval_pipeline.store.record import Header, Record, RecordKey
 from eval_pipeline.store.schemas import Table
@@ -27,7 +27,7 @@ from eval_pipeline.store.tables import (
     STATISTICS,
     TURN_RESULTS,
 )
-from eval_pipeline.workspace.scope import FULL, Scope
+from eval_pipeline.workspace.asked.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 _MADE_WITH: Mapping[str, tuple[tuple[Table, tuple[str, ...]], ...]] = {

@@ -10,7 +10,7 @@ from eval_pipeline.analysis.comparisons.two_figures import A_BETTER, B_BETTER, N
 from eval_pipeline.statistics import CorrectedTest, PairedMeans, holm, paired_means
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import ComparesMetrics
-from eval_pipeline.tracks.turns_table import turns_table
+from eval_pipeline.tracks.scored.turns_table import turns_table
 
 
 @dataclass(frozen=True, slots=True)

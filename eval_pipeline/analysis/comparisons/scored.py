@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, floats
 from eval_pipeline.analysis.comparisons.codes import Coder, digests
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
-from eval_pipeline.core.coverage import Coverage, turns_reached
+from eval_pipeline.core.covering.coverage import Coverage, turns_reached
 from eval_pipeline.core.model import CALL_ERROR, Partition
 from eval_pipeline.store.coverage import recorded_coverage, tries_of
 from eval_pipeline.store.record import RecordKey

@@ -8,7 +8,7 @@ from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, DRIFT_UP, GA
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.comparisons.scored import NO_TURNS, ScoredEvaluation, TurnReader, paired
 from eval_pipeline.analysis.comparisons.two_figures import verdict_of
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.statistics import CorrectedTest, PairedDifference, holm, paired_difference
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import COST_PER_CORRECT_ANSWER, STATISTICS

@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.stages.checks.verdicts import Verdict
-from eval_pipeline.store.parts import newest_part
+from eval_pipeline.store.published.parts import newest_part
 from eval_pipeline.workspace.inputs import Inputs
 
 SERVED_AS_BEFORE = "served_as_before"

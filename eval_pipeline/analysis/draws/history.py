@@ -6,12 +6,12 @@ import numpy as np
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Case, Partition
-from eval_pipeline.stages.gold import gold_problems
+from eval_pipeline.stages.scoring.gold import gold_problems
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
-from eval_pipeline.workspace.draws import RIGHT, UNKNOWN, WRONG, Candidate
+from eval_pipeline.workspace.asked.draws import RIGHT, UNKNOWN, WRONG, Candidate
+from eval_pipeline.workspace.asked.scope import FULL
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.scope import FULL
 
 MOST = 64
 """Earlier evaluations that are looked at, the newest ones: more cost time and tell little more."""

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval_pipeline.analysis.draws.history import matrix
+from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.until import Until
 from eval_pipeline.statistics import estimate_rate
-from eval_pipeline.workspace.draws import Candidate, Design, Drawn
+from eval_pipeline.workspace.asked.draws import Candidate, Design, Drawn
 
 if TYPE_CHECKING:
     from eval_pipeline.statistics.adaptive import Factors, Sampler, SuiteUnits

@@ -5,9 +5,9 @@ from eval_pipeline.analysis.draws.looks import Answers, Draw, Look
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.tables import TURN_RESULTS
-from eval_pipeline.workspace.draws import design_of, read_design
+from eval_pipeline.workspace.asked.draws import design_of, read_design
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.scope import Scope
 
 
 def answers_of(inputs: Inputs) -> Answers:

@@ -12,7 +12,7 @@ from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.providers.registry import ALL_PROVIDERS
-from eval_pipeline.statistics.suspects import GOLD, LEAST, NO_ANSWER, Codes
+from eval_pipeline.statistics.raters.suspects import GOLD, LEAST, NO_ANSWER, Codes
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, MODEL_VERSIONS, RECOVERY_ATTEMPTS, TURN_RESULTS
 from eval_pipeline.tracks.abilities import answer_keys_of

@@ -10,7 +10,7 @@ from eval_pipeline.analysis.comparisons.compared import latest_of_each
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.statistics.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
+from eval_pipeline.statistics.raters.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS
 from eval_pipeline.tracks.abilities import doubts_of
@@ -18,7 +18,7 @@ from eval_pipeline.tracks.capabilities import Audits, Weight
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 from eval_pipeline.workspace.progress import busy
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 CONTRADICTION, LINT, AGREEMENT, ORACLE, PRINTING = "contradiction", "lint", "agreement", "oracle", "printing"
 _PRINTING_SCORE = 0.05

@@ -9,7 +9,7 @@ import numpy as np
 
 from eval_pipeline.analysis.reviews.units import Unit
 from eval_pipeline.statistics import DrawnEstimate, Strata
-from eval_pipeline.statistics.corrected import drawn_bias, drawn_corrected_rate
+from eval_pipeline.statistics.samples.corrected import drawn_bias, drawn_corrected_rate
 from eval_pipeline.suites.reviews.queues import Cell, Queue, QueueItem
 from eval_pipeline.suites.reviews.review import RIGHT, WRONG
 

@@ -18,7 +18,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS, arrow_schema
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 
 Verdicts = npt.NDArray[np.int8]
 """1 for right, 0 for wrong, `NONE` for no verdict."""

@@ -15,7 +15,7 @@ from eval_pipeline.asking.batches.table import COLUMNS, BatchRows, BatchTable, i
 from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.processes import is_alive, worldwide_mark
+from eval_pipeline.core.system.processes import is_alive, worldwide_mark
 
 _ELSEWHERE = timedelta(hours=1)
 """After this time, a process on another machine, of which nothing is known, is taken for one that submits no more."""

@@ -13,7 +13,7 @@ from eval_pipeline.asking.batches.sqlite import SqliteBatchTable
 from eval_pipeline.asking.journal.grouped import GroupedJournal
 from eval_pipeline.asking.journal.rows import ADD_DIGEST, SCHEMA, DamagedRowError, Row, insert, known, recorded
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.private import touch
+from eval_pipeline.core.system.private import touch
 
 SCHEMA_VERSION = 2
 _OPEN_PATIENCE_S = 10.0

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Protocol
 
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.private import touch
-from eval_pipeline.core.processes import host, is_alive
+from eval_pipeline.core.system.private import touch
+from eval_pipeline.core.system.processes import host, is_alive
 from eval_pipeline.database.address import database_address
 
 KEPT_S = 90 * 24 * 3600.0

@@ -9,9 +9,9 @@ from typing import Protocol
 from uuid import uuid4
 
 from eval_pipeline.asking.spending.ledger import Claim, Held, Ledger
-from eval_pipeline.core.cost_limit import CostLimit
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.processes import worldwide_mark
+from eval_pipeline.core.system.processes import worldwide_mark
 
 LOOK_S = 0.5
 """How often a call that waits for those of other processes looks whether they have left money."""

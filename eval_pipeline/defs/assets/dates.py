@@ -5,8 +5,8 @@ from datetime import date
 
 import dagster as dg
 
-from eval_pipeline.core.days import day_of, today
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.days import day_of, today
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, date_tag, run_partition
 from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG
 from eval_pipeline.store import tables

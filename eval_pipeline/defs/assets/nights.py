@@ -6,7 +6,7 @@ from itertools import islice, pairwise
 
 import dagster as dg
 
-from eval_pipeline.core.days import time_zone
+from eval_pipeline.core.system.days import time_zone
 from eval_pipeline.defs.automation.schedules import NIGHTLY, nightly_cron
 from eval_pipeline.defs.dagster_inside.running import schedule_execution_time_iterator
 

@@ -6,15 +6,15 @@ from datetime import date
 
 import dagster as dg
 
-from eval_pipeline.core.cost_limit import cost_limit
-from eval_pipeline.core.days import today
+from eval_pipeline.core.covering.cost_limit import cost_limit
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.days import today
 from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, ROOT_RUN_ID_TAG, SCHEDULE_NAME_TAG
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.schemas import Table
+from eval_pipeline.workspace.asked.scope import FULL, Scope
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.scope import FULL, Scope
 from eval_pipeline.workspace.workspace import Workspace
 
 DIMENSION = "model_version"

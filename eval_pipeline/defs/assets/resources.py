@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import dagster as dg
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.operations.publication import Publication
-from eval_pipeline.operations.running import Finished
-from eval_pipeline.workspace.commands import Command
+from eval_pipeline.operations.runs.publication import Publication
+from eval_pipeline.operations.runs.running import Finished
+from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.workspace import Progress, Silent, Workspace
 
 

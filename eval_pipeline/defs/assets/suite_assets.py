@@ -21,17 +21,17 @@ from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.dagster_inside.running import PRIORITY_TAG
 from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
-from eval_pipeline.operations.nights import ask_part
-from eval_pipeline.operations.rescoring import rescore_compared
-from eval_pipeline.operations.running import PUBLISHED
-from eval_pipeline.operations.steps import Step, checked, close_alone, failure, failures
+from eval_pipeline.operations.runs.nights import ask_part
+from eval_pipeline.operations.runs.rescoring import rescore_compared
+from eval_pipeline.operations.runs.running import PUBLISHED
+from eval_pipeline.operations.runs.steps import Step, checked, close_alone, failure, failures
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.suites import SuiteSource
+from eval_pipeline.workspace.asked.planned import planned_scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.planned import planned_scope
-from eval_pipeline.workspace.scope import Scope
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]

@@ -8,14 +8,14 @@ from datetime import date
 
 import dagster as dg
 
-from eval_pipeline.core.cost_limit import cost_limit
+from eval_pipeline.core.covering.cost_limit import cost_limit
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.home import find_home
 from eval_pipeline.defs.assets.partitions import EVAL_DATE, night_account
 from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, post
 from eval_pipeline.defs.automation.schedules import nightly
 from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG, SCHEDULE_NAME_TAG
-from eval_pipeline.operations.cost_limits import spent_text
+from eval_pipeline.operations.runs.cost_limits import spent_text
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.reports.nights.page import write_night

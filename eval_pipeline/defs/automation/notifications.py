@@ -12,9 +12,9 @@ from typing import Any
 import dagster as dg
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.core.left_out import CaseCounts
 from eval_pipeline.defs.assets.partitions import EVAL_DATE
 from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_side_of, suite_of
 from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, PARTITION_NAME_TAG

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 import dagster as dg
 
 from eval_pipeline.chain.evaluation import chain_of
-from eval_pipeline.core.days import day_of, time_zone
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.installed.plugins import PluginError
 from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
-from eval_pipeline.core.plugins import PluginError
+from eval_pipeline.core.system.days import day_of, time_zone
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
 from eval_pipeline.defs.dagster_inside.running import is_valid_cron_schedule

@@ -4,10 +4,10 @@ import os
 
 import dagster as dg
 
-from eval_pipeline.core.days import time_zone
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.system.days import time_zone
 from eval_pipeline.defs.automation.schedules import nightly_cron
-from eval_pipeline.operations.scrubbing import scrub
+from eval_pipeline.operations.upkeep.scrubbing import scrub
 from eval_pipeline.workspace.workspace import Workspace
 
 SCRUB = "scrub"

@@ -8,7 +8,7 @@ import dagster as dg
 import yaml
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.processes import is_alive, mark, worldwide_mark
+from eval_pipeline.core.system.processes import is_alive, mark, worldwide_mark
 from eval_pipeline.database.address import database_address
 from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.dagster_inside.running import InstanceRef
@@ -16,7 +16,7 @@ from eval_pipeline.defs.dagster_inside.storages import NoOpComputeLogManager
 from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.defs.running.unfinished import UNFINISHED
 from eval_pipeline.store.durable import temporary_path
-from eval_pipeline.workspace.locks import database_leases
+from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.runs import fail_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 

@@ -9,16 +9,16 @@ from uuid import uuid4
 import dagster as dg
 
 from eval_pipeline.chain.evaluation import COMPARING, INGESTING, chain_of
-from eval_pipeline.core.interrupts import handlers_kept
+from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.defs.assets.partitions import CANARY, DIMENSION, EPOCH, EVAL_DATE, SCOPE
 from eval_pipeline.defs.assets.resources import EvaluationResource
 from eval_pipeline.defs.automation.jobs import ALL, suite_job_name
 from eval_pipeline.defs.automation.sensors import retired, unregistered
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep_home
 from eval_pipeline.defs.running.origin import execute_here, job_over
-from eval_pipeline.operations.keeping import REPORTS
-from eval_pipeline.operations.running import Finished, Request
-from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.operations.runs.running import Finished, Request
+from eval_pipeline.operations.upkeep.keeping import REPORTS
+from eval_pipeline.workspace.asked.scope import FULL
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 QUIET: Mapping[str, Any] = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}

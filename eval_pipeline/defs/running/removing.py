@@ -13,7 +13,7 @@ from eval_pipeline.database.address import DatabaseAddress, database_address
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.dagster_inside.running import PARTITION_NAME_TAG
 from eval_pipeline.defs.running.instance import open_instance
-from eval_pipeline.workspace.commands import ended
+from eval_pipeline.workspace.noting.commands import ended
 
 _DELETED_FROM = ("runs", "run_tags", "event_logs", "asset_event_tags", "dynamic_partitions")
 """Dagster's tables from which rows are deleted."""
@@ -36,7 +36,7 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
     used = address is not None or any(home.dagster.rglob("*.db"))
     if history and not dry_run:
         if used:
-            from eval_pipeline.defs.running.telling import tell
+            from eval_pipeline.defs.running.told.telling import tell
 
             while tell(home):  # of other model versions, too, whose history stays
                 pass

@@ -22,7 +22,7 @@ from sqlalchemy import Connection, Engine, MetaData, create_engine, event, inspe
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.pool import QueuePool, StaticPool
 
-from eval_pipeline.core.private import touch
+from eval_pipeline.core.system.private import touch
 from eval_pipeline.defs.dagster_inside.storages import (
     ALEMBIC_SCRIPTS_LOCATION,
     AssetKeyTable,

@@ -21,8 +21,8 @@ from dagster_shared.serdes import deserialize_value
 
 from eval_pipeline.core.errors import EvalError, StoreError, UsageError
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.private import make_private
-from eval_pipeline.core.supervision import end_left_behind, supervise
+from eval_pipeline.core.system.private import make_private
+from eval_pipeline.core.system.supervision import end_left_behind, supervise
 from eval_pipeline.database.names import DAEMON
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.automation.notifications import UI_URL
@@ -37,11 +37,11 @@ from eval_pipeline.defs.dagster_inside.servers import (
 from eval_pipeline.defs.running.instance import open_instance, sweep_home
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
 from eval_pipeline.defs.running.removing import forget
-from eval_pipeline.defs.running.telling import OF_DEV, tell
-from eval_pipeline.operations.completing import complete_left
+from eval_pipeline.defs.running.told.telling import OF_DEV, tell
+from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import NO_TOKEN, token_of
-from eval_pipeline.workspace.locks import database_leases
+from eval_pipeline.workspace.homes.locks import database_leases
 from eval_pipeline.workspace.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import uvicorn
 from dagster_webserver.app import create_app_from_workspace_process_context
 
 from eval_pipeline.core.home import find_home
-from eval_pipeline.core.supervision import end_with_supervisor
+from eval_pipeline.core.system.supervision import end_with_supervisor
 from eval_pipeline.defs.dagster_inside.servers import WorkspaceFileTarget, WorkspaceProcessContext
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import LOOPBACK, Door, further_names

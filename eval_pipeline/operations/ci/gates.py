@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.operations.headline import Headline
+from eval_pipeline.operations.runs.headline import Headline
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eval_pipeline.analysis.comparisons.matrix import Cell, Matrix, difference_text, legend, mark
+from eval_pipeline.analysis.comparisons.chosen.matrix import Cell, Matrix, difference_text, legend, mark
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
 from eval_pipeline.reports.shown import shown_dollars
 

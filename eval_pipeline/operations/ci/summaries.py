@@ -6,11 +6,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.operations.ci.gates import Verdict
 from eval_pipeline.operations.ci.markdown import block, bullets, code, table, words
-from eval_pipeline.operations.headline import Headline
+from eval_pipeline.operations.runs.headline import Headline
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import GOLD_EDITIONS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from eval_pipeline import __version__
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.installation import Requirement, requirement
+from eval_pipeline.core.installed.installation import Requirement, requirement
 from eval_pipeline.tracks.registry import REQUIRED, lacks
 
 _HERE = Path(__file__).parent

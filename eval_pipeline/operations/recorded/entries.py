@@ -4,12 +4,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from eval_pipeline.core.complaints import told_value
-from eval_pipeline.core.entries import read_entries
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.users_tables import BINARY_FORMATS, Unreadable, cell_text
+from eval_pipeline.core.reading.complaints import told_value
+from eval_pipeline.core.reading.entries import read_entries
+from eval_pipeline.core.reading.users_tables import BINARY_FORMATS, Unreadable, cell_text
 from eval_pipeline.suites.rehearsal import rehearse_table
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion, Predictions
 from eval_pipeline.core.provenance import Provenance, in_common
+from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.operations.recorded.entries import Entry, read_rows
 from eval_pipeline.operations.recorded.logs import read_log
 from eval_pipeline.operations.recorded.mapping import unknown_field

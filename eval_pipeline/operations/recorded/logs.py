@@ -7,12 +7,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.plugins import Plugin, Registry
+from eval_pipeline.core.reading.arms_length import at_arms_length
+from eval_pipeline.core.reading.foreign import lines_of
 from eval_pipeline.operations.recorded.entries import Entry
 
 LogReader = Callable[[Path], Iterator[Entry]]

@@ -7,7 +7,7 @@ from eval_pipeline.core.model import Case, Json
 from eval_pipeline.providers.standins.recorded import call_error_of
 from eval_pipeline.stages.attempts.ask import CUT_OFF_THINKING, STOPPED, parse_response
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.reasoning import apart
+from eval_pipeline.tracks.texts.reasoning import apart
 
 _MOST_TEXT = 60
 _MOST_KINDS = 5

@@ -8,12 +8,12 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem, UsageError
-from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import Price
 from eval_pipeline.core.provenance import Provenance
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.core.reading.foreign import read_text
 from eval_pipeline.operations.recorded.mapping import Mapped, nearest
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 

@@ -5,9 +5,9 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName
 from eval_pipeline.providers.validation import Settings, SettingsError, read_settings, refuse_settings
 

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Self
 
 from pydantic import Field
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import SERVED_MODEL, CallErrorKind, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.providers.application.answers import AnswerMapping, JsonPath
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError, Traits
 from eval_pipeline.providers.http.endpoints import (

@@ -11,9 +11,9 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from eval_pipeline.core.complaints import Complaint
 from eval_pipeline.core.model import Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.reading.complaints import Complaint
 from eval_pipeline.providers.base import Call, Environment, Traits
 from eval_pipeline.providers.http.endpoints import BaseUrl, EnvironmentName, HeaderName, read_headers, read_secret
 from eval_pipeline.providers.openai import responses

@@ -7,12 +7,12 @@ from typing import Annotated, ClassVar, NotRequired
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict  # pydantic requires this one before Python 3.12
 
-from eval_pipeline.core.complaints import Complaint, complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.provenance import PROVENANCE, UNKNOWN, shown_prompt
+from eval_pipeline.core.reading.complaints import Complaint, complaints, dotted
 from eval_pipeline.providers.base import Call, CallError, Environment, FatalCallError
 from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.providers.validation import SettingsError, refuse_settings

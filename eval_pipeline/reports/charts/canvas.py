@@ -8,7 +8,7 @@ from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.extras import install
+from eval_pipeline.core.installed.extras import install
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from eval_pipeline.core.coverage import WORDS
-from eval_pipeline.core.left_out import CaseCounts
+from eval_pipeline.core.covering.coverage import WORDS
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
 from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, rank
 from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from eval_pipeline.core.left_out import sentences
+from eval_pipeline.core.covering.left_out import sentences
 from eval_pipeline.reports.comparison.suite import NOT_SIGNIFICANT, SIDES, Row, Standing, SuiteComparison
 from eval_pipeline.reports.queries import literal
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.core.until import Until
+from eval_pipeline.core.covering.until import Until
 
 Row = Mapping[str, Any]
 

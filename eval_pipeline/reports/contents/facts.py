@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from eval_pipeline.core.coverage import implausible_text
-from eval_pipeline.core.left_out import PART, CaseCounts
+from eval_pipeline.core.covering.coverage import implausible_text
+from eval_pipeline.core.covering.left_out import PART, CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.provenance import PROVENANCE, Provenance, provenance_facts
 from eval_pipeline.reports.contents.draws import drawn_text

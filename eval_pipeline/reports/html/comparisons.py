@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from eval_pipeline.core.coverage import WORDS
+from eval_pipeline.core.covering.coverage import WORDS
 from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, order_sentence, rank
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing

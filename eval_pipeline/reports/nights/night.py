@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
-from eval_pipeline.core.coverage import Coverage
-from eval_pipeline.core.left_out import CaseCounts
+from eval_pipeline.core.covering.coverage import Coverage
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_cases
-from eval_pipeline.store.parts import look_rows_of, own_difference
+from eval_pipeline.store.published.parts import look_rows_of, own_difference
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
 

@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import ErrorClass
-from eval_pipeline.sandbox.error_classes import DUCKDB
+from eval_pipeline.sandbox.returned.error_classes import DUCKDB
 
 
 class SqlError(Exception):

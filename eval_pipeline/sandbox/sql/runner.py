@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from eval_pipeline.core.model import ErrorClass, Failed
-from eval_pipeline.core.processors import processors
+from eval_pipeline.core.system.processors import processors
 from eval_pipeline.sandbox.sql.deadline import PATIENCE
 from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
 from eval_pipeline.sandbox.sql.effects.state import Effects, Script, effects_from_wire

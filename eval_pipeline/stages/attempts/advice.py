@@ -11,7 +11,7 @@ from eval_pipeline.providers.openai.ways_out import way_out
 from eval_pipeline.stages.attempts.readings import another_reading, another_track, json_of
 from eval_pipeline.stages.attempts.seen import Seen
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.reasoning import apart
+from eval_pipeline.tracks.texts.reasoning import apart
 
 Hint = str | None
 MOST_HINTS = 2

@@ -28,8 +28,8 @@ from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.abilities import validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Damageable, Recovers
-from eval_pipeline.tracks.prompt_parts import Prompting
-from eval_pipeline.tracks.reasoning import apart
+from eval_pipeline.tracks.texts.prompt_parts import Prompting
+from eval_pipeline.tracks.texts.reasoning import apart
 
 
 @value

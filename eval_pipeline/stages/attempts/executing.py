@@ -15,7 +15,7 @@ from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.abilities import executor_of
 from eval_pipeline.tracks.base import Executor, Track
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.workers import admit, at_home, refuse_other_code, told_home
+from eval_pipeline.workspace.shards.workers import admit, at_home, refuse_other_code, told_home
 from eval_pipeline.workspace.workspace import Workspace
 
 

@@ -30,7 +30,7 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.abilities import gather_all, nearness
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.reasoning import apart
+from eval_pipeline.tracks.texts.reasoning import apart
 from eval_pipeline.workspace.inputs import Inputs
 
 

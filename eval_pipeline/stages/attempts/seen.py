@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from eval_pipeline.core.coverage import NOT_ASKED
+from eval_pipeline.core.covering.coverage import NOT_ASKED
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Attempt, CallErrorKind, Failed
 from eval_pipeline.core.values import value

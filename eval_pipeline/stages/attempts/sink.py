@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import Any
 
+from eval_pipeline.core.hashing.seen_hashes import SeenHashes
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, Case, Turn
-from eval_pipeline.core.seen_hashes import SeenHashes
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.ask import Asked
 from eval_pipeline.stages.attempts.rows import SPENT, Made, Placed, attempt_columns
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.workspace.columns import Columns, Values
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.tabled.columns import Columns, Values
 
 PROMPT_GROUP = 250
 """Prompts are long, so they are written in groups of this size."""

@@ -2,7 +2,7 @@
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import SHOWN, Verdict
-from eval_pipeline.stages.gold import drifted_cases, unscored_turns
+from eval_pipeline.stages.scoring.gold import drifted_cases, unscored_turns
 from eval_pipeline.workspace.inputs import Inputs
 
 

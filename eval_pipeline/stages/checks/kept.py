@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.ids import canonical_json, json_hash
 from eval_pipeline.core.model import Case
-from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.stages.checks.ends import ENDS_CHECKED, check_ends, drawn_places
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.code import ends_code

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from eval_pipeline.core.coverage import implausible_text
+from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.stages.checks.verdicts import Verdict

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pyarrow.compute as pc
 
-from eval_pipeline.core.coverage import turns_reached
+from eval_pipeline.core.covering.coverage import turns_reached
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.coverage import tries_of

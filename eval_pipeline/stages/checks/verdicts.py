@@ -15,10 +15,10 @@ from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import CASE_PROBLEMS, GENERATIONS, GOLD_OVERRIDES, METRIC_ERRORS, TURN_RESULTS, TURNS
 from eval_pipeline.tracks.base import Track
 from eval_pipeline.tracks.capabilities import Audits, Contradiction
+from eval_pipeline.workspace.asked.places import all_differ, places_of, places_of_rows, without
+from eval_pipeline.workspace.asked.planned import planned_turn_ids
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.places import all_differ, places_of, places_of_rows, without
-from eval_pipeline.workspace.planned import planned_turn_ids
-from eval_pipeline.workspace.track_tables import turns_table
+from eval_pipeline.workspace.tabled.track_tables import turns_table
 from eval_pipeline.workspace.workspace import Workspace
 
 METRIC_ERROR_LIMIT = 0

@@ -16,7 +16,7 @@ from statistics import NormalDist
 from numpy.typing import ArrayLike
 
 from eval_pipeline.statistics.adaptive.looks import critical
-from eval_pipeline.statistics.paired import paired_difference
+from eval_pipeline.statistics.pairs.paired import paired_difference
 
 
 def pair_verdict(

@@ -9,8 +9,8 @@ from eval_pipeline.store.catalog.manifests import Manifests, manifest_files
 from eval_pipeline.store.catalog.parts import wrong
 from eval_pipeline.store.catalog.publisher import memo_of
 from eval_pipeline.store.catalog.views import catalog_hash
-from eval_pipeline.store.form import catalog_folder
-from eval_pipeline.store.memo import published_memo
+from eval_pipeline.store.published.form import catalog_folder
+from eval_pipeline.store.published.memo import published_memo
 from eval_pipeline.store.schemas import Table
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from eval_pipeline.store.catalog.manifests import manifest_files
 from eval_pipeline.store.catalog.sweeping import part_files, retire, sweep
-from eval_pipeline.store.form import catalog_folder
+from eval_pipeline.store.published.form import catalog_folder
 
 
 def was_catalog(store: Path) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.keys import RecordKey, folder_value
-from eval_pipeline.store.memo import KnownFile, key_line, key_of_line
+from eval_pipeline.store.published.memo import KnownFile, key_line, key_of_line
 
 _OF_MODEL_VERSIONS = "model_versions"
 _ENDING = ".manifest"

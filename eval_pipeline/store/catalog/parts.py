@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.catalog.manifests import Part
 from eval_pipeline.store.catalog.shared_rows import rows_referred_to
-from eval_pipeline.store.changes import Change
-from eval_pipeline.store.ddl import quoted, text
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
+from eval_pipeline.store.published.changes import Change
+from eval_pipeline.store.published.ddl import quoted, text
+from eval_pipeline.store.published.snapshot import PLACE, not_json
 from eval_pipeline.store.schemas import EVALUATION_ID, RUN_ID, SIMULATED, Column
-from eval_pipeline.store.snapshot import PLACE, not_json
 
 if TYPE_CHECKING:
     import duckdb

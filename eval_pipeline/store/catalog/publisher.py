@@ -11,15 +11,15 @@ from eval_pipeline.store.catalog import manifests, sweeping
 from eval_pipeline.store.catalog.manifests import DamagedManifestError, Manifests, Part
 from eval_pipeline.store.catalog.parts import FILES, Facts, PartWriter
 from eval_pipeline.store.catalog.views import catalog_hash, write_catalog
-from eval_pipeline.store.changes import Change, ordered
-from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.durable import fsync_path, replace_durably
-from eval_pipeline.store.engine import engine
-from eval_pipeline.store.form import catalog_folder
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing
-from eval_pipeline.store.memo import KnownFile, Memo, refuse_newer, store_status
-from eval_pipeline.store.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
+from eval_pipeline.store.published.changes import Change, ordered
+from eval_pipeline.store.published.ddl import FORMAT
+from eval_pipeline.store.published.engine import engine
+from eval_pipeline.store.published.form import catalog_folder
+from eval_pipeline.store.published.memo import KnownFile, Memo, refuse_newer, store_status
+from eval_pipeline.store.published.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import EARLIER_SCHEMA, Table
 from eval_pipeline.store.tables import MODEL_VERSIONS, published_tables

@@ -9,8 +9,8 @@ from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.store.catalog.parts import digest
 from eval_pipeline.store.catalog.sweeping import hold_open, part_files
 from eval_pipeline.store.catalog.views import parts_folder
-from eval_pipeline.store.ddl import text
-from eval_pipeline.store.form import catalog_folder
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.store.published.form import catalog_folder
 
 if TYPE_CHECKING:
     import duckdb

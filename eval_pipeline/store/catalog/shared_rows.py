@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from eval_pipeline.store.ddl import quoted, text
-from eval_pipeline.store.snapshot import PLACE
+from eval_pipeline.store.published.ddl import quoted, text
+from eval_pipeline.store.published.snapshot import PLACE
 
 if TYPE_CHECKING:
     import duckdb

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.store.catalog.manifests import Part
 from eval_pipeline.store.catalog.parts import FILE_COLUMNS, FILES
-from eval_pipeline.store.ddl import commented, quoted, schema_hash, schema_sql, text
-from eval_pipeline.store.engine import engine
+from eval_pipeline.store.published.ddl import commented, quoted, schema_hash, schema_sql, text
+from eval_pipeline.store.published.engine import engine
+from eval_pipeline.store.published.snapshot import PLACE, STORAGE_VERSION
 from eval_pipeline.store.schemas import Table
-from eval_pipeline.store.snapshot import PLACE, STORAGE_VERSION
 
 if TYPE_CHECKING:
     import duckdb

@@ -22,12 +22,12 @@ from eval_pipeline.store.catalog.manifests import (
 )
 from eval_pipeline.store.catalog.parts import digest
 from eval_pipeline.store.catalog.publisher import CatalogPublisher, memo_of
-from eval_pipeline.store.ddl import FORMAT
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path
 from eval_pipeline.store.keys import RecordKey
-from eval_pipeline.store.memo import Memo, refuse_newer
 from eval_pipeline.store.mirrored.mirror import Mirror
-from eval_pipeline.store.publisher import Published, UnusableError
+from eval_pipeline.store.published.ddl import FORMAT
+from eval_pipeline.store.published.memo import Memo, refuse_newer
+from eval_pipeline.store.published.publisher import Published, UnusableError
 
 GRACE = timedelta(days=1)
 """How long a part stays that no manifest names: a reader may just fetch it, or a publisher be about to name it."""

@@ -13,10 +13,10 @@ from pathlib import Path
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import Problem, StoreError
-from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import text_hash
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.core.reading.foreign import lines_of
 from eval_pipeline.store.durable import fsync_path, locked, make_folders, replace_durably, temporary_path, write_error
 from eval_pipeline.suites.headers import REVIEWS_FOLDER, refuse_copy
 from eval_pipeline.suites.reviews.review import Review

@@ -8,10 +8,10 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import Problem
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.core.reading.foreign import MOST_DOCUMENT_BYTES, read_text
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, temporary_path
 from eval_pipeline.suites.headers import refuse_copy
 from eval_pipeline.suites.reviews.files import cannot_write, reviews_folder

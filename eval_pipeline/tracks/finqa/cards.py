@@ -7,17 +7,6 @@ from typing import Any
 from eval_pipeline.core.model import Attempt, Ran
 from eval_pipeline.core.numbers import number_text
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import (
-    BesideCard,
-    Card,
-    CardCell,
-    DifferenceCard,
-    FactsCard,
-    Mark,
-    TableCard,
-    Text,
-    TextCard,
-)
 from eval_pipeline.tracks.finqa.cases.document import Document, FinqaGold, FinqaTurn, cell_text
 from eval_pipeline.tracks.finqa.conversation import NOTHING_BEFORE, conversation_values, own_values, prediction
 from eval_pipeline.tracks.finqa.mistakes.carried import program_text
@@ -36,6 +25,17 @@ from eval_pipeline.tracks.finqa.programs.program import (
     StepReference,
 )
 from eval_pipeline.tracks.finqa.responses.plan import FinqaPlan
+from eval_pipeline.tracks.shown.cards import (
+    BesideCard,
+    Card,
+    CardCell,
+    DifferenceCard,
+    FactsCard,
+    Mark,
+    TableCard,
+    Text,
+    TextCard,
+)
 
 _SHOWN = {"gold": "the right answers", "own": "its own answers", "none": "nothing"}
 _MOST_ROWS, _MOST_COLUMNS, _MOST_STEPS, _MOST_NUMBERS, _MOST_SENTENCES, _MOST_CELL = 60, 20, 30, 30, 12, 200

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from eval_pipeline.core.model import Json, Message
 from eval_pipeline.tracks.finqa.cases.document import FinqaCase, FinqaTurn
 from eval_pipeline.tracks.finqa.programs.program import OPERATIONS
-from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
+from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 
 VERSIONS = ("calculation-1", "plan-1")
 _NO_ANSWER = "(no answer)"

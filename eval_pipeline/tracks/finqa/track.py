@@ -25,7 +25,6 @@ from eval_pipeline.tracks.capabilities import (
     Validates,
     Weight,
 )
-from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, FinqaTurn
 from eval_pipeline.tracks.finqa.cases.gold import gold_problem, gold_response
 from eval_pipeline.tracks.finqa.conversation import (
@@ -55,8 +54,9 @@ from eval_pipeline.tracks.finqa.responses.recorded import (
 from eval_pipeline.tracks.finqa.responses.refusals import refuses
 from eval_pipeline.tracks.finqa.responses.validator import validate_plan
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.prompt_parts import PromptParts
-from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes
+from eval_pipeline.tracks.shown.cards import Card
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 from eval_pipeline.variants.score import TurnMutants
 
 _FEATURE_COLUMNS = (

@@ -7,7 +7,12 @@ from typing import Any
 from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.table_comparison.contracts import NONE
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import (
+from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
+from eval_pipeline.tracks.pandas_code.cases.expected import known_result
+from eval_pipeline.tracks.pandas_code.responses.artefact import Code
+from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
+from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
+from eval_pipeline.tracks.shown.cards import (
     BesideCard,
     Card,
     CardCell,
@@ -18,12 +23,7 @@ from eval_pipeline.tracks.cards import (
     TableCard,
     Text,
 )
-from eval_pipeline.tracks.pandas_code.cases.case_file import PandasContext, PandasGold
-from eval_pipeline.tracks.pandas_code.cases.expected import known_result
-from eval_pipeline.tracks.pandas_code.responses.artefact import Code
-from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
-from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
-from eval_pipeline.tracks.results_beside import ShownResult, beside
+from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
 
 _MOST_TEXT, _MOST_FINDINGS = 1000, 30
 _LINE = re.compile(r"\(line (\d{1,6})\)\s*\Z")

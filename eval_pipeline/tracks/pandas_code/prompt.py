@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core.model import Message
 from eval_pipeline.tracks.pandas_code.cases.dialect import is_polars
 from eval_pipeline.tracks.pandas_code.cases.outputs import output_request
-from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
+from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasTurn

@@ -23,7 +23,6 @@ from eval_pipeline.tracks.capabilities import (
     Shares,
     Validates,
 )
-from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.cases.dialect import is_polars, pandas_response
 from eval_pipeline.tracks.pandas_code.cases.suite_tables import TABLES
@@ -34,8 +33,9 @@ from eval_pipeline.tracks.pandas_code.metrics.static import NO_CODE
 from eval_pipeline.tracks.pandas_code.prompt import VERSIONS, prompt_parts, tables_text
 from eval_pipeline.tracks.pandas_code.responses.artefact import Code, code_from_json, code_json, parse_code
 from eval_pipeline.tracks.pandas_code.responses.recorded import recorded_response
-from eval_pipeline.tracks.prompt_parts import PromptParts
-from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes
+from eval_pipeline.tracks.shown.cards import Card
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from itertools import islice
 
 from eval_pipeline.core.model import Attempt, Failed
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import Card, CardCell, FactsCard, Mark, TableCard, Text
 from eval_pipeline.tracks.sdmx.case_file import SdmxContext, SdmxGold
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.metrics.macro import macro_precision, macro_recall
@@ -13,6 +12,7 @@ from eval_pipeline.tracks.sdmx.responses.accepted import used_target
 from eval_pipeline.tracks.sdmx.responses.execute import misnamed, named, resolved
 from eval_pipeline.tracks.sdmx.responses.scoring import PlaceScore, Verdict, from_evidence, only_if_valid
 from eval_pipeline.tracks.sdmx.responses.selection import Selection
+from eval_pipeline.tracks.shown.cards import Card, CardCell, FactsCard, Mark, TableCard, Text
 
 _MOST_TERMS, _MOST_SETS, _MOST_UNKNOWN, _MOST_TEXT = 60, 10, 30, 200
 _MARKS: dict[Verdict, tuple[str, Mark]] = {

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from eval_pipeline.core.model import Json, Message
-from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
+from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 
 if TYPE_CHECKING:
     from eval_pipeline.tracks.sdmx.case_file import SdmxCase, SdmxContext, SdmxTurn

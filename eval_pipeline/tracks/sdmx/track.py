@@ -27,10 +27,8 @@ from eval_pipeline.tracks.capabilities import (
     Tabulates,
     Validates,
 )
-from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.prompt_parts import PromptParts
-from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.metrics import METRICS
 from eval_pipeline.tracks.sdmx.metrics.failure_mode import FAILURE_MODES
@@ -46,6 +44,8 @@ from eval_pipeline.tracks.sdmx.responses.selection import (
     selection_text,
 )
 from eval_pipeline.tracks.sdmx.responses.statgpt_answers import is_artefact
+from eval_pipeline.tracks.shown.cards import Card
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 
 if TYPE_CHECKING:
     import pyarrow as pa

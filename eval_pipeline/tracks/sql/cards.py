@@ -10,7 +10,7 @@ from eval_pipeline.core.model import Attempt, Evidence, Failed, Json, Ran
 from eval_pipeline.table_comparison import Relaxation
 from eval_pipeline.table_comparison.contracts import NONE, contract_line, excess, ways_of
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import (
+from eval_pipeline.tracks.shown.cards import (
     BesideCard,
     Card,
     CardCell,
@@ -21,7 +21,7 @@ from eval_pipeline.tracks.cards import (
     TableCard,
     Text,
 )
-from eval_pipeline.tracks.results_beside import ShownResult, beside
+from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.cases.case_file import SqlContext, SqlGold
 from eval_pipeline.tracks.sql.metrics.verdict import FORM
 from eval_pipeline.tracks.sql.responses.artefact import SqlAnswer

@@ -25,10 +25,9 @@ from eval_pipeline.tracks.capabilities import (
     ToJudge,
     Validates,
 )
-from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
-from eval_pipeline.tracks.prompt_parts import PromptParts
-from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes
+from eval_pipeline.tracks.shown.cards import Card
 from eval_pipeline.tracks.sql.cases.suite_tables import DATABASES
 from eval_pipeline.tracks.sql.metrics import METRICS
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
@@ -40,6 +39,7 @@ from eval_pipeline.tracks.sql.responses.artefact import (
     query_json,
     recorded_response,
 )
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 from eval_pipeline.variants.score import TurnMutants
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from eval_pipeline.core.model import Failed, Json, Ran
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import Card, CardCell, DifferenceCard, FactsCard, Mark, TableCard, Text, TextCard
+from eval_pipeline.tracks.shown.cards import Card, CardCell, DifferenceCard, FactsCard, Mark, TableCard, Text, TextCard
 from eval_pipeline.tracks.text.cases.case_file import TextContext, TextGold
 from eval_pipeline.tracks.text.comparing.evidence import FIELD, evidence_of
 from eval_pipeline.tracks.text.comparing.matching import answer_shown

@@ -5,11 +5,11 @@ from typing import Final
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json, Message
-from eval_pipeline.tracks.prompt_parts import EXAMPLES, PromptParts
 from eval_pipeline.tracks.text.cases.case_file import TextCase, TextTurn, read_gold
 from eval_pipeline.tracks.text.cases.settings import AnswerForm, Example, TextOptions
 from eval_pipeline.tracks.text.cases.template import render
 from eval_pipeline.tracks.text.comparing.matching import answer_shown
+from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 
 VERSIONS = ("text-1",)
 _ASKED: Final = {

@@ -24,15 +24,15 @@ from eval_pipeline.tracks.capabilities import (
     Shares,
     ToJudge,
 )
-from eval_pipeline.tracks.cards import Card
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.options import read_options
-from eval_pipeline.tracks.prompt_parts import PromptParts
-from eval_pipeline.tracks.recovery import attempt_outcomes
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes
+from eval_pipeline.tracks.shown.cards import Card
 from eval_pipeline.tracks.text.cases.settings import TextOptions
 from eval_pipeline.tracks.text.metrics import METRICS, SELECTABLE, selected_metrics
 from eval_pipeline.tracks.text.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.text.tables import TASKS, TURN_COLUMNS
+from eval_pipeline.tracks.texts.prompt_parts import PromptParts
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from eval_pipeline.core.ids import parse_json, text_hash
 from eval_pipeline.core.provenance import UNKNOWN
 from eval_pipeline.reports.queries import KIND
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.comparing.agreement import Group
 from eval_pipeline.view.comparing.row_differences import RowDifferences, row_differences
 from eval_pipeline.view.comparing.sql import (

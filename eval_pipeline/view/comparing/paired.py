@@ -6,12 +6,12 @@ from datetime import date
 from functools import partial
 
 from eval_pipeline.analysis.baseline import is_drawn
-from eval_pipeline.analysis.comparisons.causes import causes_of, prompt_difference
+from eval_pipeline.analysis.comparisons.chosen.causes import causes_of, prompt_difference
 from eval_pipeline.analysis.comparisons.evaluations import evaluated_at
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
-from eval_pipeline.core.coverage import Coverage
+from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.words import pair_verdict

@@ -4,15 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date
 from itertools import zip_longest
 
-from eval_pipeline.analysis.comparisons.references import Known, chosen, names_of, parse_reference, time_of_day
+from eval_pipeline.analysis.comparisons.chosen.references import Known, chosen, names_of, parse_reference, time_of_day
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import NEWEST, compare_arguments, compare_path
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import Evaluation, evaluation_at, known_place, listed, model_versions_of
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
-from eval_pipeline.workspace.scope import FULL
+from eval_pipeline.workspace.asked.scope import FULL
 
 LEAST, MOST = 2, 6
 LETTERS = "ABCDEF"

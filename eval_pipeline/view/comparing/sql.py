@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 
-from eval_pipeline.core.coverage import ITS_OWN_DOING
+from eval_pipeline.core.covering.coverage import ITS_OWN_DOING
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.core.model import CALL_ERROR
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.agreement import NO_ANSWER, RIGHT, UNSCORED, WRONG
 from eval_pipeline.view.evaluation import Evaluation

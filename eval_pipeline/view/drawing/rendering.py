@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from eval_pipeline.core.coverage import implausible_text
+from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.places.links import suite_path
@@ -21,7 +21,7 @@ from eval_pipeline.reports.shown import (
     shown_rate,
     shown_time,
 )
-from eval_pipeline.tracks.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
+from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
 from eval_pipeline.view.drawing.sparkline import sparkline

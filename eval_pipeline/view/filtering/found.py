@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eval_pipeline.store.ddl import quoted
+from eval_pipeline.store.published.ddl import quoted
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.filter import OF_TRACK, Filter
 from eval_pipeline.view.filtering.sql import Position, count_sql, of_evaluation, position_of, turns_sql

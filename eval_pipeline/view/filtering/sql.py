@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import Evaluation, TurnColumn, of_earlier
 from eval_pipeline.view.filtering.filter import (
     AT_LEAST,

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import implausible
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Look, Row

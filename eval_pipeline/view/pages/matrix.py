@@ -2,12 +2,12 @@
 
 from starlette.responses import Response
 
-from eval_pipeline.analysis.comparisons.matrix import Cell, Figures, Matrix, legend, mark, matrix_of
-from eval_pipeline.analysis.comparisons.references import Known
+from eval_pipeline.analysis.comparisons.chosen.matrix import Cell, Figures, Matrix, legend, mark, matrix_of
+from eval_pipeline.analysis.comparisons.chosen.references import Known
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.comparison.differing import sides_of_pair
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.store.ddl import text
+from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import model_versions_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit
 from eval_pipeline.view.published import Look, Row

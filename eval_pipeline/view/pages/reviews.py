@@ -8,8 +8,8 @@ from starlette.responses import RedirectResponse, Response
 from eval_pipeline.analysis.reviews.corrected import corrected_figure, headline_rater
 from eval_pipeline.analysis.reviews.drawing import WAYS
 from eval_pipeline.core.errors import StoreError, UsageError
-from eval_pipeline.core.memory import give_back_memory
-from eval_pipeline.operations.reviewing import (
+from eval_pipeline.core.system.memory import give_back_memory
+from eval_pipeline.operations.reviews.reviewing import (
     Said,
     correction_from,
     disputed,

@@ -7,8 +7,8 @@ from contextlib import suppress
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
-from eval_pipeline.core.memory import limit_arenas
-from eval_pipeline.core.private import make_private
+from eval_pipeline.core.system.memory import limit_arenas
+from eval_pipeline.core.system.private import make_private
 from eval_pipeline.web.guard import LOOPBACK, Door, further_names
 from eval_pipeline.web.token import token_of
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
-from eval_pipeline.operations.reviewing import known_tags, progress_of
+from eval_pipeline.operations.reviews.reviewing import known_tags, progress_of
 from eval_pipeline.suites.reviews.review import AnswerKey, response_hash, verdict_of
 from eval_pipeline.tracks.capabilities import Audits
 from eval_pipeline.view.reviewing import Desk, desk_of, item_address

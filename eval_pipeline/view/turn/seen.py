@@ -9,7 +9,7 @@ from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Attempt, Case, Evidence, Partition
 from eval_pipeline.core.provenance import history_shown
 from eval_pipeline.stages.attempts.rows import attempt_from_row
-from eval_pipeline.store.ddl import quoted
+from eval_pipeline.store.published.ddl import quoted
 from eval_pipeline.store.tables import arrow_schema
 from eval_pipeline.suites.overrides import override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track

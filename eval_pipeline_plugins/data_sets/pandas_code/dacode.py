@@ -18,8 +18,8 @@ from pydantic import BaseModel, Field
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.import_notes import leave_out
-from eval_pipeline.tracks.import_places import PlacedCase, add_origin
+from eval_pipeline.tracks.importing.import_notes import leave_out
+from eval_pipeline.tracks.importing.import_places import PlacedCase, add_origin
 from eval_pipeline.tracks.pandas_code.cases.outputs import FIGURE
 from eval_pipeline.tracks.pandas_code.cases.source import FOLDER
 from eval_pipeline_plugins.data_sets.pandas_code.dabench import table_names

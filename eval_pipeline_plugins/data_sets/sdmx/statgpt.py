@@ -14,11 +14,11 @@ from itertools import islice
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.tracks.import_notes import add_import_notes, add_import_options
-from eval_pipeline.tracks.import_places import add_origin
+from eval_pipeline.core.reading.csv_files import open_csv
+from eval_pipeline.tracks.importing.import_notes import add_import_notes, add_import_options
+from eval_pipeline.tracks.importing.import_places import add_origin
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue
 from eval_pipeline.tracks.sdmx.catalogue.source import FOLDER, catalogue_of
 from eval_pipeline.tracks.sdmx.catalogue.term_lists import SUFFIX, ListedTerm, write_terms

@@ -10,9 +10,9 @@ from typing import Annotated, Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, read_text
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.core.reading.foreign import MOST_DOCUMENT_BYTES, SafeLoader, check_yaml, read_text
 
 SUFFIXES = (".yaml", ".yml")
 _FOREIGN = ConfigDict(extra="forbid")

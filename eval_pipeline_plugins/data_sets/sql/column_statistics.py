@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline_plugins.foreign_entries import FOREIGN
 
 Value = int | float | str

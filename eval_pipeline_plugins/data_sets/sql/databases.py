@@ -17,11 +17,11 @@ from typing import Any
 
 import yaml
 
-from eval_pipeline.core.complaints import dotted
-from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import NotUtf8Error
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import dotted
+from eval_pipeline.core.reading.csv_files import open_csv
+from eval_pipeline.core.reading.foreign import NotUtf8Error
 from eval_pipeline.sandbox.sql.sqlite_files import settled
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.sql.cases.source import DESCRIPTIONS, FOLDER, SPIDER_TABLES, TEST_SUITE

@@ -16,9 +16,9 @@ from pathlib import Path
 from pydantic import BaseModel, Field, field_validator
 from sqlglot import exp
 
-from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.csv_files import open_csv
 from eval_pipeline.sql_equivalence.syntax.parsing import SqlSyntaxError, parse_statement, translated
 from eval_pipeline_plugins.data_sets.sql.column_groups import accepted_queries
 from eval_pipeline_plugins.data_sets.sql.databases import Databases

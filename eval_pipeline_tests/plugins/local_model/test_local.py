@@ -15,8 +15,8 @@ import pytest
 from eval_pipeline.asking.answers import Answered
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
-from eval_pipeline.core import extras
 from eval_pipeline.core.errors import MissingExtraError
+from eval_pipeline.core.installed import extras
 from eval_pipeline.core.model import CallErrorKind, Message, Prompt, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.anthropic.provider import AnthropicProvider

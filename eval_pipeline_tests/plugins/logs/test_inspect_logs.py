@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from eval_pipeline.core.arms_length import at_arms_length
+from eval_pipeline.core.reading.arms_length import at_arms_length
 from eval_pipeline.operations.recorded import logs as reading
 from eval_pipeline_tests.fakes import inspect_task
 from eval_pipeline_tests.operations import imports

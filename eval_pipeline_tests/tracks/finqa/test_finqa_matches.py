@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from eval_pipeline.answers.printed import Number, printed_number
 from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.core.numbers import normalised_text, number_text, round_half_up
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.cases.document import numbers_in
 from eval_pipeline.tracks.finqa.metrics.matches import (
     exact_match,
@@ -22,7 +21,8 @@ from eval_pipeline.tracks.finqa.metrics.matches import (
     soft_match,
     unit_agnostic_match,
 )
-from eval_pipeline.tracks.recovery import attempt_outcomes, fix_quality, recovery_details
+from eval_pipeline.tracks.scored import recovery
+from eval_pipeline.tracks.scored.recovery import attempt_outcomes, fix_quality, recovery_details
 from eval_pipeline_tests.goldens import golden
 
 from .helpers import attempt_at, case_of, failed_call, gold_turn, measured, measured_response

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.sandbox.results import read_told
+from eval_pipeline.sandbox.returned.results import read_told
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import (
     answers_text,
     asked_decimals,

@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.model import Case
-from eval_pipeline.operations.importing import import_suite
+from eval_pipeline.operations.imports.importing import import_suite
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.pandas_code.cases.closed_answers import answers_text, asked_decimals
 from eval_pipeline_plugins.data_sets.pandas_code.dabench import read_dabench, table_names

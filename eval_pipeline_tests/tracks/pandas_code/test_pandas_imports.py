@@ -6,11 +6,11 @@ from pathlib import Path
 import psutil
 import pytest
 
-from eval_pipeline.core import arms_length
-from eval_pipeline.core.arms_length import at_arms_length
 from eval_pipeline.core.errors import EndedEarlyError
-from eval_pipeline.operations import importing
-from eval_pipeline.operations.importing import import_at_arms_length, import_suite
+from eval_pipeline.core.reading import arms_length
+from eval_pipeline.core.reading.arms_length import at_arms_length
+from eval_pipeline.operations.imports import importing
+from eval_pipeline.operations.imports.importing import import_at_arms_length, import_suite
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.pandas_code.foreign_problems import BAD, COUNT, FORMS, written
@@ -25,7 +25,7 @@ def test_of_sixty_problems_only_those_are_left_out_whose_gold_does_not_hold(
     form: str, lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     heard: list[tuple[int, int]] = []
-    monkeypatch.setattr("eval_pipeline.operations.import_golds.tell_progress", lambda *told: heard.append(told))
+    monkeypatch.setattr("eval_pipeline.operations.imports.import_golds.tell_progress", lambda *told: heard.append(told))
     source = written(tmp_path, form)
     total = len(source.read_text().splitlines())
     assert total >= COUNT

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from eval_pipeline.sandbox.inside.encode import encode
-from eval_pipeline.sandbox.results import as_pandas, read_told
+from eval_pipeline.sandbox.returned.results import as_pandas, read_told
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.pandas_code.cases.gold import gold_response
 from eval_pipeline.tracks.pandas_code.cases.source import PandasShared

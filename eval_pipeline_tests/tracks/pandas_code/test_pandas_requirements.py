@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from eval_pipeline.core.model import Case
-from eval_pipeline.operations.mutation import equivalent_mutants
+from eval_pipeline.operations.suite_work.mutation import equivalent_mutants
 from eval_pipeline.stages.checks.ends import check_ends
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result
 from eval_pipeline.tracks.pandas_code.responses.recorded import recorded_response

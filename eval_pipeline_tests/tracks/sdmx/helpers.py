@@ -9,7 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Response, Turn
-from eval_pipeline.operations.importing import ImportedSuite, import_suite
+from eval_pipeline.operations.imports.importing import ImportedSuite, import_suite
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header

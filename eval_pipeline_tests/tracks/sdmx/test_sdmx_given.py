@@ -11,8 +11,8 @@ import yaml
 from openpyxl import load_workbook
 
 from eval_pipeline.core.errors import InputError, UsageError
-from eval_pipeline.operations.evaluations import evaluation_of
-from eval_pipeline.operations.programs import program_output
+from eval_pipeline.operations.runs.evaluations import evaluation_of
+from eval_pipeline.operations.suite_work.programs import program_output
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from openpyxl import load_workbook
 
-from eval_pipeline.operations.evaluations import evaluation_of
+from eval_pipeline.operations.runs.evaluations import evaluation_of
 from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.nights.message import night_message

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import Evidence
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.stages.checks.gold import check_gold_usable
-from eval_pipeline.stages.gold import drifted, drifted_since, gold_failure
-from eval_pipeline.stages.judging import pairs_of
+from eval_pipeline.stages.judged.judging import pairs_of
+from eval_pipeline.stages.scoring.gold import drifted, drifted_since, gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
 from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned

@@ -9,7 +9,7 @@ import pytest
 
 from eval_pipeline.analysis.gold.suspects import suspect_rows
 from eval_pipeline.stages.checks.verdicts import check_gold
-from eval_pipeline.stages.gold import gold_failure
+from eval_pipeline.stages.scoring.gold import gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
 from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases

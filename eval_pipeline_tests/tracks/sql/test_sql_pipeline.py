@@ -16,9 +16,9 @@ from eval_pipeline.judge import DEFAULT_JUDGE, Judgement, JudgePrompt
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.sandbox.sql import SqlRunner
-from eval_pipeline.stages import judge_repeats, judging
 from eval_pipeline.stages.checks.judges import check_judge_family
 from eval_pipeline.stages.checks.verdicts import check_unsafe_caught
+from eval_pipeline.stages.judged import judge_repeats, judging
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import EVIDENCE, MEASURED_EVIDENCE
 from eval_pipeline_tests.chains import checked, is_up_to_date, with_other_code

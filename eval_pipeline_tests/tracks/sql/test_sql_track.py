@@ -17,8 +17,8 @@ from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.capabilities import Seen
-from eval_pipeline.tracks.cards import BesideCard, Card, TableCard
-from eval_pipeline.tracks.results_beside import ShownResult, beside
+from eval_pipeline.tracks.shown.cards import BesideCard, Card, TableCard
+from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.cards import as_number, cell_text
 from eval_pipeline.tracks.sql.cases.case_file import SqlGold
 from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases

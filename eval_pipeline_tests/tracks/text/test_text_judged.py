@@ -15,16 +15,16 @@ from hypothesis import strategies as st
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, stage_of
 from eval_pipeline.chain.runner import run_chain
-from eval_pipeline.core.cost_limit import MAX_COST
+from eval_pipeline.core.covering.cost_limit import MAX_COST
 from eval_pipeline.core.errors import InputError, StoreError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.judge import OVER_BUDGET, SQL_MEANING, Judgement, rubric_prompt
 from eval_pipeline.judge.prompt import mark_of
-from eval_pipeline.operations.planning import plan
+from eval_pipeline.operations.runs.planning import plan
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.store.tables import JUDGEMENTS
 from eval_pipeline.tracks.text.cases.examples import checked_options
-from eval_pipeline.workspace.scope import Scope
+from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.judge.lab import said, with_judge
 from eval_pipeline_tests.support import DAY, Lab, Puppet

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidator
 
 from eval_pipeline.answers.printed import printed_number
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
 from eval_pipeline.core.numbers import normalised_text, number_text
+from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.tracks.finqa.cases.document import Document, FinqaCase, FinqaGold, answer_numbers
 from eval_pipeline.tracks.finqa.cases.number_places import Rows
 from eval_pipeline.tracks.finqa.programs.program import (

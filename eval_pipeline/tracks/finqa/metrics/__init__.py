@@ -1,6 +1,5 @@
 """The metrics of the track. To add one, add its function to the module of its topic, and a line in `METRICS`."""
 
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.finqa.metrics import (
     as_written,
     conversation,
@@ -26,6 +25,7 @@ from eval_pipeline.tracks.finqa.metrics.matches import (
     unit_agnostic_match,
 )
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.scored import recovery
 
 METRICS: tuple[Metric, ...] = (
     Metric(

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from eval_pipeline.answers.printed import printed_number
 from eval_pipeline.core.numbers import normalised_text
 from eval_pipeline.core.values import value
-from eval_pipeline.tracks.cards import CardCell, Mark, Text
 from eval_pipeline.tracks.finqa.cases.document import Document, cell_text
 from eval_pipeline.tracks.finqa.programs.execute import cell_number
 from eval_pipeline.tracks.finqa.programs.program import TABLE_OPERATIONS, Label, Program, literal_values
+from eval_pipeline.tracks.shown.cards import CardCell, Mark, Text
 
 _NUMBER = re.compile(r"(?<![\w.,])(?:\d[\d,]*(?:\.\d+)?|\.\d+)")
 _SENTENCE = re.compile(r"\S.*?(?:[.;](?=\s|\Z)|\Z|\n)", re.DOTALL)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from eval_pipeline.answers.printed import Number
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.numbers import normalised_text
+from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.tracks.base import ArtefactError
 from eval_pipeline.tracks.finqa.cases.document import FinqaGold
 from eval_pipeline.tracks.finqa.programs.execute import NO, YES, StepError, evaluate

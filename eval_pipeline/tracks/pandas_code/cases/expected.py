@@ -8,10 +8,10 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from pathlib import Path
 
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold

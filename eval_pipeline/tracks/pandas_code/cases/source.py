@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import MOST_BYTES, read_text, why_unread
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.users_tables import SEPARATORS, likely_separator
+from eval_pipeline.core.reading.foreign import MOST_BYTES, read_text, why_unread
+from eval_pipeline.core.reading.users_tables import SEPARATORS, likely_separator
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.sandbox.layers import Layer, read_layer
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract

@@ -3,7 +3,6 @@
 To add a metric, add its file and a line in `METRICS`.
 """
 
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.pandas_code.metrics import (
     correctness,
@@ -18,6 +17,7 @@ from eval_pipeline.tracks.pandas_code.metrics import (
 from eval_pipeline.tracks.pandas_code.metrics.coverage import requirement_coverage
 from eval_pipeline.tracks.pandas_code.metrics.quality import code_quality
 from eval_pipeline.tracks.pandas_code.metrics.understanding import prompt_understanding
+from eval_pipeline.tracks.scored import recovery
 
 __all__ = ["METRICS", "code_quality", "prompt_understanding", "requirement_coverage"]
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from pydantic_core import from_json
 
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.tracks.pandas_code.responses.artefact import fenced
 
 

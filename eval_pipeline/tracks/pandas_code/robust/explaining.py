@@ -3,10 +3,10 @@
 from collections import Counter
 from dataclasses import asdict, dataclass
 
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Json
-from eval_pipeline.core.sealed import read_sealed, write_sealed
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.cases.expected import expected_result

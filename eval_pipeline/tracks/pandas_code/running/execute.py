@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran
-from eval_pipeline.sandbox import outcomes as sandboxed
+from eval_pipeline.sandbox.returned import outcomes as sandboxed
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext
 from eval_pipeline.tracks.pandas_code.cases.dialect import answer_code, answer_line

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
 
-from eval_pipeline.core.csv_files import open_csv
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.reading.csv_files import open_csv
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 
 SUFFIX = ".csv"

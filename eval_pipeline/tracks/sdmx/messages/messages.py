@@ -7,7 +7,7 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from eval_pipeline.core.errors import Problem
-from eval_pipeline.core.foreign import MOST_BYTES, UnreadableFileError, read_bytes
+from eval_pipeline.core.reading.foreign import MOST_BYTES, UnreadableFileError, read_bytes
 from eval_pipeline.tracks.sdmx.messages.artefacts import Artefacts
 from eval_pipeline.tracks.sdmx.messages.references import MessageError
 from eval_pipeline.tracks.sdmx.messages.sdmx_json import read_json

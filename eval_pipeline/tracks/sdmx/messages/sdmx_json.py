@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from eval_pipeline.core.json_reading import parsed_json
+from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Term
 from eval_pipeline.tracks.sdmx.messages.artefacts import (
     SYNONYMS,

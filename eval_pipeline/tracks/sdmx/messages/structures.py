@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.memory import give_back_memory
+from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import CodeList, DataSet, Dimension, Term
 from eval_pipeline.tracks.sdmx.catalogue.versions import fits, is_wildcard, version_numbers
 from eval_pipeline.tracks.sdmx.messages.artefacts import Artefacts, Concept, DimensionPart, Flow, Structure

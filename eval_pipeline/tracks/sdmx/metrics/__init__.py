@@ -1,7 +1,7 @@
 """The metrics of the track. To add one, add its function to the module of its topic, and a line in `METRICS`."""
 
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.scored import recovery
 from eval_pipeline.tracks.sdmx.metrics import failure_mode
 from eval_pipeline.tracks.sdmx.metrics.counts import (
     false_negatives,

@@ -12,11 +12,11 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
-from eval_pipeline.core.complaints import complaints, dotted
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import lines_of
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import complaints, dotted
+from eval_pipeline.core.reading.foreign import lines_of
 from eval_pipeline.tracks.sdmx.catalogue.catalogue import Catalogue, Term
 from eval_pipeline.tracks.sdmx.responses.selection import Place
 from eval_pipeline.tracks.sdmx.search.retrieval import DEEPEST, Candidates, ranks_of

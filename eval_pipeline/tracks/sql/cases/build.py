@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text, undecodable
+from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
 from eval_pipeline.core.ids import file_hash
-from eval_pipeline.core.sealed import read_sealed, write_sealed
+from eval_pipeline.core.reading.csv_files import open_table
+from eval_pipeline.core.reading.foreign import read_text, undecodable
 from eval_pipeline.sandbox.sql.sqlite_files import address_of, settled
 from eval_pipeline.sql_equivalence.schema.parts import quoted
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema

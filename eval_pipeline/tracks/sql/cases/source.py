@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.core.ids import files_hash, json_text, parse_json
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import told_value
+from eval_pipeline.core.reading.foreign import MOST_DOCUMENT_BYTES, check_yaml, read_bytes, read_text
 from eval_pipeline.sandbox.sql.limits import SqlLimits
 from eval_pipeline.sandbox.sql.live.places import DIALECTS, DataPlace, Server
 from eval_pipeline.sandbox.sql.sqlite_files import beside

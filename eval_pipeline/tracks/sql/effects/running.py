@@ -3,9 +3,9 @@
 from functools import lru_cache
 from pathlib import Path
 
-from eval_pipeline.core.csv_files import open_table
-from eval_pipeline.core.foreign import read_text
 from eval_pipeline.core.model import Failed
+from eval_pipeline.core.reading.csv_files import open_table
+from eval_pipeline.core.reading.foreign import read_text
 from eval_pipeline.sandbox.sql.effects.postgres_copy import ServerCopy
 from eval_pipeline.sandbox.sql.effects.state import Effects, Script
 from eval_pipeline.sandbox.sql.live.places import LivePlace

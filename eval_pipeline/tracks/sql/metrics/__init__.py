@@ -5,8 +5,8 @@ To add a metric, add its function to the module of its topic, and a line in `MET
 
 from functools import partial
 
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.scored import recovery
 from eval_pipeline.tracks.sql.metrics import (
     failure_mode,
     judged,

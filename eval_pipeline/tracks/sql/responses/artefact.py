@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from typing import Literal, get_args
 
 from eval_pipeline.answers.json_text import find_json
-from eval_pipeline.core.complaints import told_value
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.core.values import value
 from eval_pipeline.tracks.base import ArtefactError
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.reading.foreign import read_text
 from eval_pipeline.sandbox.sql.live.places import LivePlace, Server
 from eval_pipeline.sql_equivalence.schema.schema import SqlSchema
 from eval_pipeline.tracks.sql.cases.build import CSV, SCRIPT, in_order

@@ -8,9 +8,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Protocol
 
-from eval_pipeline.core.csv_files import open_table
 from eval_pipeline.core.errors import InputError, Problem
-from eval_pipeline.core.foreign import read_text
+from eval_pipeline.core.reading.csv_files import open_table
+from eval_pipeline.core.reading.foreign import read_text
 from eval_pipeline.sandbox.sql.live.places import LivePlace, Server, dsn_of
 from eval_pipeline.sandbox.sql.live.rights import checked_reader
 from eval_pipeline.tracks.sql.servers.mysql_loader import MysqlLoader

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from eval_pipeline.answers.numbers import FoundNumber, decimal_of
 from eval_pipeline.answers.printed import only_number
-from eval_pipeline.core.complaints import QUOTES, told_value
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.complaints import QUOTES, told_value
 from eval_pipeline.tracks.text.cases.schema import check_schema
 from eval_pipeline.tracks.text.comparing.patterns import check_pattern
 

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import Evidence, MetricResult, Outcome, Ran
-from eval_pipeline.tracks.reasoning import apart
 from eval_pipeline.tracks.text.cases.case_file import TextCase, TextTurn
 from eval_pipeline.tracks.text.comparing.judging import judgement_of
 from eval_pipeline.tracks.text.comparing.reading import read_answer, sources_of
 from eval_pipeline.tracks.text.metrics import METRICS, failure_mode, verdict
+from eval_pipeline.tracks.texts.reasoning import apart
 
 
 def read_of(text: str, case: TextCase) -> Outcome:

@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Mapping
 
-from eval_pipeline.tracks import recovery
 from eval_pipeline.tracks.metric import Metric
+from eval_pipeline.tracks.scored import recovery
 from eval_pipeline.tracks.text.metrics import failure_mode, graded, judged, loose, other_tools, verdict, whole
 
 SELECTABLE: Mapping[str, Metric] = {

@@ -1,0 +1,1 @@
+"""Comparisons that people ask for: references, baseline files, matrices, and the causes of a difference."""

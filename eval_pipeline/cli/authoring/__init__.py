@@ -1,0 +1,1 @@
+"""Commands for suites: init, import, candidates, harden, reviews, rejudge, suite."""

@@ -1,0 +1,78 @@
+"""The commands `suite …`: what is known about a suite."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+
+if TYPE_CHECKING:
+    from eval_pipeline.operations.suite_work.suite_items import SuiteItems
+    from eval_pipeline.statistics.items import Item
+
+suite_app = typer.Typer(help="Shows what is known about a suite.", no_args_is_help=True)
+_LISTED = 10
+_WORDS = {
+    "tells apart": "tell model versions apart",
+    "all right": "were right in every evaluation",
+    "all wrong": "were wrong in every evaluation",
+    "suspicious": "are suspicious: weaker model versions are right, better ones wrong; look at their gold",
+    "too little history": "have too few evaluations to say",
+}
+
+
+@suite_app.command("report")
+def report(
+    suite: Suites = None,
+    to_csv: Annotated[
+        Path | None, typer.Option("--csv", metavar="FILE", help="Write every turn to a CSV file.")
+    ] = None,
+) -> None:
+    """Shows which turns tell model versions apart, how difficult they are, and which look suspicious."""
+    from eval_pipeline.operations.suite_work.suite_items import suite_items
+
+    workspace = open_workspace()
+    found = [suite_items(workspace, name) for name in suite_names(workspace, suite)]
+    for one in found:
+        for line in _lines(one):
+            typer.echo(line)
+    if to_csv is not None:
+        _write(to_csv, found)
+        typer.echo(f"{to_csv}: {sum(len(one.turns) for one in found)} turns")
+
+
+def _lines(found: "SuiteItems") -> Iterator[str]:
+    yield f"{found.suite} · {len(found.turns)} turns, {len(found.evaluations)} model versions"
+    for kind, words in _WORDS.items():
+        turns = [(turn, item) for turn, item in zip(found.turns, found.items, strict=True) if item.kind == kind]
+        if not turns:
+            continue
+        yield f"  {len(turns)} {words}"
+        if kind in ("suspicious", "all wrong"):
+            shown = sorted(turns, key=lambda pair: pair[1].discrimination or 0.0)[:_LISTED]
+            yield from (f"    {turn}{_figures(item)}" for turn, item in shown)
+            if len(turns) > _LISTED:
+                yield f"    and {len(turns) - _LISTED} more"
+
+
+def _figures(item: "Item") -> str:
+    return "" if item.discrimination is None else f" (discrimination {item.discrimination:+.2f})"
+
+
+def _write(path: Path, found: "list[SuiteItems]") -> None:
+    import csv
+
+    from eval_pipeline.reports.files.csv_cells import harmless_text
+
+    columns = ("suite", "turn_id", "kind", "evaluations", "difficulty", "discrimination", "p_value")
+    rows: list[tuple[object, ...]] = [
+        (one.suite, turn, item.kind, item.evaluations, item.difficulty, item.discrimination, item.p_value)
+        for one in found
+        for turn, item in zip(one.turns, one.items, strict=True)
+    ]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows([harmless_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)

@@ -1,0 +1,1 @@
+"""Commands that evaluate: run, plan, dev, rescore, demo."""

@@ -1,0 +1,72 @@
+"""The option `--until` of `run` and `plan`."""
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.core.covering.until import FORMS, Until
+from eval_pipeline.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.operations.runs.drawing import Expected
+    from eval_pipeline.workspace.asked.scope import Scope
+    from eval_pipeline.workspace.workspace import Workspace
+
+Rule = Annotated[
+    str | None,
+    typer.Option(
+        "--until", metavar="RULE", help=f"Ask cases, chosen by earlier evaluations, only until this holds: {FORMS}."
+    ),
+]
+
+
+def parse_until(
+    text: str | None, scope: "Scope", gates: Iterable[str] = (), baseline: str | None = None
+) -> Until | None:
+    """Parses the stopping rule; None if there is none.
+
+    Args:
+        text: the rule as the user wrote it.
+        scope: the part of the suite that was asked for.
+        gates: metrics that have gates.
+        baseline: model version that a gate compares with.
+
+    Raises:
+        UsageError: the text is not a rule, or contradicts another option.
+    """
+    if text is None:
+        return None
+    rule = Until.parse(text)
+    if not scope.is_full:
+        raise UsageError("--until chooses among all cases; leave out --sample-size, --case, --tag and --failed")
+    if other := next((metric for metric in gates if metric != "correct"), None):
+        raise UsageError(f"with --until, only `correct` is known for the whole suite; leave out the gate on '{other}'")
+    if baseline is not None and baseline != rule.baseline:
+        raise UsageError(f"with --until, the gate --baseline needs the rule 'decided-against {baseline}'")
+    return rule
+
+
+def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[str]:
+    """Yields the lines of `plan` on what the nightly schedule asks, if it asks only a part on most nights."""
+    version = workspace.model_version(partition.model_version)
+    if version.nightly is not None and version.active:
+        from eval_pipeline.operations.runs.nights import night_lines
+
+        yield from night_lines(workspace, partition, version.nightly)
+
+
+def expected_lines(found: "Expected", rule: Until) -> Iterator[str]:
+    """Yields the lines of `plan --until` on one suite and model version."""
+    from eval_pipeline.cli.terminal import plan_lines
+
+    yield from plan_lines(found.whole)
+    yield f"  until     {rule.label()}: {rule.chosen(found.evaluations)}"
+    if found.cases is None:
+        most = "all" if found.most == found.suite_cases else f"{found.most:,}"
+        of = f"{found.suite_cases:,} cases"
+        yield f"            at least {found.fewest:,} of {of}, at most {most}: the answers decide"
+        return
+    cost = "" if found.usd is None else f", at most ${found.usd:,.4f} without recovery"
+    yield f"            expected {found.turns:,} of {found.suite_turns:,} turns{cost}"

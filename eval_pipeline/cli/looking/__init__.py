@@ -1,0 +1,1 @@
+"""Commands that show: compare, query, report, doctor, view, export."""

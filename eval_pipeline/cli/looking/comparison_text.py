@@ -1,0 +1,225 @@
+"""What `compare` says of two evaluations in the terminal."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.markup import escape
+
+from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix, difference_text, legend
+from eval_pipeline.operations.ci.matrix import MOST_PAIRS, cell_texts
+from eval_pipeline.operations.ci.summaries import MOST_EXAMPLES
+from eval_pipeline.reports.comparison.differing import (
+    CHANGES,
+    differing_turns,
+    question_text,
+    recorded_answers,
+    sides_of_pair,
+)
+from eval_pipeline.reports.comparison.words import is_of_file, pair_names
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from eval_pipeline.store.record import Record
+
+Row = Mapping[str, Any]
+_VERDICTS = {
+    "a_better": "{a} is significantly better",
+    "b_better": "{b} is significantly better",
+    "not_significant": "not significant: these turns do not show that they differ",
+}
+_METHODS = {"t_clustered": "t clustered by conversation", "mcnemar_exact": "exact McNemar test by conversation"}
+
+
+def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """Yields the lines that describe a comparison."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.core.covering.coverage import Coverage
+
+    a, b = pair_names(row)
+    stand_in = " (stand-ins among them: no real models)" if row["simulated"] else ""
+    first, second = (_dated(row, side, name) for side, name in (("a", a), ("b", b)))
+    yield f"{suite} · {first} → {second}{stand_in}"
+    if row.get("causes"):
+        yield f"  made with     {row['causes']}"
+    yield from (f"    {line}" for line in (row.get("prompt_difference") or "").splitlines())
+    if is_refused(row["reason"]):
+        yield f"  {row['reason']}"
+        return
+    for side, name, label in (("a", a, "coverage"), ("b", b, "")):
+        yield f"  {label:<13} {name}: {Coverage.from_row(row, f'_{side}').text()}"
+    where = f"{row['clusters']:,} independent conversations or documents"
+    yield f"  common turns  {row['n']:,} that both answered, in {where}"
+    if row["difference"] is not None:
+        yield f"  accuracy      {row['accuracy_a']:.4f} → {row['accuracy_b']:.4f}"
+    yield from _test_lines(row) if row["verdict"] else [f"  no test       {row['reason']}"]
+    yield from _conservative_lines(row)
+    if row["note"]:
+        yield f"  note          {row['note']}"
+    if not is_of_file(row):
+        yield f"  turn by turn  {_side_by_side(suite, row)}"
+    yield from _cost_lines(row)
+    for side, name in (("a", a), ("b", b)):
+        if row[f"on_front_{side}"] is not None:
+            stands = "on" if row[f"on_front_{side}"] else "not on"
+            cost = "dollars" if row[f"pareto_cost_{side}"] == "usd" else "tokens"
+            yield f"  Pareto front  {name} is {stands} the front of accuracy and {cost} a turn of those compared"
+    yield from _changed_lines(record, suite, row)
+
+
+def _dated(row: Row, side: str, name: str) -> str:
+    """Returns a name with its date; one that tells two of a model version apart has it already."""
+    return name if name != row[f"model_{side}"] else f"{name} ({row[f'eval_date_{side}']})"
+
+
+def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """Yields how many turns are broken and fixed, with some of them."""
+    told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
+    for change, name in zip(CHANGES, pair_names(row), strict=True):
+        yield f"  {change:<13} {row[change]:,} turns, both answered, only {name} right"
+        yield from (f"    {one.turn}  {question_text(one)}".rstrip() for one in told if one.change == change)
+        if row[change] > MOST_EXAMPLES:
+            group = {"broken": "rw", "fixed": "wr"}[change]
+            where = "--format json has all" if is_of_file(row) else _side_by_side(suite, row, group)
+            yield f"    and {row[change] - MOST_EXAMPLES:,} more: {where}"
+
+
+def _side_by_side(suite: str, row: Row, group: str = "") -> str:
+    """Returns the workbench address that shows the turns on which the two differ, or a group of them."""
+    from eval_pipeline.reports.places.links import compare_path, linked, view_url
+
+    path = compare_path(sides_of_pair(suite, row), {"group": group})
+    return linked(path) + ("" if view_url() else "  of `eval-pipeline view`")
+
+
+def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """Yields lines on how errors continue through conversations, if the track measures it and both are comparable."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.reports.comparison.conversation import FIGURES, conversation_figures
+
+    if is_refused(row["reason"]) or is_of_file(row):
+        return
+    sides = [
+        {found["metric"]: found for found in conversation_figures(record, side)} for side in sides_of_pair(suite, row)
+    ]
+    told = [metric for metric in FIGURES if all(metric in found for found in sides)]
+    if told:
+        yield "  over conversations, each on all of its own turns (95% interval)"
+    for metric in told:
+        a, b = (_figure(found[metric]) for found in sides)
+        yield f"    {FIGURES[metric]}: {a} → {b}"
+
+
+def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
+    """Yields accuracy under each contract and what the order depends on, if the track has contracts."""
+    from eval_pipeline.analysis.comparisons.pairs import is_refused
+    from eval_pipeline.reports.comparison.contracts import by_model, contract_rows, order_sentence
+
+    if is_refused(row["reason"]) or is_of_file(row):
+        return
+    rows = contract_rows(record, sides_of_pair(suite, row))
+    found = by_model(rows)
+    if len(found) < 2:
+        return
+    a, b = (found[row[f"model_{side}"]] for side in ("a", "b"))
+    yield "  accuracy under each contract, each on all of its own turns"
+    for contract in (name for name in a if name in b):
+        yield f"    {contract:<13} {a[contract]['accuracy']:.4f} → {b[contract]['accuracy']:.4f}"
+    yield f"    {order_sentence(rows)}"
+
+
+def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:
+    """Yields lines on the paired tests of graded metrics, which stand beside the comparison of right answers."""
+    yield f"{suite} · graded metrics, paired by turn, means over turns; corrected for {len(rows)} tests"
+    for row in rows:
+        a, b = pair_names(row)
+        what = f"  {row['metric']}: {a} → {b}"
+        if row["verdict"] is None:
+            yield f"{what}: no test, {row['reason']}"
+            continue
+        verdict = _VERDICTS[row["verdict"]].format(a=a, b=b)
+        means = f"{row['mean_a']:.4f} → {row['mean_b']:.4f} over {row['n']:,} turns"
+        ends = f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}], p {row['p_corrected']:.2g}"
+        yield f"{what}: {means}, {ends}: {verdict}"
+
+
+def _figure(row: Row) -> str:
+    ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
+    return f"{row['mean']:.3f}{ends} of {row['n']:,}"
+
+
+def _test_lines(row: Row) -> Iterator[str]:
+    corrected = ""
+    if row["pairs"] > 1:
+        ends = f"[{row['low_corrected']:+.4f}, {row['high_corrected']:+.4f}]"
+        corrected = f"; corrected for {row['pairs']} pairs: {ends}, p {row['p_corrected']:.2g}"
+    ends = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
+    yield f"  difference    {row['difference']:+.4f}, 95% interval {ends}{corrected}"
+    yield f"  test          {_tests(row, '')}"
+    a, b = pair_names(row)
+    yield "  verdict       " + _VERDICTS[row["verdict"]].format(a=a, b=b)
+    least = row["minimum_detectable_difference"]
+    shown = "none: no difference would have been found" if least is None else f"{least:.4f}"
+    yield f"  detectable    {shown} (smallest true difference that would be found with a chance of 80%)"
+    if row["correlation"] is not None:
+        yield f"  correlation   {row['correlation']:.3f} of right and wrong over the turns"
+
+
+def _tests(row: Row, which: str) -> str:
+    """Returns the p-values of a figure; the exact test's is shown next to that of the t test."""
+    p, exact = row[f"{which}p_value"], row[f"{which}p_exact"]
+    if row[f"{which}method"] == "mcnemar_exact":
+        return f"p {p:.2g} ({_METHODS['mcnemar_exact']})"
+    return f"p {p:.2g} ({_METHODS['t_clustered']}), {exact:.2g} (exact sign flips by conversation)"
+
+
+def _conservative_lines(row: Row) -> Iterator[str]:
+    """Yields the same comparison with unanswered turns counted as wrong, if there are any."""
+    if not (row["unanswered_a"] or row["unanswered_b"]):
+        return
+    changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"
+    yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong: {changed}"
+    yield f"    accuracy    {row['conservative_accuracy_a']:.4f} → {row['conservative_accuracy_b']:.4f}"
+    if row["conservative_verdict"] is None:
+        return
+    ends = f"[{row['conservative_low']:+.4f}, {row['conservative_high']:+.4f}]"
+    yield f"    difference  {row['conservative_difference']:+.4f}, 95% interval {ends}"
+    yield f"    test        {_tests(row, 'conservative_')}"
+    a, b = pair_names(row)
+    yield f"    alone       {_VERDICTS[row['conservative_verdict']].format(a=a, b=b)}"
+
+
+def _cost_lines(row: Row) -> Iterator[str]:
+    for name, label, form in (
+        ("tokens", "tokens", ",.0f"),
+        ("usd", "dollars", ".5f"),
+        ("latency_ms", "milliseconds", ",.0f"),
+    ):
+        if row[f"{name}_difference"] is None:
+            continue
+        low, high = row[f"{name}_difference_low"], row[f"{name}_difference_high"]
+        ends = f" [{low:+{form}}, {high:+{form}}]" if low is not None else ""
+        change = f"{row[f'{name}_difference']:+{form}}{ends}"
+        yield f"  {label:<13} {row[f'{name}_a']:{form}} → {row[f'{name}_b']:{form}} a turn: {change}"
+
+
+def matrix_table(suite: str, matrix: Matrix) -> "Table":
+    """Returns the matrix of a suite: accuracy, its interval, and the cost of a right turn."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title=f"{suite} · 95% intervals", title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("model version", overflow="fold", min_width=12)
+    for prompt in matrix.prompts:
+        table.add_column(escape(prompt) if len(matrix.prompts) > 1 else "", justify="right")
+    for model, cells in matrix.rows():
+        table.add_row(escape(model), *("\n".join(map(escape, cell_texts(cell))) for cell in cells), end_section=True)
+    return table
+
+
+def matrix_lines(matrix: Matrix) -> Iterator[str]:
+    """Yields what the matrix means, and the pairs that differ."""
+    yield legend(matrix)
+    yield from (f"  {difference_text(row)}" for row in matrix.different[:MOST_PAIRS])
+    if len(matrix.different) > MOST_PAIRS:
+        yield f"  and {len(matrix.different) - MOST_PAIRS:,} more; --format csv has every pair"

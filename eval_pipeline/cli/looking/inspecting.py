@@ -1,0 +1,259 @@
+"""The commands `validate`, `publish`, `report`, `query` and `doctor`."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from eval_pipeline.cli.authoring import mutation
+from eval_pipeline.cli.options import (
+    BAD_USAGE,
+    FAILED,
+    OK,
+    Suites,
+    open_workspace,
+    parse_day,
+    suite_names,
+)
+from eval_pipeline.core.errors import EvalError, InputError, UsageError
+from eval_pipeline.core.home import find_home
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from eval_pipeline.core.home import Home
+    from eval_pipeline.operations.upkeep.doctor import Finding
+    from eval_pipeline.suites import SuiteSource
+    from eval_pipeline.suites.cases import SuiteCases
+    from eval_pipeline.tracks.base import Track
+    from eval_pipeline.workspace.workspace import Progress, Workspace
+
+FORMATS = ("table", "csv", "json", "parquet")
+_OWN = "own"
+"""What `--show-prompt` calls the track's own prompt, unless a suite has one of that name."""
+
+
+def validate(
+    suite: Suites = None,
+    mutants: Annotated[
+        bool, typer.Option("--mutants", help="Also count the mutants of the gold that the suite tells from it.")
+    ] = False,
+    show_prompt: Annotated[
+        list[str] | None,
+        typer.Option(help="Also show the first question in this prompt of the suite; `own` for the track's own one."),
+    ] = None,
+) -> None:
+    """Reads suites and model versions, checks every gold answer, and reports what is wrong and where."""
+    workspace = open_workspace()
+    names = suite_names(workspace, suite)
+    codes = [_validate(workspace, workspace.suite(name)) for name in names]
+    for name, code in zip(names, codes, strict=True):
+        if mutants and code == OK:
+            mutation.report_mutants(workspace.suite(name))
+        for prompt in show_prompt or () if code != BAD_USAGE else ():
+            _show_prompt(workspace.suite(name), prompt)
+    _ = workspace.model_versions  # read last, so that problems with them do not hide problems with the suites
+    raise typer.Exit(max(codes, default=OK))
+
+
+def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
+    """Reports the problems of one suite and returns its exit code."""
+    from eval_pipeline.cli.terminal import ProgressBars, fail, note
+    from eval_pipeline.stages.checks.ends import check_ends
+    from eval_pipeline.stages.checks.verdicts import contradictions, gold_sentence
+    from eval_pipeline.stages.scoring.gold import drifted_since
+    from eval_pipeline.suites.cases import read_suite
+    from eval_pipeline.workspace.progress import busy, counted
+
+    name = source.name
+    try:
+        with ProgressBars() as progress:
+            with busy(progress, f"{name} · reading"):
+                found, track = read_suite(source), source.track()
+            gold = found.scored
+            cases = [gold.case(case) for case in found.cases]
+            left_out = [turn for turn in gold.actions if gold.is_excluded(turn)]
+            looked_at = counted(progress, f"{name} · gold", [*cases, *gold.alternatives.values()], 0)
+            broken = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
+            excluded = [(turn, why) for turn, why in dict.fromkeys(broken) if turn not in left_out]
+            known = {*gold.actions, *(turn for turn, _ in excluded)}
+            doubts = contradictions(track, cases, known)
+            moved = [*drifted_since(workspace, name, track, cases)]
+            ends = check_ends(track, cases, None, progress, f"{name} · oracle and null", left_out)
+    except InputError as error:
+        for problem in error.problems:
+            fail(str(problem))
+        return BAD_USAGE
+    for problem in found.problems:
+        fail(f"{problem}; the case is left out")
+    for sentence in _notes(track, found):
+        note(sentence)
+    for turn, why in excluded:
+        fail(f"{turn}: {why}; it cannot be scored and is in no figure")
+    drift = "its gold gives another result than when the suite was read; a clock, chance, or other data?"
+    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, which removes no case" for doubt in doubts]
+    for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in moved)):
+        note(sentence)
+    for override in found.overrides:
+        typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
+    if not ends.passed:
+        fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
+    turns = sum(len(case.turns) for case in cases)
+    said = gold_sentence(turns, len(excluded), doubts, len(gold.actions))
+    typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {said}; {ends.text}")
+    if found.problems:
+        return BAD_USAGE
+    return FAILED if excluded or not ends.passed else OK
+
+
+def _show_prompt(source: "SuiteSource", name: str) -> None:
+    """Prints the prompt of the first turn of a suite."""
+    from eval_pipeline.suites.cases import SuiteReading
+    from eval_pipeline.tracks.texts.prompt_parts import Prompting
+
+    prompts = source.require().prompts
+    if name != _OWN and name not in prompts:
+        raise UsageError(f"the suite '{source.name}' has no prompt '{name}'; known: {', '.join([_OWN, *prompts])}")
+    track = source.track()
+    case, _ = next(iter(SuiteReading(source)))
+    made = Prompting(track.prompt_versions[-1], prompts.get(name)).prompt(track, case, case.turns[0], [])
+    typer.echo(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
+
+
+def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":
+    """Yields what a user may not expect of files that are valid."""
+    from eval_pipeline.tracks.capabilities import Shares
+
+    if isinstance(track, Shares):
+        yield from track.shared_notes(found.shared, found.cases)
+    yield from found.notes
+    yield from (f"{name}: holds no case" for name in found.empty)
+
+
+def publish(
+    full: Annotated[bool, typer.Option("--full", help="Rebuild the whole store from the record.")] = False,
+) -> None:
+    """Publishes the record to the DuckDB store; for incomplete evaluations the store keeps its previous state."""
+    from eval_pipeline.cli.evaluating.sweeping import begin
+    from eval_pipeline.cli.terminal import ProgressBars, fail
+    from eval_pipeline.operations.runs.publication import publish_record
+
+    workspace = open_workspace()
+    with ProgressBars() as progress:
+        begin(workspace, progress)
+        result = publish_record(workspace, full=full, progress=progress)
+    typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
+    for sentence in result.facts["left_out"]:
+        fail(sentence)
+    raise typer.Exit(FAILED if result.facts["left_out"] else OK)
+
+
+def report(
+    suite: Suites = None,
+    model_version: Annotated[
+        list[str] | None,
+        typer.Option("--model-version", help="Model version; repeat it for several; default: all."),
+    ] = None,
+    eval_date: Annotated[
+        str | None, typer.Option(help="Date of the evaluation, YYYY-MM-DD; default: the newest of each.")
+    ] = None,
+) -> None:
+    """Writes the report files of evaluations in the record; if no date is given, of the newest one."""
+    from eval_pipeline.analysis.baseline import newest_partition
+    from eval_pipeline.chain.evaluation import stage_of
+    from eval_pipeline.chain.runner import run_stage
+    from eval_pipeline.cli.terminal import ProgressBars
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.store.record import RecordKey
+    from eval_pipeline.store.tables import TURN_RESULTS
+    from eval_pipeline.workspace.inputs import Inputs
+
+    workspace = open_workspace()
+    made = 0
+    for name in suite_names(workspace, suite):
+        for version in model_version or list(workspace.model_versions):
+            day = parse_day(eval_date) if eval_date else None
+            partition = Partition(name, version, day) if day else newest_partition(workspace, name, version)
+            if partition is not None and workspace.record.header(TURN_RESULTS, RecordKey.of(partition)) is not None:
+                with ProgressBars() as progress:
+                    inputs = Inputs.of(workspace, partition, progress=progress)
+                    written = run_stage(stage_of(inputs.track, "report"), inputs)
+                typer.echo(written.facts["folder"])
+                made += 1
+        compared = run_stage(stage_of(None, "comparison_report"), Inputs(workspace, name))
+        if compared.rows:
+            typer.echo(compared.facts["folder"])
+    if not made:
+        raise UsageError("the record has no such evaluation; `eval-pipeline run` makes one")
+
+
+def query(
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="One query on the published store.")],
+    format: Annotated[str, typer.Option(help="table, csv, json or parquet (to standard output).")] = "table",
+) -> None:
+    """Runs a query on the published store; this also works while a run is writing."""
+    from eval_pipeline.cli.terminal import note, print_rows
+    from eval_pipeline.store.published.memo import is_as_published
+    from eval_pipeline.store.published.query import run_query
+    from eval_pipeline.workspace.homes.bucket_store import fresh_store
+    from eval_pipeline.workspace.noting.commands import lag
+
+    if format not in FORMATS:
+        raise UsageError(f"unknown format '{format}'; one of: {', '.join(FORMATS)}")
+    store = fresh_store(find_home())
+    found = run_query(store, sql)
+    if not is_as_published(store):
+        note("note: another program has changed the store since it was published; `eval-pipeline publish` mends it")
+    if behind := lag(find_home()):
+        note(f"note: {behind}; the next run or `eval-pipeline publish` makes up for it")
+    if format == "parquet":
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(found, sys.stdout.buffer)
+    else:
+        print_rows(found.column_names, [list(row.values()) for row in found.to_pylist()], format)
+
+
+def doctor(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild damaged files from their sources; stop all runs first.")
+    ] = False,
+) -> None:
+    """Checks the installation: versions, keys, disk, suites, runs, journal, record and store.
+
+    Every byte of the record and of the journal is read and compared with its digest.
+    """
+    from eval_pipeline.cli.terminal import ProgressBars, console, finding_line
+    from eval_pipeline.operations.upkeep.doctor import examine
+
+    home = find_home()
+    runs = _swept(home)
+    with ProgressBars() as progress:
+        findings = [*_repaired(progress)] if repair else []
+        findings += [*examine(home, progress), runs]
+    for finding in findings:
+        console.print(finding_line(finding), soft_wrap=True)
+    raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
+
+
+def _repaired(progress: "Progress") -> "Iterator[Finding]":
+    from eval_pipeline.operations.upkeep.repairing import repair
+
+    yield from repair(open_workspace(), progress)
+
+
+def _swept(home: "Home") -> "Finding":
+    """Marks unfinished runs as failed; a problem with that becomes a finding, as later findings explain it."""
+    from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage, sweep
+    from eval_pipeline.operations.upkeep.doctor import Finding
+
+    try:
+        swept = sweep(home)
+    except Exception as error:
+        text = str(error) if isinstance(error, EvalError | OSError) else of_dagsters_storage(error)
+        if text is None:
+            raise
+        return Finding("runs", False, text, "correct this and try again")
+    return Finding(
+        "runs", True, f"{swept} marked as failed, whose process is gone" if swept else "none was left behind"
+    )

@@ -1,0 +1,1 @@
+"""Commands that tend a home: acknowledge, packages, prune, remove."""

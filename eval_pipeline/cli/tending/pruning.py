@@ -1,0 +1,42 @@
+"""The command `prune`: removes old data."""
+
+from typing import Annotated
+
+import typer
+
+from eval_pipeline.cli.options import open_workspace
+
+
+def prune(
+    keep: Annotated[
+        int, typer.Option(min=1, help="How many of the newest dates to keep per suite and model version.")
+    ] = 90,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be removed.")] = False,
+    only_home: Annotated[
+        bool, typer.Option("--only-home", help="No other home uses the database; its responses are pruned, too.")
+    ] = False,
+) -> None:
+    """Removes old dates from record, reports and store, and journalled responses that are no longer used."""
+    from eval_pipeline.cli.evaluating.sweeping import begin
+    from eval_pipeline.cli.terminal import ProgressBars, note
+    from eval_pipeline.judge import forget_expired
+    from eval_pipeline.operations.upkeep.pruning import prune as prune_home
+
+    workspace = open_workspace()
+    with ProgressBars() as progress:
+        begin(workspace, progress)
+        done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
+    judgements = forget_expired(workspace.home.judgements, dry_run=dry_run)
+    for partition in done.partitions:
+        earlier = f" · earlier evaluation {partition.evaluation}" if partition.evaluation else ""
+        typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}{earlier}")
+    would = "would be removed" if dry_run else "removed"
+    typer.echo(
+        f"{would}: {len(done.partitions):,} evaluations, {len(done.comparison_reports):,} comparison reports, "
+        f"{len(done.night_pages):,} pages of nights, {done.responses or 0:,} responses of the journal, "
+        f"{judgements:,} judgements of the cache"
+    )
+    for partition in done.in_use:
+        note(f"{partition.suite} · {partition.model_version} · {partition.eval_date} is left: a run is at it")
+    if done.responses is None:
+        note(f"the journal is left as it is: {done.left}")

@@ -1,0 +1,1 @@
+"""What is installed: extras, plug-ins, where all came from; and functions that are imported when called."""

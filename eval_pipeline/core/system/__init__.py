@@ -1,0 +1,1 @@
+"""The machine and its processes: clocks, days, signals, memory, permissions, supervision."""

@@ -1,0 +1,1 @@
+"""Dagster is told of what commands did without it."""

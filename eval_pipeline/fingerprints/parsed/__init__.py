@@ -1,0 +1,1 @@
+"""Modules parsed without importing them: definitions, names that they bind and read, and their digests."""

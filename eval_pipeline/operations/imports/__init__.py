@@ -1,0 +1,1 @@
+"""Importing data sets as suites."""

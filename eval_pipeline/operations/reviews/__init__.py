@@ -1,0 +1,1 @@
+"""Reviews of answers by people, and proposals for the gold from them."""

@@ -1,0 +1,1 @@
+"""Running evaluations, planning them and scoring them again."""

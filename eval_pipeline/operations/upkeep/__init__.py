@@ -1,0 +1,1 @@
+"""Keeping a home whole and small: completing, checking, repairing, pruning, removing."""

@@ -1,0 +1,1 @@
+"""What comes back from the sandbox: outcomes, classes of errors, results and tables."""

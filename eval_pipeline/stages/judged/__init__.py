@@ -1,0 +1,1 @@
+"""The judge's stages: judgements, and judging the same again."""

@@ -1,0 +1,1 @@
+"""Paired comparisons of models on the same turns, and the correction for several of them."""

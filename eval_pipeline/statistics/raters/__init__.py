@@ -1,0 +1,1 @@
+"""Agreement of raters, labels, and gold that models agree against."""

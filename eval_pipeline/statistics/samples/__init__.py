@@ -1,0 +1,1 @@
+"""Estimates from samples: drawn turns, reviewed turns, several tries of one turn."""

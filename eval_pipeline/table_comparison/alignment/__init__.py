@@ -1,0 +1,1 @@
+"""Which rows and columns of two tables correspond to each other."""

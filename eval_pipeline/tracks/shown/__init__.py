@@ -1,0 +1,1 @@
+"""What is shown of a turn: cards, and two results side by side."""
