@@ -121,7 +121,7 @@ def refuse_other_code() -> UsageError:
 
 def newest_source() -> int:
     """Returns when the newest source file of this package was changed, in ns."""
-    return max(path.stat().st_mtime_ns for path in Path(__file__).parents[1].rglob("*.py"))
+    return max(path.stat().st_mtime_ns for path in Path(__file__).parents[2].rglob("*.py"))
 
 
 _newest_when_loaded = newest_source() if "distributed.worker" in sys.modules else 0

@@ -19,7 +19,7 @@ from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.installed.plugins import installed
 from eval_pipeline.store.schemas import Column, Table
 
-_PACKAGE = Path(__file__).parents[1]
+_PACKAGE = Path(__file__).parents[2]
 _PLACE = _PACKAGE / "__pycache__" / "tables"
 _SETTLED_NS = 100_000_000
 """A file changed so shortly before it was loaded could have been changed again, at the same time to the clock."""
