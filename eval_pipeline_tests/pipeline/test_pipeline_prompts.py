@@ -1,13 +1,16 @@
 """Which prompt is better? Prompts as an axis, with a model whose answers depend on the text of the prompt."""
 
+import json
 import re
+import shutil
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.covering.suite_prompts import SuitePrompt
-from eval_pipeline.providers.base import Call
+from eval_pipeline.sandbox.diagnosis import diagnose
 from eval_pipeline.suites import SuiteSource, find_suites
 from eval_pipeline.suites.cases import SuiteReading
 from eval_pipeline_tests.fakes.openai_server import OpenAIServer
@@ -94,26 +97,49 @@ def test_what_cannot_be_asked_is_one_sentence(lab: Lab, arguments: list[str], sa
     assert says in said.err
 
 
-@pytest.mark.usefixtures("puppet")
-def test_a_prompt_of_the_track_sql_goes_through_the_whole_chain(lab: Lab) -> None:
-    case = {"id": "one", "question": "all of a?", "expected_sql": "SELECT a FROM t", "database": "none"}
-    folder = lab.suite(cases=[case], track="sql", prompts={"strict": {"before": "Never guess."}})
-    (folder / "databases" / "none").mkdir(parents=True)
-    (folder / "databases" / "none" / "database.sql").write_text("CREATE TABLE t (a INTEGER); INSERT INTO t VALUES (1);")
-    lab.versions({"name": "puppet", "provider": "puppet"})
-
-    def answer(call: Call) -> str:
-        return call.gold.oracle() if "Never guess." in call.prompt.text() else '{"sql": "SELECT 0 AS a"}'
-
-    Puppet.answer = staticmethod(answer)
-    for name in ("puppet", "puppet+strict"):
-        lab.evaluate(version=name)
-
-    assert accuracy(lab) == {"puppet": 0.0, "puppet+strict": 1.0}
-
-
 SUITES = find_suites([SHIPPED / "suites"])
 OF_EACH_TRACK = ("finqa_sample", "sql_sample", "pandas_sample", "sdmx_sample", "tickets_sample")
+
+
+@pytest.mark.parametrize("suite", OF_EACH_TRACK)
+def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
+    """Asked carefully, the model is right; otherwise it answers another question."""
+    if suite == "pandas_sample" and diagnose().title is None:
+        pytest.skip("nothing on this machine can hold code")
+    folder = lab.home.data / "suites" / suite
+    shutil.copytree(SHIPPED / "suites" / suite, folder)
+    (folder / "prompts").mkdir(exist_ok=True)
+    careful = folder / "prompts" / "careful.yaml"
+    careful.write_text("instructions: Work carefully.\n")
+    source = find_suites([folder.parent])[suite]
+    track, cases = source.track(), [case for case, _ in islice(SuiteReading(source), 12)]
+    others = [track.oracle(turn) for case in cases for turn in case.turns]
+    right = {turn.question: track.oracle(turn) for case in cases[:2] for turn in case.turns}
+    wrong = {question: next(one for one in others if one != oracle) for question, oracle in right.items()}
+
+    def answers(prompt: str) -> str:
+        asked = max((prompt.rfind(question), len(question), question) for question in right)[-1]
+        return (right if "Work carefully." in prompt else wrong)[asked]
+
+    with OpenAIServer(model=answers) as server:
+        options = {"base_url": f"{server.url}/v1", "api_key_env": None}
+        lab.versions(
+            {"name": "fake", "provider": "openai", "model": "f", "options": options, "max_recovery_attempts": 0}
+        )
+        run = ["run", "--suite", suite, "--model-version", "fake", "--no-report", "--no-canary"]
+        run += [word for case in cases[:2] for word in ("--case", case.id)]
+        assert lab.cli(*run, "--prompt", "careful").code == 0
+        assert accuracy(lab) == {"fake+careful": 1.0}
+        careful.write_text("instructions: Work quickly.\n")
+        said = lab.cli(*run, "--prompt", "careful").out
+
+    (line,) = [one for one in said.splitlines() if one.startswith("before:")]
+    assert f"{suite}, fake+careful: 100.0% → " in line and "; prompt changed; " in line
+    (row,) = json.loads(lab.cli("compare", "fake+careful@before", "fake+careful", "--format", "json").out)
+    assert (row["causes"], row["accuracy_a"], row["fixed"]) == ("prompt changed", 1.0, 0)
+    assert row["accuracy_b"] < 1.0
+    kept = lab.sql("SELECT newest, accuracy FROM evaluations ORDER BY newest")
+    assert kept == [(False, 1.0), (True, row["accuracy_b"])]
 
 
 def documented() -> dict[str, set[str]]:
