@@ -65,6 +65,7 @@ def tasks_of(stage: Stage, inputs: Inputs, made: Mapping[str, str]) -> list[Task
             "suite": place.suite,
             "model_version": place.model_version,
             "eval_date": place.eval_date.isoformat(),
+            "evaluation": place.evaluation,
         }
         for within in cut(_answers_of_cases(inputs), _answers_a_shard(inputs))
     ]
@@ -113,7 +114,8 @@ def run_shard(task: Task) -> dict[str, Json]:
     """
     started = time.monotonic()
     told: dict[str, Json] = {"host": socket.gethostname(), "reused": True, "tier": None}
-    place = Partition(_text(task, "suite"), _text(task, "model_version"), date.fromisoformat(_text(task, "eval_date")))
+    suite, version, day = (_text(task, name) for name in ("suite", "model_version", "eval_date"))
+    place = Partition(suite, version, date.fromisoformat(day), _text(task, "evaluation"))
     inputs = Inputs.of(at_home(_text(task, "home"), _text(task, "data")), place)
     path = part_path(inputs, _text(task, "stage"), _text(task, "name"))
     if not part_files(inputs.workspace.home).exists(path):
