@@ -24,9 +24,9 @@ KNOWN_CIRCLES = frozenset(
 """Imports that close a circle: what chooses a form imports the form, late, and the form what it has in common."""
 SAME_NAMES = frozenset(
     """
-    Answer Answered Answers Asked Asker Cell Child Chosen Columns Drawn Evaluated Evaluation Figure Found Held Known
-    Ledger Line Look Mapped Night OpenLoss Order Page Part Places Position Progress Published Run Said Scope Scores Seen
-    Spent Task Turn Turns Unit Verdict
+    Answer Answered Answers Asked Asker Cell Child Chosen Column Columns Drawn Evaluated Evaluation Figure Figures Found
+    Held Known Ledger Line Look Mapped Night OpenLoss Order Page Part Places Position Progress Prompting Published
+    Reference Run Said Scope Scores Seen Side Spent Task Turn Turns Unit Verdict
     """.split()
 )
 """Names that several classes still have; one leaves this list as soon as it means one thing."""

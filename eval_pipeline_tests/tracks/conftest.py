@@ -14,6 +14,6 @@ def foreign_files_are_read_here(monkeypatch: pytest.MonkeyPatch) -> None:
     def call(work: Callable[..., Any], arguments: Sequence[Any], below: Sequence[Any], *_: Any) -> Any:
         return json.loads(json.dumps(work(*arguments)))
 
-    for module in ("importing", "recorded.logs"):
+    for module in ("imports.importing", "recorded.logs"):
         monkeypatch.setattr(f"eval_pipeline.operations.{module}.at_arms_length", call)
     monkeypatch.setattr("eval_pipeline.suites.cases.rehearse", lambda source: None)

@@ -349,7 +349,7 @@ def test_a_search_that_offers_others_has_a_new_name_of_the_prompt(measured: Suit
 def test_prompt_and_evidence_lead_fingerprints_to_the_search() -> None:
     """Else turns would not be asked again when the search offers other candidates."""
     found = Fingerprints()
-    for name in ("prompt", "gather", "turn_row"):
+    for name in ("prompt_parts", "gather", "turn_row"):
         reached = found.reached(*methods(TRACK, name))
         assert {place.partition(":")[0].rpartition(".")[2] for place in reached} >= {"index", "everyday", "given"}, name
 
