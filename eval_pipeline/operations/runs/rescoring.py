@@ -217,8 +217,14 @@ def _stages(inputs: Inputs) -> list[Stage]:
 
 
 def _can_be_read_again(inputs: Inputs) -> bool:
-    """Whether the answers may be read again: their model version is there, and would be asked the same."""
-    return inputs.place.model_version in inputs.workspace.model_versions and is_resumed(inputs)
+    """Whether the answers may be read again: their model version is there, and would be asked the same.
+
+    Where a repair has set the damaged answers aside, they are those that the journal has for today's question.
+    """
+    if inputs.place.model_version not in inputs.workspace.model_versions:
+        return False
+    lost = inputs.header(GENERATIONS) is None and not inputs.place.evaluation
+    return lost or is_resumed(inputs)
 
 
 def _why_not(inputs: Inputs) -> str:
