@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from eval_pipeline.core.installed.plugins import GROUPS, Plugin, installed
 from eval_pipeline.operations.exporting import ALL_EXPORTS
-from eval_pipeline.operations.recorded.logs import ALL_LOGS
+from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.providers.registry import ALL_PROVIDERS
 from eval_pipeline.reports.registry import ALL_REPORTS
 from eval_pipeline.tracks.registry import ALL_IMPORTERS, ALL_TRACKS

@@ -1,6 +1,6 @@
 """Readers of other tools' logs as recorded answers, each with its form here and an entry point in `pyproject.toml`."""
 
-from eval_pipeline.operations.recorded.logs import LogForm
+from eval_pipeline.operations.recorded.forms import LogForm
 
 INSPECT = LogForm(f"{__name__}.inspect:read_inspect", "a log of Inspect (.eval or .json)")
 PROMPTFOO = LogForm(f"{__name__}.promptfoo:read_promptfoo", "results of promptfoo (eval --output, .json or .jsonl)")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.operations.recorded.logs import ALL_LOGS
+from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 from eval_pipeline_tests.support import SHIPPED, Lab
 

@@ -45,7 +45,7 @@ def test_a_change_in_a_copy_is_seen(copied: Path, tmp_path: Path) -> None:
     metric, other = before.of(METRIC), before.of(f"{MATCHING}:answers_soft_match")
     before.save()
     assert Fingerprints(cache, roots={"eval_pipeline": copied}).of(METRIC) == metric
-    path = copied / "tracks" / "finqa" / "matching.py"
+    path = copied.parent / f"{MATCHING.replace('.', '/')}.py"
     source = path.read_text()
     assert "ABSOLUTE = 0.001" in source
     path.write_text(source.replace("ABSOLUTE = 0.001", "ABSOLUTE = 0.002"))

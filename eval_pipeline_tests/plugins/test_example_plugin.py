@@ -150,7 +150,7 @@ def test_help_and_query_look_through_no_packages(lab: Lab) -> None:
     code = (
         "import sys\n"
         "from eval_pipeline.cli.app import command_line\n"
-        "from eval_pipeline.core import plugins\n"
+        "from eval_pipeline.core.installed import plugins\n"
         "def refuse(): raise AssertionError('looked')\n"
         "plugins.distributions = refuse\n"
         "sys.argv = ['eval-pipeline', *sys.argv[1:]]\n"

@@ -22,7 +22,7 @@ class Forms(Added):
 
     def kinds(self) -> "Iterator[tuple[Registry[Any], Callable[[str, Any], Made]]]":
         """Yields the registries of formats."""
-        from eval_pipeline.operations.recorded.logs import ALL_LOGS
+        from eval_pipeline.operations.recorded.forms import ALL_LOGS
         from eval_pipeline.tracks.registry import ALL_IMPORTERS
 
         yield ALL_LOGS, lambda name, form: (_registers(form.what), _importing_answers(name))

@@ -1,47 +1,20 @@
-"""Formats of other tools' logs, which plug-ins read as recorded answers."""
+"""Reads other tools' logs as recorded answers."""
 
 import json
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.arms_length import at_arms_length
 from eval_pipeline.core.reading.foreign import lines_of
 from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.forms import ALL_LOGS
 
 LogReader = Callable[[Path], Iterator[Entry]]
-
-
-@dataclass(frozen=True, slots=True)
-class LogForm:
-    """A log format.
-
-    Attributes:
-        place: place of its reader: a function from a file to `Entry` values. It is called in a child process and raises
-            InputError with file, line and field.
-        what: description of such a file, for people.
-        folders: whether a folder of such files can be read, too.
-    """
-
-    place: str
-    what: str
-    folders: bool = False
-
-
-def _form(plugin: Plugin, value: Any) -> LogForm:
-    if not isinstance(value, LogForm):
-        raise plugin.error("is no LogForm")
-    return value
-
-
-ALL_LOGS: Registry[LogForm] = Registry("logs", {}, _form)
-"""Formats by name; each gives a command `eval-pipeline import <name>`."""
 
 
 def read_log(form: str, source: Path) -> list[Entry]:
