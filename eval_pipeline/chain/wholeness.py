@@ -73,7 +73,11 @@ def _track_of(inputs: Inputs) -> Track | None:
 
 def _came_later(inputs: Inputs, name: str) -> bool:
     """Whether the table did not exist yet when the evaluation was completed."""
-    statuses = {row["status"] for row in run_rows(inputs.workspace, inputs.place, ["status"])}
+    rows = run_rows(inputs.workspace, inputs.place, ["status", "evaluation_id"])
+    ids = {row["evaluation_id"] for row in rows}
+    own = id_in_place(inputs.workspace, inputs.place)
+    # Runs of before do not tell which evaluation of the date they made.
+    statuses = {row["status"] for row in rows if row["evaluation_id"] == (own if own in ids else None)}
     made = {table.name for aggregate in all_aggregates().values() for table in aggregate.tables}
     return name in {*made, MEASURED_EVIDENCE.name} and bool(statuses & {COMPLETE, INCOMPLETE})
 

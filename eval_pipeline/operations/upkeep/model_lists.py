@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.providers.base import CallError, Environment, KnowsModels, MissingKeyError
-from eval_pipeline.providers.registry import create, traits_of
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError, Environment, KnowsModels, MissingKeyError, Provider
+from eval_pipeline.providers.registry import create
 from eval_pipeline.workspace.workspace import Workspace
 
 _WAIT_S = 10.0
@@ -20,13 +21,18 @@ def models_told(workspace: Workspace) -> Iterator[tuple[str, str | None]]:
     asked = {
         version.name: provider
         for version in workspace.model_versions.values()
-        if version.active
-        and traits_of(version.provider).needs() is None
-        and isinstance(provider := create(version, Environment()), KnowsModels)
+        if version.active and isinstance(provider := _provider(version), KnowsModels)
     }
     for name, (known, wrong) in zip(asked, asyncio.run(_all(list(asked.values()))), strict=True):
         if known:
             yield name, wrong
+
+
+def _provider(version: ModelVersion) -> Provider | None:
+    try:
+        return create(version, Environment())
+    except EvalError:  # a package is missing or broken, which other checks tell
+        return None
 
 
 async def _all(providers: Sequence[KnowsModels]) -> list[tuple[bool, str | None]]:
