@@ -139,7 +139,7 @@ def test_the_filter_of_side_by_side_is_its_address(browser: Browser, places: tup
     expect(other.get_by_role("status")).to_contain_text("6 of 31 turns")
     expect(other.get_by_label("Tag")).to_have_value("odd")
     other.get_by_text("Other evaluations").click()
-    other.locator("select[name=side]").nth(2).select_option(f"{HOSTILE},{LAST}")
+    other.locator("select[name=side]").nth(2).select_option(f"{HOSTILE},{LAST},")
     other.get_by_role("button", name="Side by side").click()
     expect(other.locator(".sides")).to_contain_text(HOSTILE)
     context.close()

@@ -152,7 +152,7 @@ def test_the_other_process_ends_with_the_block(monkeypatch: pytest.MonkeyPatch) 
 
 ALONE = """
 import sys
-from eval_pipeline.cli import beside
+from eval_pipeline.cli.evaluating import beside
 beside.START = '''
 from eval_pipeline.core.system.supervision import end_with_supervisor
 import os, time

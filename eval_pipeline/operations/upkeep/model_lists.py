@@ -18,11 +18,8 @@ def models_told(workspace: Workspace) -> Iterator[tuple[str, str | None]]:
 
     Those without their key or their packages are left out. What is wrong completes a sentence about the model.
     """
-    asked = {
-        version.name: provider
-        for version in workspace.model_versions.values()
-        if version.active and isinstance(provider := _provider(version), KnowsModels)
-    }
+    made = {version.name: _provider(version) for version in workspace.model_versions.values() if version.active}
+    asked = {name: provider for name, provider in made.items() if isinstance(provider, KnowsModels)}
     for name, (known, wrong) in zip(asked, asyncio.run(_all(list(asked.values()))), strict=True):
         if known:
             yield name, wrong
