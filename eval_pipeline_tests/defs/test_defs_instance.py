@@ -129,8 +129,8 @@ def test_the_users_storage_is_used(small: Lab, tmp_path: Path) -> None:
 
 @pytest.mark.always
 def test_doctor_sweeps_runs_left_behind_and_loads_dagster_only_then(small: Lab) -> None:
-    looking = "import sys; from eval_pipeline.cli.evaluating import sweeping; print(sweeping.sweep(sweeping.find_home()), "
-    looking += "'dagster' in sys.modules)"
+    looking = "import sys; from eval_pipeline.cli.evaluating import sweeping; "
+    looking += "print(sweeping.sweep(sweeping.find_home()), 'dagster' in sys.modules)"
     assert python(small, "-c", looking).stdout.split() == ["0", "False"], "there is no database"
     run_id = str(uuid4())
     with open_instance(small.home) as instance:

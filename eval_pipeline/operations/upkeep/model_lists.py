@@ -19,7 +19,9 @@ def models_told(workspace: Workspace) -> Iterator[tuple[str, str | None]]:
     Those without their key or their packages are left out. What is wrong completes a sentence about the model.
     """
     made = {version.name: _provider(version) for version in workspace.model_versions.values() if version.active}
-    asked = {name: provider for name, provider in made.items() if isinstance(provider, KnowsModels)}
+    asked: dict[str, KnowsModels] = {
+        name: provider for name, provider in made.items() if isinstance(provider, KnowsModels)
+    }
     for name, (known, wrong) in zip(asked, asyncio.run(_all(list(asked.values()))), strict=True):
         if known:
             yield name, wrong
