@@ -6,7 +6,7 @@ from typing import Any
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.providers.base import CallError, Environment, KnowsModels, MissingKeyError, Provider
+from eval_pipeline.providers.base import CallError, Environment, KnowsModels, MissingKeyError
 from eval_pipeline.providers.registry import create
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -27,7 +27,7 @@ def models_told(workspace: Workspace) -> Iterator[tuple[str, str | None]]:
             yield name, wrong
 
 
-def _provider(version: ModelVersion) -> Provider | None:
+def _provider(version: ModelVersion) -> object:
     try:
         return create(version, Environment())
     except EvalError:  # a package is missing or broken, which other checks tell
