@@ -227,7 +227,9 @@ class Lab:
         connection = duckdb.connect(":memory:")
         for table in (*all_tables(track_tables()), ERRORS):
             folders = [self.home.record / source.name for source in table.record_tables()]
-            files = [str(path) for folder in folders for path in folder.rglob("*.parquet")]
+            files = [
+                str(path) for folder in folders for path in folder.rglob("*.parquet") if "evaluation=" not in str(path)
+            ]
             if files:
                 found = f"read_parquet({files}, hive_partitioning = false, union_by_name = true)"
                 connection.execute(f'CREATE VIEW "{table.name}" AS SELECT * FROM {found}')

@@ -85,7 +85,7 @@ def test_what_a_store_of_an_earlier_version_lacks_is_told_with_what_to_do(
     put_partition(record, key_of())
     with monkeypatch.context() as earlier:
         for module in ("ddl", "publish"):
-            earlier.setattr(f"eval_pipeline.store.{module}.FORMAT", FORMAT - 1)
+            earlier.setattr(f"eval_pipeline.store.published.{module}.FORMAT", FORMAT - 1)
         publish(record, out, TRACKS)
     hint = (
         r"(not found|not exist).*; the store was made by an earlier version .* `eval-pipeline publish` makes it anew$"
