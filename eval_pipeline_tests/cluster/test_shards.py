@@ -317,7 +317,19 @@ def test_doctor_tells_of_unfit_workers(small: Lab, monkeypatch: pytest.MonkeyPat
 
 def test_tasks_hold_names_and_no_secrets(small: Lab, cluster: InThisProcess) -> None:
     compared(small)
-    named = {"name", "stage", "made_from", "first", "end", "home", "data", "suite", "model_version", "eval_date"}
+    named = {
+        "name",
+        "stage",
+        "made_from",
+        "first",
+        "end",
+        "home",
+        "data",
+        "suite",
+        "model_version",
+        "eval_date",
+        "evaluation",
+    }
     assert {frozenset(task) for task in cluster.tasks} == {frozenset(named)}
 
 

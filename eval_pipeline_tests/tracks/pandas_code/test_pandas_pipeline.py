@@ -198,12 +198,12 @@ def test_a_report_holds_what_the_spec_names_of_each_turn_and_a_sheet_of_code(lab
     assert [row["conversation_id"] for row in rows] == ["largest", "talk", "talk", "totals"]
     assert rows[3]["code"].startswith("totals = df.groupby")
     (sql,) = [row[2] for row in book["Queries"].iter_rows(values_only=True) if row[0] == "Code"]
-    found = {(row["conversation_id"], row["turn_index"]): row for row in run_query(lab.home.store, sql).to_pylist()}
+    found = {(row["conversation_id"], row["turn_idx"]): row for row in run_query(lab.home.store, sql).to_pylist()}
     for row in rows:
         same = found[row["conversation_id"], row["turn_idx"]]
         for name in (*SCORES, "correct", "failure_mode", "code", "reference_code", "question"):
             assert row[name] == same[name], name
-        assert [row["generated ms"], row["reference ms"]] == [same["generated_ms"], same["reference_ms"]]
+        assert [row["generated ms"], row["reference ms"]] == [same["generated ms"], same["reference ms"]]
 
 
 RECOVERIES = (
