@@ -1,0 +1,185 @@
+"""Charts of points in a plane: cost against accuracy, and accuracy by level of complexity."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.reports.charts.svg.drawing import (
+    WIDTH,
+    Scale,
+    element,
+    fitted,
+    line,
+    mark,
+    percent,
+    picture,
+    rate_ticks,
+    shape,
+    text,
+    ticks,
+    width_of,
+)
+
+_LEFT, _RIGHT, _TOP, _PLOT, _BOTTOM = 40.0, 14.0, 10.0, 190.0, 38.0
+_APART = 13.0
+_MOST_NAME = 150.0
+_MOST_LEVELS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class CostPoint:
+    """What one costs, and how often it is right.
+
+    Attributes:
+        name: whose cost it is.
+        cost: from 0, in the unit of the axis.
+        value, low, high: its accuracy, 0..1, and the 95% interval; None if there is no interval.
+        group: those of one group are compared with each other, and have a front of their own.
+        on_front: whether no other of its group is both cheaper and more accurate.
+        words: everything about the point in a sentence.
+        href: address of what is behind it; empty for none.
+    """
+
+    name: str
+    cost: float
+    value: float
+    low: float | None = None
+    high: float | None = None
+    group: str = ""
+    on_front: bool = False
+    words: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LevelPoint:
+    """Accuracy at a level of complexity; `words` and `href` as of `CostPoint`, unknown numbers are None."""
+
+    level: float
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    words: str = ""
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CeilingMark:
+    """The level up to which accuracy stays above a threshold; `level`, `low` and `high` are None if unknown."""
+
+    threshold: float
+    level: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+def cost_chart(points: Sequence[CostPoint], unit: str, words: str, dollars: bool = False) -> str:
+    """Draws cost against accuracy; a line joins the front of each group.
+
+    Args:
+        points: at least one.
+        unit: what the cost is in, below the axis.
+        words: description for people who cannot see it.
+        dollars: whether the cost is in dollars.
+    """
+    costs = ticks(0, max(point.cost for point in points) or 1.0, 4)
+    along = Scale(0, costs[-1], _LEFT, WIDTH - _RIGHT)
+    up, marks = _rates([end for p in points for end in (p.value, p.low, p.high) if end is not None])
+    for tick in costs:
+        name = f"${tick:,.6g}" if dollars else f"{tick:,.6g}"
+        half = width_of(name) / 2
+        marks.append(text(min(along(tick), WIDTH - half), _TOP + _PLOT + 15, name, "tick", "middle"))
+        marks.append(line(along(tick), _TOP + _PLOT, along(tick), _TOP + _PLOT + 3, "axis"))
+    marks.append(text(WIDTH - _RIGHT, _TOP + _PLOT + 31, unit, "tick", "end"))
+    marks += _fronts(points, along, up)
+    places = [(along(point.cost), up(point.value)) for point in points]
+    for point, (x, y), name in zip(points, places, _names(points, places), strict=True):
+        dot = f"dot {'s0' if point.on_front else 'same'}"
+        marks.append(_at(point, x, y, up, dot, name))
+    return picture(_TOP + _PLOT + _BOTTOM, words, marks)
+
+
+def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, words: str) -> str:
+    """Draws accuracy by level of complexity with the threshold and the ceiling that follows from it.
+
+    Args:
+        points: by level; at least one.
+        ceiling: the threshold, and the highest level that stays above it.
+        axis: what the levels measure, below the axis.
+        words: description for people who cannot see it.
+    """
+    levels = [point.level for point in points]
+    low, high = min(levels), max(levels)
+    along = Scale(low - 0.5, high + 0.5, _LEFT, WIDTH - _RIGHT)
+    up, marks = _rates([0.0, 1.0])
+    marks += _bounds(ceiling, along, up)
+    step = max(1, -(-len(levels) // _MOST_LEVELS))
+    for level in sorted(levels)[::step]:
+        marks.append(text(along(level), _TOP + _PLOT + 15, f"{level:g}", "tick", "middle"))
+    marks.append(text(WIDTH - _RIGHT, _TOP + _PLOT + 31, fitted(axis, WIDTH - _RIGHT), "tick", "end"))
+    known = [(point, along(point.level), up(point.value)) for point in points if point.value is not None]
+    if len(known) > 1:
+        marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for _, x, y in known)))
+    marks += [_at(point, x, y, up, "dot s0") for point, x, y in known]
+    return picture(_TOP + _PLOT + _BOTTOM, words, marks)
+
+
+def _rates(values: Sequence[float]) -> tuple[Scale, list[str]]:
+    found = rate_ticks(values)
+    up = Scale(found[0], found[-1], _TOP + _PLOT, _TOP)
+    marks = []
+    for tick in found:
+        marks.append(line(_LEFT, up(tick), WIDTH - _RIGHT, up(tick), "grid"))
+        marks.append(text(_LEFT - 6, up(tick) + 4, percent(tick), "tick", "end"))
+    return up, marks
+
+
+def _fronts(points: Sequence[CostPoint], along: Scale, up: Scale) -> Iterator[str]:
+    """Yields a stair through the front of each group: what is to be had for a cost is the best of what is cheaper."""
+    for group in sorted({point.group for point in points}):
+        front = sorted((p for p in points if p.on_front and p.group == group), key=lambda p: (p.cost, p.value))
+        corners: list[str] = []
+        for before, point in zip([None, *front], front, strict=False):
+            if before is not None:
+                corners.append(f"{along(point.cost):.1f},{up(before.value):.1f}")
+            corners.append(f"{along(point.cost):.1f},{up(point.value):.1f}")
+        if len(corners) > 1:
+            yield element("polyline", "front", points=" ".join(corners))
+
+
+def _names(points: Sequence[CostPoint], places: Sequence[tuple[float, float]]) -> list[str]:
+    """Returns the name of each point as markup, beside it on the side with more room; none lies on another."""
+    taken: list[tuple[float, float, float]] = []
+    found = [""] * len(points)
+    for place in sorted(range(len(points)), key=lambda place: places[place][1]):
+        x, y = places[place]
+        name = fitted(points[place].name, _MOST_NAME)
+        right = x < WIDTH / 2
+        start = x + 9 if right else x - 9 - width_of(name)
+        end, y = start + width_of(name), y + 4
+        for first, last, at in sorted(taken, key=lambda one: one[2]):
+            if start < last and end > first and abs(at - y) < _APART:
+                y = at + _APART
+        taken.append((start, end, y))
+        found[place] = text(start if right else end, y, name, "name", "" if right else "end")
+    return found
+
+
+def _at(point: CostPoint | LevelPoint, x: float, y: float, up: Scale, kind: str, name: str = "") -> str:
+    marks = []
+    if point.low is not None and point.high is not None:
+        marks.append(line(x, up(point.low), x, up(point.high), kind.replace("dot", "whisker")))
+    marks += [shape(x, y, kind), name, element("circle", "target", cx=x, cy=y, r=11)]
+    return mark("".join(marks), point.words, point.href)
+
+
+def _bounds(ceiling: CeilingMark, along: Scale, up: Scale) -> Iterator[str]:
+    """Yields the threshold as a dashed line, and the ceiling with its interval as a shaded band."""
+    if ceiling.level is not None:
+        low = along.low if ceiling.low is None else ceiling.low
+        high = along.high if ceiling.high is None else ceiling.high
+        yield element(
+            "rect", "band", x=along(low), y=up.end, width=max(0.5, along(high) - along(low)), height=up.start - up.end
+        )
+        yield line(along(ceiling.level), up.end, along(ceiling.level), up.start, "ceiling")
+    yield line(along.start, up(ceiling.threshold), along.end, up(ceiling.threshold), "threshold")
+    yield text(along.end, up(ceiling.threshold) - 4, percent(ceiling.threshold), "tick worse", "end")
