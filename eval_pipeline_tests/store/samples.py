@@ -114,7 +114,7 @@ def put_partition(
 
 def put_suite(record: Record, suite: str = "finqa", turns: int = 3) -> None:
     key = RecordKey.of_suite(suite)
-    for table in all_tables(TRACKS):
+    for table in RECORD_TABLES:
         if table.key == "suite" and table not in (CASES, TURNS):
             put(record, table, key)
     cases = sorted({f"c{index // 2}" for index in range(turns)})

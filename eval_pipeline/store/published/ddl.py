@@ -7,9 +7,9 @@ from importlib.resources import files
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import EARLIER_SCHEMA, Column, Table
-from eval_pipeline.store.tables import TURN_ERRORS, all_tables, earlier_tables
+from eval_pipeline.store.tables import TRENDS, TURN_ERRORS, all_tables, earlier_tables
 
-FORMAT = 24
+FORMAT = 25
 """Version of the store's form.
 
 Raise it whenever the schema below or a shipped table changes (a test checks this), or when the same record would be
@@ -68,6 +68,13 @@ _FINQA_COLUMNS = (
 """Columns of `finqa_turns` that the view `errors` keeps for existing queries; other tracks' columns are not added."""
 
 
+COMPARED = Column(
+    "compared",
+    "BOOLEAN",
+    "false: no comparison has seen these figures, or those of a date before, so that there are no tests; never NULL.",
+)
+"""The column that the view `trends` has beside those of the table."""
+
 WRITTEN = ("views.sql", "macros.sql")
 """SQL files written by hand, in the order in which they are run."""
 
@@ -100,6 +107,7 @@ def schema_sql(
     parts += _errors(tables)
     parts += _evaluations(earlier_tables(tables), made or _table)
     parts += [files("eval_pipeline.store.published").joinpath(name).read_text(encoding="utf-8") for name in WRITTEN]
+    parts += [_comment(TRENDS.name, column) for column in (*TRENDS.published_columns, COMPARED)]
     return "\n".join(parts)
 
 
@@ -149,8 +157,11 @@ def _table(table: Table) -> tuple[str, ...]:
 def commented(kind: str, table: Table) -> Iterator[str]:
     """Yields the comments on a table, or on the view in its place, and on its columns."""
     yield f"COMMENT ON {kind} {quoted(table.name)} IS {text(table.comment)};"
-    for column in table.published_columns:
-        yield f"COMMENT ON COLUMN {quoted(table.name)}.{quoted(column.name)} IS {text(column.comment)};"
+    yield from (_comment(table.name, column) for column in table.published_columns)
+
+
+def _comment(name: str, column: Column) -> str:
+    return f"COMMENT ON COLUMN {quoted(name)}.{quoted(column.name)} IS {text(column.comment)};"
 
 
 def _column(column: Column) -> str:
@@ -179,8 +190,7 @@ def _errors(tables: Sequence[Table]) -> Iterator[str]:
     joined = "LEFT JOIN finqa_turns AS f USING (suite, model_version, eval_date, turn_id, sample)" if turns else ""
     yield f"CREATE VIEW errors AS SELECT {shown} FROM turn_errors AS e {joined};"
     yield f"COMMENT ON VIEW errors IS {text(ERRORS_COMMENT)};"
-    for column in columns:
-        yield f"COMMENT ON COLUMN errors.{quoted(column.name)} IS {text(column.comment)};"
+    yield from (_comment("errors", column) for column in columns)
     yield from _latest("errors")
 
 

@@ -113,6 +113,55 @@ COMMENT ON VIEW contract_accuracy IS 'Accuracy under each contract (exact, exper
     'every model version in use, from accuracy_by_contract, and its rank among those of the suite under that contract, '
     'from 1; equal ones have the same rank. Only of tracks whose answers are tables; without drawn turns.';
 
+CREATE VIEW trends AS
+WITH scopes AS (
+    SELECT
+        r.suite, r.model_version, r.eval_date,
+        arg_max(r.scope, (r.started_at, r.run_id)) FILTER (r.status IN ('complete', 'incomplete')) AS scope
+    FROM runs AS r GROUP BY r.suite, r.model_version, r.eval_date
+), figures AS (
+    SELECT
+        s.suite, s.model_version, s.eval_date, s.simulated, coalesce(r.scope, 'full') AS scope, s.n, s.clusters,
+        s.mean AS accuracy, s.low, s.high
+    FROM statistics AS s LEFT JOIN scopes AS r
+        ON r.suite = s.suite AND r.model_version = s.model_version AND r.eval_date = s.eval_date
+    -- Drawn turns are never compared so.
+    WHERE s.metric = 'correct' AND s.split = 'all' AND NOT contains(coalesce(r.scope, 'full'), '"until":')
+), series AS (
+    SELECT f.* FROM figures AS f
+    QUALIFY f.scope = first_value(f.scope) OVER (
+        PARTITION BY f.suite, f.model_version ORDER BY f.scope = 'full' DESC, f.eval_date DESC
+    )
+), due AS (
+    -- Where a date has changed, the tests of those after it have, too.
+    SELECT s.* FROM series AS s LEFT JOIN compared_trends AS c
+        ON c.suite = s.suite AND c.model_version = s.model_version AND c.eval_date = s.eval_date
+        AND c.n IS NOT DISTINCT FROM s.n AND c.clusters IS NOT DISTINCT FROM s.clusters
+        AND c.accuracy IS NOT DISTINCT FROM s.accuracy AND c.low IS NOT DISTINCT FROM s.low
+        AND c.high IS NOT DISTINCT FROM s.high
+    QUALIFY bool_or(c.suite IS NULL) OVER (PARTITION BY s.suite, s.model_version ORDER BY s.eval_date)
+)
+SELECT c.*, true AS compared
+FROM compared_trends AS c
+ANTI JOIN due AS d ON d.suite = c.suite AND d.model_version = c.model_version AND d.eval_date = c.eval_date
+ANTI JOIN series AS s ON s.suite = c.suite AND s.model_version = c.model_version AND s.scope <> c.scope
+UNION ALL BY NAME
+SELECT
+    d.*, coalesce(v.retired, false) AS retired, g.planned, g.asked, g.answered, g.readable, k.tokens_total, k.usd_total,
+    b.open_loss_date, b.open_loss_against, b.open_loss_difference, b.open_loss_p_value, false AS compared
+FROM due AS d
+LEFT JOIN coverage AS g ON g.suite = d.suite AND g.model_version = d.model_version AND g.eval_date = d.eval_date
+LEFT JOIN cost_per_correct_answer AS k
+    ON k.suite = d.suite AND k.model_version = d.model_version AND k.eval_date = d.eval_date
+LEFT JOIN model_versions AS v ON v.model_version = d.model_version
+ASOF LEFT JOIN compared_trends AS b
+    ON b.suite = d.suite AND b.model_version = d.model_version AND b.eval_date <= d.eval_date;
+
+COMMENT ON VIEW trends IS 'One row per model version and evaluation date of a suite: the accuracy over time, tested turn by '
+    'turn against the previous date and against the first date since the last break. Only evaluations of the scope in '
+    'latest_partitions. compared is false where that has not been done yet, since the evaluation, or one before it, is newer '
+    'than the comparisons: then all that tests tell is NULL, and open_loss_… are of the last comparison.';
+
 CREATE VIEW compare_details AS
 SELECT
     a.suite, a.model_version AS model_a, b.model_version AS model_b, a.case_id, a.turn_index, a.turn_id, a.sample,

@@ -22,10 +22,10 @@ from eval_pipeline.store.tables.aggregates import (
 )
 from eval_pipeline.store.tables.comparisons import (
     ACKNOWLEDGEMENTS,
+    COMPARED_TRENDS,
     COMPARISON_TABLES,
     METRIC_COMPARISONS,
     MODEL_COMPARISONS,
-    TRENDS,
 )
 from eval_pipeline.store.tables.draws import DRAW_TABLES, SAMPLED_ESTIMATES, SAMPLING_DESIGN
 from eval_pipeline.store.tables.gold import (
@@ -122,6 +122,7 @@ GENERATIONS, RECOVERY_ATTEMPTS = ATTEMPTS.record_tables()
 GENERATION_PROMPTS, RECOVERY_PROMPTS = PROMPTS.record_tables()
 EVIDENCE, MEASURED_EVIDENCE = ALL_EVIDENCE.record_tables()
 (ERRORS,) = TURN_ERRORS.record_tables()
+(TRENDS,) = COMPARED_TRENDS.record_tables()
 
 _ARROW_TYPES: dict[ColumnType, pa.DataType] = {
     "VARCHAR": pa.string(),

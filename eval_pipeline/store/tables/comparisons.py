@@ -210,11 +210,11 @@ def _against(name: str, which: str) -> tuple[Column, ...]:
     )
 
 
-TRENDS = Table(
-    "trends",
+COMPARED_TRENDS = Table(
+    "compared_trends",
     "One row per model version and evaluation date of a suite: the accuracy over time, tested turn by turn against the "
     "previous date and against the first date since the last break. Only evaluations of the scope in "
-    "`latest_partitions`.",
+    "`latest_partitions`, and only those that have been compared: ask the view `trends`, which has the others, too.",
     (
         Column("model_version", "VARCHAR", "Model version the row belongs to; never NULL."),
         Column("eval_date", "DATE", "Logical date of the evaluation; never NULL."),
@@ -274,6 +274,7 @@ TRENDS = Table(
         ),
     ),
     key="suite",
+    sources=("trends",),
 )
 
 ACKNOWLEDGEMENTS = Table(
@@ -328,4 +329,4 @@ METRIC_COMPARISONS = Table(
     key="suite",
 )
 
-COMPARISON_TABLES = (MODEL_COMPARISONS, METRIC_COMPARISONS, TRENDS, ACKNOWLEDGEMENTS)
+COMPARISON_TABLES = (MODEL_COMPARISONS, METRIC_COMPARISONS, COMPARED_TRENDS, ACKNOWLEDGEMENTS)
