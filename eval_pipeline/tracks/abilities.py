@@ -56,6 +56,11 @@ def cards_of(track: Track, seen: Seen) -> Sequence[Card]:
     return track.cards(seen) if isinstance(track, Explains) else ()
 
 
+def results_of(track: Track, seen: Seen) -> Card | None:
+    """Returns what gold and answer of a turn gave, without a verdict; None if the track runs nothing."""
+    return track.results(seen) if isinstance(track, Explains) else None
+
+
 def turn_tables_of(track: Track) -> tuple[Table, ...]:
     """Returns the track's own tables with rows about turns."""
     return track.turn_tables if isinstance(track, Tabulates) else ()

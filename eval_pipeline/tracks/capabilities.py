@@ -383,3 +383,10 @@ class Explains(ABC, Generic[ContextT, GoldT, ArtefactT]):
         Called whenever somebody opens the turn; it must take well under a second and ask nobody. Results are not
         cached.
         """
+
+    def results(self, seen: Seen[ContextT, GoldT, ArtefactT]) -> Card | None:
+        """Returns what gold and answer gave, for people who judge before any metric tells them; None if nothing ran.
+
+        It shows both results as they are, whatever they are: nothing in it may depend on whether they are the same.
+        """
+        return None

@@ -70,6 +70,10 @@ class Visit:
         """Returns the last value of that name in the address."""
         return str(self.request.query_params.get(name, default))
 
+    def field(self, name: str) -> str:
+        """Returns the last value of a field of the form; empty if there is none."""
+        return self.form.get(name, [""])[-1]
+
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """Renders a page from a template."""
         html = render(template, title=title, visit=self, **values)

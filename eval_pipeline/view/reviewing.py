@@ -1,24 +1,27 @@
 """Reviews as pages see them, read from the files next to the suite so that new reviews appear at once."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
+from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.reviews.reviewing import Progress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
 from eval_pipeline.suites.reviews.queues import QueueItem
-from eval_pipeline.view.addresses import turn_address
+from eval_pipeline.view.addresses import address, review_address
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
 COOKIE = "reviewer"
+_ANSWER = ("turn_id", "model_version", "eval_date", "sample", "response_hash")
 _LOOKED_AT = 200
 """How many answers of a queue are searched for in the store at once; usually the first is found."""
 _RESPONSES = """SELECT a.turn_id, a.sample, left(sha256(coalesce(a.response, '')), 32) AS hash FROM attempts AS a
@@ -75,9 +78,9 @@ def cookie_of(who: str) -> str:
 
 
 def item_address(suite: str, item: QueueItem, queue: str = "") -> str:
-    """Returns the address of an answer, as part of a queue if one is named."""
+    """Returns the address at which an answer is reviewed, as part of a queue if one is named."""
     partition = Partition(suite, item.model_version, item.eval_date)
-    return turn_address(partition, item.turn_id, item.sample, {"queue": queue} if queue else None)
+    return review_address(partition, item.turn_id, item.sample, {"queue": queue})
 
 
 def open_item(look: Look, suite: str, progress: Progress, who: str, after: QueueItem | None) -> QueueItem | None:
@@ -92,6 +95,22 @@ def open_item(look: Look, suite: str, progress: Progress, who: str, after: Queue
         if found := next((one for one in block if one in shown), None):
             return found
     return None
+
+
+def address_of_next(visit: Visit, desk: Desk, queue: str, after: QueueItem | None) -> str:
+    """Returns the address of the next answer of a queue for the reviewer; that of all reviews if there is none left."""
+    progress, suite = desk.progress(queue), desk.inputs.suite
+    here = next((item for item in progress.queue.items if after and item.answer == after.answer), None)
+    found = open_item(visit.look, suite, progress, desk.who, here)
+    return item_address(suite, found, queue) if found else address(f"/suites/{suite}/reviews", {"done": queue})
+
+
+def item_of(values: Mapping[str, Any]) -> QueueItem:
+    """Returns the answer that a form or a review names. Raises a UsageError if it names none."""
+    try:
+        return QueueItem.model_validate({name: values.get(name, "") for name in _ANSWER} | {"stratum": ""})
+    except ValueError as error:
+        raise UsageError("the form does not say which answer it is about; load the page again") from error
 
 
 def _shown(look: Look, suite: str, items: Sequence[QueueItem]) -> set[QueueItem]:

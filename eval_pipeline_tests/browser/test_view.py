@@ -30,6 +30,7 @@ PAGES = {
     "turns": turns_of(FALLING, verdict="wrong", sort="question", show=["tags"]),
     "turn": turn_of("harbour/ship_03#1", STEADY, "2026-03-01"),
     "hostile": turn_of(f"harbour/{HOSTILE_CASE}#2", HOSTILE),
+    "review": turn_of("harbour/ship_03#1", STEADY, "2026-03-01").replace("/turn?", "/review?"),
     "reviews": "/suites/harbour/reviews",
     "disputes": "/suites/harbour/disputes",
     "problem": "/nowhere",
@@ -114,6 +115,9 @@ def test_from_home_to_the_third_wrong_turn_and_on_by_keys(browser: Browser, open
 def test_a_field_that_is_folded_away_is_gone_to_by_its_key(browser: Browser, opened: str) -> None:
     context, page, url, complaints = entered(browser, opened, viewport=DESK)
     page.goto(f"{url}{turn_of('harbour/ship_03#1', STEADY, '2026-03-01')}")
+    page.keyboard.press("r")
+    expect(page.get_by_role("button", name="Cannot tell")).to_be_in_viewport()
+    page.wait_for_load_state()
     page.keyboard.press("c")
     page.keyboard.type('{"o": 1}')
     expect(page.locator("[name=correction]")).to_have_value('{"o": 1}')

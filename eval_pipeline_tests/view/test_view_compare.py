@@ -152,6 +152,11 @@ def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) 
         assert not address or f"model_version={FALLING}&eval_date={LAST}" in address
     assert walked == turns
     assert not address
+    # Each answer is reviewed blind, and the list is not left.
+    first = page.links("/review?")[0]
+    review = client.get(first).text
+    assert 'name="verdict"' in review and "✗" not in review and "✓" not in review
+    assert review.count("/review?") >= 3, "the turn before or after, and both sides"
     # The same turn of the others, and back.
     others = turn.links("tag=odd")
     assert {f"eval_date={day}" for day in (FIRST, LAST)} <= {one for link in others for one in link.split("&")}

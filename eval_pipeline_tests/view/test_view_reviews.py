@@ -91,7 +91,7 @@ def form_of(page: str) -> dict[str, str]:
 
 
 def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) -> None:
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     said = client.post(
         f"/suites/{SUITE}/review",
         data=form_of(page) | {"verdict": "wrong", "who": "ann", "tag": "made up", "note": HARM},
@@ -108,22 +108,38 @@ def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) ->
     assert "<script>window" not in shown
     assert "\u202e" not in shown
     assert "\x1b" not in shown
-    assert "you have said:" in shown
+    assert "the metric" in shown
     is_harmless(shown)
     is_harmless(client.get(f"/suites/{SUITE}/reviews").text)
 
 
+VERDICTS = re.compile(r"✓|✗|wrong_number|failure|metric|judge says|verdict", re.IGNORECASE)
+
+
+def test_no_verdict_is_told_before_the_reviewers_own(client: TestClient, fresh: Lab) -> None:
+    """By whatever way one comes: title, answer, results, neighbours; afterwards metric and answer's error are told."""
+    for among in ({}, {"verdict": "wrong"}):
+        page = client.get(f"/suites/{SUITE}/review", params=TURN | among).text
+        seen = re.sub(r"<[^>]*>", " ", page[page.index("<title") : page.index("<footer")])
+        assert VERDICTS.findall(re.sub(r"show all verdicts|Failure tag|before the verdict", "", seen)) == []
+        assert page.count('name="verdict"') == 3
+        assert "<kbd>1</kbd> right" in page[page.index("<footer") :]
+    said = client.post(f"/suites/{SUITE}/review", data=form_of(page) | {"verdict": "right", "who": "ann"}).text
+    assert re.search(r"You say <span[^>]*>✓ right</span>, the metric <span[^>]*>✗ wrong</span>", said)
+    assert "verdict=wrong" in said, "the list is not left"
+
+
 def test_who_has_not_said_anything_is_not_told_what_others_say(client: TestClient, fresh: Lab) -> None:
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     data = form_of(page) | {"verdict": "wrong", "who": "ann", "note": "of ann"}
     client.post(f"/suites/{SUITE}/review", data=data)
     client.cookies.clear()
     client.cookies.set("reviewer", "bo")
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     assert "of ann" not in page
     assert "Reviewed by 1; shown once you have said what you think." in page
     client.post(f"/suites/{SUITE}/review", data=data | {"who": "bo", "verdict": "right", "note": "of bo"})
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     assert "of ann" in page
     assert "They are at odds." in page
     disputes = client.get(f"/suites/{SUITE}/disputes").text
@@ -147,15 +163,15 @@ def test_a_queue_leads_from_answer_to_answer_and_ends(client: TestClient, fresh:
     for number_of, item in enumerate(queue.items, start=1):
         assert item.turn_id.replace("#", "%23").replace("/", "%2F") in str(at.url)
         assert f"{number_of} of 6, {number_of - 1} reviewed by you" in at.text
-        later = re.search(r'data-later href="([^"]*)"', at.text)
+        later = re.search(r'data-later [^>]*href="([^"]*)"', at.text)
         assert later and f"queue={queue.id}" in later[1], "the keys of the turn before and after stay in the queue"
         at = client.post(f"/suites/{SUITE}/review", data=form_of(at.text) | {"verdict": "right", "who": "ann"})
     assert "nothing is left for you" in at.text
     assert {review.queue for review in reviews(fresh)} == {queue.id}
     assert [review.probability for review in reviews(fresh)] == [queue.probability(item) for item in queue.items]
     updated = client.post(f"/suites/{SUITE}/figures", data={"now": "yes"})
-    assert "metric true negative rate" in updated.text
-    assert "accuracy as reviewers would say, <strong>100.0%</strong>" in updated.text
+    assert "No figure of" in updated.text and "fewer than 12 reviews bear no figure" in updated.text
+    assert "as reviewers would say, <strong>" not in updated.text
     assert fresh.one("SELECT count(*) FROM reviews") == 6
 
 
@@ -205,18 +221,18 @@ def test_answers_of_a_queue_are_looked_for_with_one_query_an_evaluation_and_pass
 def test_what_cannot_be_said_is_a_sentence(
     client: TestClient, fresh: Lab, changed: dict[str, str], status: int, told: str
 ) -> None:
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     answer = client.post(f"/suites/{SUITE}/review", data=form_of(page) | {"verdict": "right", "who": "ann"} | changed)
     assert (answer.status_code, told in answer.text) == (status, True), answer.text
     assert reviews(fresh) == []
 
 
 def test_a_page_of_another_address_or_without_the_token_says_nothing(client: TestClient, fresh: Lab, lab: Lab) -> None:
-    data = form_of(client.get(f"/suites/{SUITE}/turn", params=TURN).text) | {"verdict": "right", "who": "ann"}
+    data = form_of(client.get(f"/suites/{SUITE}/review", params=TURN).text) | {"verdict": "right", "who": "ann"}
     for origin in ("https://evil.example", "null"):
         answer = client.post(f"/suites/{SUITE}/review", data=data, headers={"origin": origin})
         assert answer.status_code == 403
-    assert client.get(f"/suites/{SUITE}/review", params=data).status_code == 404
+    assert client.get(f"/suites/{SUITE}/figures", params=data).status_code == 404
     assert reviews(fresh) == []
     with Bench.of(lab.home) as bench:
         guarded = application(bench, Door(PORT, token_of(lab.home.ui_token), forms=True))
@@ -227,7 +243,7 @@ def test_a_page_of_another_address_or_without_the_token_says_nothing(client: Tes
 
 def test_a_suite_that_cannot_be_written_is_a_sentence(client: TestClient, fresh: Lab) -> None:
     (suite_folder(fresh) / "reviews").mkdir(exist_ok=True)
-    page = client.get(f"/suites/{SUITE}/turn", params=TURN).text
+    page = client.get(f"/suites/{SUITE}/review", params=TURN).text
     (suite_folder(fresh) / "reviews").rmdir()
     (suite_folder(fresh) / "reviews").write_text("a file")
     try:
@@ -288,6 +304,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
         page.keyboard.press("Enter")
         for place in range(20):
             shown(page, f"{place + 1} of 20, {place} reviewed by you")
+            assert page.locator(".verdict").count() == 0
             if place == 3:
                 page.keyboard.press("g")
                 page.keyboard.press("t")
@@ -330,10 +347,12 @@ def test_pages_are_looked_at_in_light_dark_and_on_a_phone(fresh: Lab) -> None:
         for name, (width, scheme) in looks.items():
             page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)  # type: ignore[arg-type]
             page.goto(url)
-            for part in ("reviews", "disputes", "turn"):
+            for part in ("reviews", "disputes", "turn", "review"):
                 query = "&".join(f"{key}={value.replace('#', '%23')}" for key, value in TURN.items())
                 page.goto(f"{url.partition('/?')[0]}/suites/{SUITE}/{part}?{query}")
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, (name, part)
                 assert page.evaluate("window.pwned") is None
+                if part == "review":
+                    expect(page.get_by_role("button", name="Right")).to_be_in_viewport()
                 shot(page, f"{part}-{name}")
             page.close()

@@ -15,8 +15,11 @@ from eval_pipeline.suites.reviews.review import RIGHT, WRONG
 
 Row = dict[str, Any]
 METRIC, JUDGE = RATERS = ("metric", "judge")
-_LEAST = 5
-"""Fewest reviewed answers of a group for which a bias is shown."""
+LEAST = 12
+"""Fewest reviews that bear a figure.
+
+Wilson's interval of a share of one half is z / sqrt(n + z²) wide: at most half of all values from n = 3 z² = 11.5 on.
+"""
 
 
 def headline_rater(queue: Queue) -> str:
@@ -89,7 +92,7 @@ class Corrected:
         tags = [unit.answer.tags if unit.answer else frozenset() for unit in self.units]
         for label in [None, *sorted(frozenset[str]().union(*tags))]:
             inside = both & np.array([label is None or label in own for own in tags], dtype=bool)
-            if label is None or inside.sum() >= _LEAST:
+            if label is None or inside.sum() >= LEAST:
                 yield {"figure": f"{rater}_bias", "label": label} | _row(drawn_bias(theirs, right, inside, self.strata))
 
 

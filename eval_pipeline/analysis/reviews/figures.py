@@ -1,6 +1,6 @@
 """Figures computed from reviews: accuracy in people's judgement, and how well metric and judge agree with people."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Protocol
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from eval_pipeline.analysis.reviews.answers import Answer, Place
-from eval_pipeline.analysis.reviews.corrected import Corrected
+from eval_pipeline.analysis.reviews.corrected import LEAST, Corrected
 from eval_pipeline.analysis.reviews.units import Unit
 from eval_pipeline.statistics import NO_SPREAD, ONE_WORD, Strata, cohens_kappa, drawn_kappa, drawn_rate, estimate_rate
 from eval_pipeline.suites.reviews.queues import Queue
@@ -25,6 +25,8 @@ from eval_pipeline.suites.reviews.review import (
     current,
 )
 
+TOO_FEW = f"fewer than {LEAST} reviews bear no figure"
+TOO_WIDE = "its 95% interval covers more than half of what is possible"
 Row = dict[str, Any]
 Bools = NDArray[np.bool_]
 
@@ -64,7 +66,17 @@ class _LookedAt:
 
 
 def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers: Mapping[Place, Answer]) -> list[Row]:
-    """Returns the rows of `review_statistics`.
+    """Returns the rows of `review_statistics`: figures without a value where the reviews can bear none.
+
+    Arguments as of `estimated_rows`.
+    """
+    return [_borne(row) for row in estimated_rows(reviews, queues, answers)]
+
+
+def estimated_rows(
+    reviews: Sequence[Review], queues: Mapping[str, Queue], answers: Mapping[Place, Answer]
+) -> list[Row]:
+    """Returns all figures that can be computed, however little they say.
 
     Args:
         reviews: each once, including superseded ones.
@@ -82,6 +94,27 @@ def figure_rows(reviews: Sequence[Review], queues: Mapping[str, Queue], answers:
         {"queue": None} | row for row in _figures(looked_at, _LookedAt(_codes(unit.cluster for unit in looked_at)))
     ]
     return rows + [{"queue": None, "model_version": None} | row for row in _between_people(looked_at)]
+
+
+def unborne(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yields a sentence for each reason why figures have no value, with their names."""
+    names: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if row["value"] is None:
+            names.setdefault(str(row["reason"]), {})[str(row["figure"]).replace("_", " ")] = None
+    for reason, found in names.items():
+        yield f"no figure of {', '.join(found)}: {reason}"
+
+
+def _borne(row: Row) -> Row:
+    """Returns a figure without numbers, with the reason, if it is from too few reviews or could be nearly anything."""
+    if row["value"] is None or (row["low"] is not None and row["low"] == row["high"]):  # or nothing was left out
+        return row
+    widest = 0.5 if all(place not in row["figure"] for place in ("kappa", "bias")) else 1.0
+    wide = row["low"] is not None and row["high"] - row["low"] > widest
+    if row["n"] >= LEAST and not wide:
+        return row
+    return row | dict.fromkeys(("value", "se", "low", "high")) | {"reason": TOO_WIDE if row["n"] >= LEAST else TOO_FEW}
 
 
 def units_of_queue(

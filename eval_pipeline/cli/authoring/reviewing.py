@@ -209,16 +209,22 @@ def _tell_corrected(rows: "Sequence[Mapping[str, Any]]", figure: str) -> None:
 
 
 def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
+    from eval_pipeline.analysis.reviews.figures import unborne
+
     before = ""
     for row in rows:
+        if row["value"] is None:
+            continue
         version = row["model_version"] or "all"
         form = ".3f" if row["figure"].endswith("kappa") else ".1%"
         ends = row["reason"] if row["low"] is None else f"[{row['low']:{form}}, {row['high']:{form}}]"
         name = row["figure"].replace("_", " ") + (f": {row['label']}" if row["label"] else "")
-        value = "–" if row["value"] is None else format(row["value"], form)
+        value = format(row["value"], form)
         shown = "" if version == before else version
         typer.echo(_safe(f"  {shown:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
         before = version
+    for sentence in unborne(rows):
+        typer.echo(_safe(f"  {sentence}"))
 
 
 def _safe(text: str) -> str:

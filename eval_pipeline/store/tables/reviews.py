@@ -83,7 +83,11 @@ REVIEW_STATISTICS = Table(
             "DOUBLE",
             "Estimated number of answers that they represent; NULL: no queue, or too few are reviewed.",
         ),
-        Column("value", "DOUBLE", "The figure: a share 0..1, or kappa or a bias -1..1; NULL: see `reason`."),
+        Column(
+            "value",
+            "DOUBLE",
+            "The figure: a share 0..1, or kappa or a bias -1..1; NULL: see `reason`, e.g. fewer than 12 reviews.",
+        ),
         Column(
             "se", "DOUBLE", "Its standard error, from the sampling or clustered by conversation; NULL: see `reason`."
         ),

@@ -12,6 +12,7 @@ from eval_pipeline.tracks.pandas_code.cases.expected import known_result
 from eval_pipeline.tracks.pandas_code.responses.artefact import Code
 from eval_pipeline.tracks.pandas_code.results.reading import cell_text, columns_of, result_text
 from eval_pipeline.tracks.pandas_code.running.evidence import MATCH, QUALITY, RESULT, VARIANTS, of_kind
+from eval_pipeline.tracks.pandas_code.running.execute import answer_text
 from eval_pipeline.tracks.shown.cards import (
     BesideCard,
     Card,
@@ -34,6 +35,20 @@ PandasSeen = Seen[PandasContext, PandasGold, Code]
 def turn_cards(seen: PandasSeen) -> list[Card]:
     """Returns the cards of a turn; if there is no attempt, the reference code."""
     return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
+
+
+def both_results(seen: PandasSeen) -> BesideCard:
+    """Returns the results of the gold and of the answer, without marks."""
+    final = seen.attempts[-1] if seen.attempts else None
+    told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else None
+    expected = known_result(seen.turn.gold) if seen.turn.gold.tests is None else None
+    cards = [] if expected is None else [CodeCard("Gold", result_text(expected))]
+    if told is None:
+        message = final.outcome.message if final is not None and isinstance(final.outcome, Failed) else "no result"
+        cards.append(CodeCard("Answer", message[:_MOST_TEXT]))
+    else:
+        cards.append(CodeCard("Answer", answer_text(told)))
+    return BesideCard("Results", cards)
 
 
 def _cards(seen: PandasSeen, final: Attempt[Code] | None) -> Iterator[Card]:

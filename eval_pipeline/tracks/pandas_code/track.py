@@ -325,6 +325,12 @@ class PandasTrack(
 
         return turn_cards(seen)
 
+    def results(self, seen: "Seen[PandasContext, PandasGold, Code]") -> Card:
+        """See `cards.both_results`."""
+        from eval_pipeline.tracks.pandas_code.cards import both_results
+
+        return both_results(seen)
+
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""
         return recorded_response(row)

@@ -20,6 +20,7 @@ from eval_pipeline.tracks.shown.cards import (
     Mark,
     TableCard,
     Text,
+    TextCard,
 )
 from eval_pipeline.tracks.shown.results_beside import ShownResult, beside
 from eval_pipeline.tracks.sql.cases.case_file import SqlContext, SqlGold
@@ -72,6 +73,19 @@ SqlSeen = Seen[SqlContext, SqlGold, SqlAnswer]
 def turn_cards(seen: SqlSeen) -> list[Card]:
     """Returns the cards of a turn; if there is no attempt, only the gold query."""
     return [*_cards(seen, seen.attempts[-1] if seen.attempts else None)]
+
+
+def both_results(seen: SqlSeen) -> BesideCard:
+    """Returns the rows of the gold and those of the answer on the suite's database, without marks, in their order."""
+    final = seen.attempts[-1] if seen.attempts else None
+    told = final.outcome.value if final is not None and isinstance(final.outcome, Ran) else {}
+    cards: list[Card] = [] if seen.expected_result is None else [_rows("Gold", seen.expected_result)]
+    if told.get("rows") is not None:
+        cards.append(_rows("Answer", told))
+    else:
+        message = details_of(seen.evidence, EXECUTION).get("message") or "no rows"
+        cards.append(TextCard("Answer", [str(message)[:_MOST_MESSAGE]]))
+    return BesideCard("Rows on the suite's database", cards)
 
 
 def _cards(seen: SqlSeen, final: Attempt[SqlAnswer] | None) -> Iterator[Card]:

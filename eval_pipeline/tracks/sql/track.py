@@ -370,6 +370,12 @@ class SqlTrack(
 
         return turn_cards(seen)
 
+    def results(self, seen: "Seen[SqlContext, SqlGold, SqlAnswer]") -> Card:
+        """See `cards.both_results`."""
+        from eval_pipeline.tracks.sql.cards import both_results
+
+        return both_results(seen)
+
     def from_recorded(self, row: Mapping[str, Json]) -> str:
         """See `recorded.recorded_response`."""
         return recorded_response(row)

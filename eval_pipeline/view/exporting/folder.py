@@ -193,7 +193,7 @@ def _rendered(
         partition=partition,
         parts=parts,
         around=Around(f"../{INDEX}", {}, place, len(chosen.rows), other(-1), other(1)),
-        queue=None,
+        review=None,
         left_out=left_out,
         address=lambda *_: "",
     )

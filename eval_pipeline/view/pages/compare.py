@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.view.addresses import AFTER, BEFORE, turn_address
+from eval_pipeline.view.addresses import AFTER, BEFORE, review_address, turn_address
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.found import kinds, left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
@@ -64,6 +64,7 @@ def _respond(visit: Visit) -> Response:
         tags=tags(visit.look, sides),
         turns=shown,
         turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),
+        review_of=lambda side, turn: review_address(side.partition, turn.turn_id, turn.place.sample, among),
         kinds=[kinds(visit.look, side, turns) for side in sides],
         sql=turns.sql,
         canonical=canonical,

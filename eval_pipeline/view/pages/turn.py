@@ -3,6 +3,7 @@
 from starlette.responses import PlainTextResponse, Response
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.view.addresses import review_address
 from eval_pipeline.view.evaluation import Evaluation, evaluation_of
 from eval_pipeline.view.page import NotFoundError, Page, Visit, whole_number
 from eval_pipeline.view.turn.around import around
@@ -11,10 +12,9 @@ from eval_pipeline.view.turn.seen import TurnSeen, turn_seen
 
 
 def _respond(visit: Visit) -> Response:
-    evaluation, seen = _seen(visit)
+    evaluation, seen = seen_of(visit)
     shown = [(part, part.values(seen)) for part in PARTS]
-    queue = next((values.get("place") for part, values in shown if part.name == "review" and values), None)
-    among = around(seen, of_queue=queue is not None)
+    among = around(seen)
     return visit.page(
         "turn.html.j2",
         f"{seen.turn_id} · {evaluation.partition.model_version}",
@@ -23,13 +23,13 @@ def _respond(visit: Visit) -> Response:
         partition=evaluation.partition,
         parts=[(part, values) for part, values in shown if values is not None],
         around=among,
-        queue=queue,
+        review=review_address(evaluation.partition, seen.turn_id, seen.sample, among.arguments),
     )
 
 
 def _response(visit: Visit) -> Response:
     """Returns one full text of an attempt as plain text."""
-    _, seen = _seen(visit)
+    _, seen = seen_of(visit)
     number, field = whole_number(visit.argument("number", "0")), visit.argument("field", "response")
     if field not in {"response", "reasoning", "prompt", "error_message"}:
         raise UsageError(f"there is no text '{field}'")
@@ -39,7 +39,8 @@ def _response(visit: Visit) -> Response:
     raise NotFoundError(f"attempt {number} has no such text")
 
 
-def _seen(visit: Visit) -> tuple[Evaluation, TurnSeen]:
+def seen_of(visit: Visit) -> tuple[Evaluation, TurnSeen]:
+    """Returns the turn that an address names. Raises a NotFoundError if there is none."""
     evaluation = evaluation_of(visit)
     sample = whole_number(visit.argument("sample", "0"))
     return evaluation, turn_seen(visit, evaluation, visit.argument("turn_id"), sample)

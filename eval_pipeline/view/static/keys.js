@@ -1,5 +1,5 @@
 // Keys: j and k through rows, or through turns; Enter opens, u goes up, / searches; x marks a row, c shows those that
-// are marked side by side. All of it is there as links too.
+// are marked side by side, r reviews an answer. All of it is there as links too.
 const rows = [...document.querySelectorAll("[data-row]")];
 const links = rows.map((row) => row.querySelector("a[data-open]"));
 const follow = (name) => {
@@ -39,6 +39,10 @@ const keys = {
     const row = document.activeElement.closest("[data-row]");
     const button = (row ? row.closest("section") : document).querySelector("[data-compare]");
     if (button) button.click();
+  },
+  r: () => {
+    const link = (document.activeElement.closest("[data-row]") || document).querySelector("a[data-review]");
+    if (link) link.click();
   },
   "/": () => {
     const search = document.querySelector("[data-search]");

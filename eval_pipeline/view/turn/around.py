@@ -1,6 +1,6 @@
 """The list from which a turn was opened: the turns of a filter, or of several evaluations side by side."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -47,36 +47,37 @@ class Around:
     sides: Sequence[Side] = ()
 
 
-def around(seen: TurnSeen, *, of_queue: bool = False) -> Around:
+Addresses = Callable[[Partition, str, int, Mapping[str, Any]], str]
+"""Returns the address of a turn within a list."""
+
+
+def around(seen: TurnSeen, address_of: Addresses = turn_address) -> Around:
     """Returns the list that a turn's address names: evaluations side by side if it has `versions`, else a filter.
 
     Args:
         seen: the turn.
-        of_queue: whether the page shows the place in a queue instead; then the list of the filter, which takes
-            megabytes, is not made, and the turn has no place in it.
+        address_of: where other turns of the list lead to.
 
     Raises:
         UsageError: the address names an invalid column, group or choice of evaluations.
     """
     if seen.visit.argument("versions"):
         try:
-            return _in_comparison(seen, sides_of(seen.visit))
+            return _in_comparison(seen, sides_of(seen.visit), address_of)
         except NotFoundError:  # an evaluation of an old address is gone, but the turn can still be shown
             pass
-    return _in_filter(seen, of_queue=of_queue)
+    return _in_filter(seen, address_of)
 
 
-def _in_filter(seen: TurnSeen, *, of_queue: bool) -> Around:
+def _in_filter(seen: TurnSeen, address_of: Addresses) -> Around:
     partition = seen.evaluation.partition
     filtered = filter_of(seen.visit.request.query_params, seen.evaluation.columns)
     up = turns_address(partition, filtered.arguments)
-    if of_queue:
-        return Around(up, filtered.arguments, None, 0, None, None)
     turns = filtering.order(seen.look, seen.evaluation, filtered)
-    return _around(seen, turns, up, filtered.arguments)
+    return _around(seen, turns, up, filtered.arguments, address_of)
 
 
-def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation]) -> Around:
+def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation], address_of: Addresses) -> Around:
     """Returns the position in a comparison; its `up` leads to the comparison's page that begins with this turn."""
     choice = choice_of(seen.visit.request.query_params, len(sides))
     turns = comparing.order(seen.look, sides, choice)
@@ -87,19 +88,24 @@ def _in_comparison(seen: TurnSeen, sides: Sequence[Evaluation]) -> Around:
         Side(
             letter,
             side.partition,
-            turn_address(side.partition, seen.turn_id, seen.sample, named),
+            address_of(side.partition, seen.turn_id, seen.sample, named),
             side.partition == here,
         )
         for here in [seen.evaluation.partition]
         for letter, side in zip(LETTERS, sides, strict=False)
     ]
-    return _around(seen, turns, sides_address(sides, choice.arguments | before), named, same)
+    return _around(seen, turns, sides_address(sides, choice.arguments | before), named, address_of, same)
 
 
 def _around(
-    seen: TurnSeen, turns: filtering.Order, up: str, arguments: Mapping[str, Any], sides: Sequence[Side] = ()
+    seen: TurnSeen,
+    turns: filtering.Order,
+    up: str,
+    arguments: Mapping[str, Any],
+    address_of: Addresses,
+    sides: Sequence[Side] = (),
 ) -> Around:
     place, partition = turns.place(seen.turn_id, seen.sample), seen.evaluation.partition
     beside = (None, None) if place is None else (turns.at(place - 1), turns.at(place + 1))
-    earlier, later = (turn and turn_address(partition, *turn, arguments) for turn in beside)
+    earlier, later = (turn and address_of(partition, *turn, arguments) for turn in beside)
     return Around(up, arguments, place, len(turns), earlier, later, sides)

@@ -1,4 +1,4 @@
-"""The section with people's reviews of the answer, and a form to add one."""
+"""People's reviews of an answer: the section of a turn's page, and what the page that asks for a review needs."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,36 +14,50 @@ from eval_pipeline.view.turn.seen import Part, TurnSeen
 _MOST_TAGS = 50
 
 
-def _values(seen: TurnSeen) -> Mapping[str, Any]:
+def said_of(seen: TurnSeen) -> Mapping[str, Any]:
+    """Returns what people say of an answer, as far as the reviewer may know; only `problem` if the suite is broken."""
     try:
         desk = desk_of(seen.visit)
-        track = desk.inputs.track
     except EvalError as error:  # the suite is gone or broken, but its turns can still be viewed
         return {"problem": str(error)}
-    seen_hash = response_hash(seen.attempts[-1]["response"] if seen.attempts else None)
-    partition = seen.evaluation.partition
-    key = AnswerKey(seen.turn_id, partition.model_version, seen_hash)
-    current = desk.reviewed.current
+    key, current = _key(seen), desk.reviewed.current
     reviews = [review for review in current if review.answer == key]
     mine = next((review for review in reviews if review.who == desk.who), None)
-    back = seen.visit.argument("back")
     return {
         "problem": "",
-        "desk": desk,
         "reviews": reviews,
         "mine": mine,
-        "correction": json_text(mine.correction) if mine and mine.correction is not None else "",
         # Reviewers see the reviews of others only after adding their own; otherwise their agreement would mean nothing.
-        "told": mine is not None or back == "disputes",
+        "told": mine is not None or seen.visit.argument("back") == "disputes",
         "together": verdict_of(reviews) if reviews else None,
         "elsewhere": len([one for one in current if one.turn_id == seen.turn_id and one.answer != key]),
-        "response_hash": seen_hash,
+    }
+
+
+def form_of(seen: TurnSeen) -> Mapping[str, Any]:
+    """Returns what the form to review an answer holds. Raises an EvalError if the suite is gone or broken."""
+    desk = desk_of(seen.visit)
+    key, track = _key(seen), desk.inputs.track
+    return {
+        "who": desk.who,
+        "response_hash": key.response_hash,
         "gold_hash": json_hash(parse_json(seen.gold["gold"])) if seen.gold else "",
         "gold_fields": list(track.gold_fields) if isinstance(track, Audits) else [],
         "tags": known_tags(desk.reviewed)[:_MOST_TAGS],
-        "back": back,
+        "back": seen.visit.argument("back"),
         "place": _place(seen, desk, key),
     }
+
+
+def correction_text(said: Mapping[str, Any]) -> str:
+    """Returns the correction of the gold that the reviewer has given, as JSON; empty if there is none."""
+    mine = said["mine"]
+    return json_text(mine.correction) if mine and mine.correction is not None else ""
+
+
+def _key(seen: TurnSeen) -> AnswerKey:
+    response = seen.attempts[-1]["response"] if seen.attempts else None
+    return AnswerKey(seen.turn_id, seen.evaluation.partition.model_version, response_hash(response))
 
 
 def _place(seen: TurnSeen, desk: Desk, key: AnswerKey) -> Mapping[str, Any] | None:
@@ -75,4 +89,4 @@ def _place(seen: TurnSeen, desk: Desk, key: AnswerKey) -> Mapping[str, Any] | No
     }
 
 
-PART = Part("review", "Reviews", "parts/review.html.j2", _values)
+PART = Part("review", "Reviews", "parts/review.html.j2", said_of)

@@ -26,7 +26,7 @@ from eval_pipeline.analysis.reviews.drawing import (
     draw,
     strata_of,
 )
-from eval_pipeline.analysis.reviews.figures import figure_rows
+from eval_pipeline.analysis.reviews.figures import estimated_rows, figure_rows, unborne
 from eval_pipeline.analysis.reviews.scores import NONE, AllScores, Places, Scores, Verdicts, together
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import text_hash
@@ -249,7 +249,7 @@ def test_figures_of_a_queue_are_those_of_all_answers(by: str, part: float, draws
         queue = drawn(answers, by, size, seed, known)
         reviews = [said_from(item, queue, says[item.answer]) for item in queue.items[: int(part * size)]]
         naive.append(np.mean([review.verdict == "right" for review in reviews]))
-        for row in figure_rows(reviews, {queue.id: queue}, places):
+        for row in estimated_rows(reviews, {queue.id: queue}, places):
             if row["queue"] == queue.id and row["figure"] in TRUE_FIGURES:
                 key = row["model_version"], row["figure"]
                 values.setdefault(key, []).append(row["value"])
@@ -284,7 +284,7 @@ def test_the_narrowest_queue_learns_where_the_metric_errs() -> None:
             reviews = [said_from(item, queue, says[item.answer]) for item in queue.items]
             (row,) = [
                 row
-                for row in figure_rows(reviews, {queue.id: queue}, places)
+                for row in estimated_rows(reviews, {queue.id: queue}, places)
                 if (row["queue"], row["model_version"], row["figure"]) == (queue.id, None, "metric_corrected_accuracy")
             ]
             ends.append(row["high"] - row["low"])
@@ -318,20 +318,45 @@ def test_older_queues_without_cells_have_all_figures_but_the_corrected_ones() ->
         del item["metric"], item["judge"]
     older = Queue.model_validate(told)
     reviews = [said_from(item, queue, right=True) for item in queue.items]
-    now, then = ({row["figure"] for row in figure_rows(reviews, {q.id: q}, places)} for q in (queue, older))
+    now, then = ({row["figure"] for row in estimated_rows(reviews, {q.id: q}, places)} for q in (queue, older))
     assert now - then == {"metric_corrected_accuracy"} and not then - now
     assert headline_rater(queue) == headline_rater(older) == "metric"
     assert headline_rater(drawn([answer(1, True, judged=True)], UNIFORM, 1, 0)) == "judge"
 
 
 def test_a_bias_is_also_told_by_tag() -> None:
-    answers = [replace(answer(i, True), tags=frozenset({"hard"} if i < 8 else {"easy"})) for i in range(16)]
-    queue, places = drawn(answers, UNIFORM, 16, 0), {one.place: one for one in answers}
-    hard = {one.key for one in answers[:8]}
+    answers = [replace(answer(i, True), tags=frozenset({"hard"} if i < 12 else {"easy"})) for i in range(24)]
+    queue, places = drawn(answers, UNIFORM, 24, 0), {one.place: one for one in answers}
+    hard = {one.key for one in answers[:12]}
     reviews = [said_from(item, queue, item.answer not in hard) for item in queue.items]
-    rows = figure_rows(reviews, {queue.id: queue}, places)
+    rows = estimated_rows(reviews, {queue.id: queue}, places)
     found = {row["label"]: (row["n"], row["value"]) for row in rows if row["figure"] == "metric_bias"}
-    assert found == {None: (16, 0.5), "easy": (8, 0.0), "hard": (8, 1.0)}
+    assert found == {None: (24, 0.5), "easy": (12, 0.0), "hard": (12, 1.0)}
+
+
+def test_reviews_too_few_for_an_interval_bear_no_figure_but_a_sentence() -> None:
+    """Six reviews bear none at all; many bear shares, but no kappa that could be anything; all answers are exact."""
+    answers = [answer(index, index % 3 > 0) for index in range(90)]
+    queue, places = drawn(answers, UNIFORM, 60, 0), {one.place: one for one in answers}
+    reviews = [said_from(item, queue, index % 2 > 0) for index, item in enumerate(queue.items)]
+    for count in (1, 6, 11):
+        rows = figure_rows(reviews[:count], {queue.id: queue}, places)
+        assert rows and {(row["value"], row["low"], row["reason"] is None) for row in rows} == {(None, None, False)}
+        assert any("accuracy" in told and "kappa" in told and "fewer than 12" in told for told in unborne(rows))
+    widest = {False: 0.5, True: 1.0}
+    rows = figure_rows(reviews[:18], {queue.id: queue}, places)
+    told, untold = ([row for row in rows if (row["value"] is None) == none] for none in (False, True))
+    assert told and untold and all(row["n"] >= 12 for row in told)
+    for row in told:
+        assert (
+            row["low"] is None
+            or row["high"] - row["low"] <= widest["kappa" in row["figure"] or "bias" in row["figure"]]
+        )
+    assert not [row for row in figure_rows(reviews, {queue.id: queue}, places) if row["value"] is None]
+    few = answers[:4]
+    queue = drawn(few, UNIFORM, 4, 0)
+    whole = figure_rows([said_from(item, queue, right=True) for item in queue.items], {queue.id: queue}, places)
+    assert [row["value"] for row in whole if (row["queue"], row["figure"]) == (queue.id, "accuracy")] == [1.0]
 
 
 def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
@@ -342,7 +367,7 @@ def test_what_somebody_came_by_counts_once_the_queue_has_asked_for_it() -> None:
         return Review.new(who="r", verdict=verdict, **item.model_dump(exclude={"stratum", "metric", "judge"}), **more)
 
     def counted(*reviews: Review) -> list[tuple[int, float]]:
-        rows = figure_rows(reviews, {queue.id: queue}, places)
+        rows = estimated_rows(reviews, {queue.id: queue}, places)
         return [(row["n"], row["value"]) for row in rows if (row["queue"], row["figure"]) == (queue.id, "accuracy")]
 
     passing = said(queue.items[1], "right")
