@@ -1,6 +1,7 @@
 """Pages about turns of each track: what its cards show is on them, and nothing that is in it runs."""
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlencode
@@ -78,6 +79,13 @@ def test_the_page_of_a_turn_shows_its_cards(turn_id: str, tracks: TestClient) ->
     assert "The track cannot show this turn" not in text
     for told in SEEN[turn_id]:
         assert told in text, text
+    # Who reviews it sees what gold and answer gave when they ran, with no mark and no word about which is right.
+    review = tracks.get(f"/suites/{turn_id.partition('/')[0]}/review?{urlencode(named)}").text
+    is_harmless(review)
+    seen = review[review.index("<main") : review.index("<form")]
+    assert not re.findall(r"<mark|✓|✗|same as|not expected|Rows:|failure", seen)
+    ran = {"shop": "Rows on the suite&#39;s database", "stall": "Results"}.get(turn_id.partition("/")[0])
+    assert ran is None or (ran in seen and seen.count(">Answer</h4>") == 1)
 
 
 def test_wrong_answers_are_filtered_by_whether_form_or_meaning_is_wrong(tracks: TestClient) -> None:
