@@ -2,16 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import UTC, date
 
+from eval_pipeline.analysis.comparisons.chosen.references import time_of_day
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.store.tables import SAMPLED_ESTIMATES
+from eval_pipeline.view.filtering.filter import UNREVIEWED
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.reviewing import reviewed_since
 
 KEY = ("suite", "model_version", "eval_date")
 _OF_ALL, _OF_TRACK = "r", "t"
@@ -47,12 +50,15 @@ class Evaluation:
         track: the kind of task of its suite.
         columns: columns of its turns by name: first those that all tracks share, then the track's own.
         model_versions: model versions of the suite, each with its dates, newest first.
+        reviewed_since: turn id and hash of the response of answers reviewed since the store was published; only there
+            where the address asks for what nobody has reviewed.
     """
 
     partition: Partition
     track: str
     columns: Mapping[str, TurnColumn]
     model_versions: Mapping[str, tuple[date, ...]]
+    reviewed_since: tuple[tuple[str, str], ...] = ()
 
     @property
     def track_table(self) -> str:
@@ -92,7 +98,45 @@ def evaluation_of(visit: Visit) -> Evaluation:
         known = ", ".join(map(str, versions[version]))
         raise NotFoundError(f"the store has no evaluation of '{version}' on {visit.suite} of {day}; of: {known}")
     place = Partition(visit.suite, version, day, visit.argument("evaluation"))
-    return evaluation_at(visit.look, known_place(visit.look, place))
+    found = evaluation_at(visit.look, known_place(visit.look, place))
+    if UNREVIEWED in visit.request.query_params.getlist("only"):
+        found = replace(found, reviewed_since=reviewed_since(visit, version))
+    return found
+
+
+def chosen_in_form(visit: Visit, chosen: str) -> Partition:
+    """Returns the evaluation that the form of a page names: `<date>,<id>`, the id empty for the newest of the date.
+
+    Where the form has chosen another model version as well, which need not have that date, it is the newest of that.
+    """
+    versions, version = model_versions_of(visit.look, visit.suite), visit.argument("model_version")
+    if version not in versions:
+        raise NotFoundError(f"the store has no evaluation of '{version}' on {visit.suite}; of: {', '.join(versions)}")
+    places = [place for place, _ in places_of(visit.look, visit.suite, version)]
+    there = (place for place in places if f"{place.eval_date},{place.evaluation}" == chosen)
+    same_day = (place for place in places if str(place.eval_date) == chosen.partition(",")[0])
+    return next(there, None) or next(same_day, None) or places[0]
+
+
+def places_of(look: Look, suite: str, version: str, most: int | None = None) -> list[tuple[Partition, str]]:
+    """Returns the evaluations of a model version, newest first, each with its date, and its time if it is earlier.
+
+    Args:
+        look: the store.
+        suite: the suite.
+        version: the model version.
+        most: how many dates to return at most; all by default.
+    """
+    earlier = [row for row in listed(look, suite) if row["model_version"] == version and not row["newest"]]
+    found = []
+    for day in model_versions_of(look, suite).get(version, ())[:most]:
+        found.append((Partition(suite, version, day), str(day)))
+        for row in earlier:
+            if row["eval_date"] == day:
+                began = row["begun_at"] and row["begun_at"].replace(tzinfo=UTC)
+                words = f"{day} {time_of_day(began)} {row['id']}".replace("  ", " ")
+                found.append((Partition(suite, version, day, row["id"]), words))
+    return found
 
 
 def known_place(look: Look, named: Partition) -> Partition:
@@ -113,8 +157,10 @@ def known_place(look: Look, named: Partition) -> Partition:
 
 
 def listed(look: Look, suite: str) -> list[Row]:
-    """Returns rows of `evaluations` of a suite, with the scope of each."""
-    sql = """SELECT e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope FROM evaluations AS e LEFT JOIN (
+    """Returns rows of `evaluations` of a suite, with the scope of each, and its prompt as a hash."""
+    sql = """SELECT e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope,
+            md5(e.prompt || ' ' || coalesce(CAST(e.prompt_text AS VARCHAR), '')) AS prompt_hash,
+            e.settings ->> '$.suite_prompt' AS suite_prompt FROM evaluations AS e LEFT JOIN (
             SELECT model_version, eval_date, evaluation_id, arg_max(scope, started_at) AS scope
             FROM runs WHERE suite = ? GROUP BY ALL
         ) AS s ON s.model_version = e.model_version AND s.eval_date = e.eval_date

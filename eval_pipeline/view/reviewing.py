@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from eval_pipeline.analysis.reviews.making import Reviewed, reviewed_of
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.reviews.reviewing import Progress, own_name, progress_of
 from eval_pipeline.suites.reviews.files import reviews_folder
@@ -70,6 +70,18 @@ def desk_of(visit: Visit) -> Desk:
         kept.clear()  # each review makes a new state, of megabytes if queues are large; only the last is asked for
         kept[state] = reviewed
     return Desk(inputs, reviewed, unquote(visit.request.cookies.get(COOKIE, "")) or own_name())
+
+
+def reviewed_since(visit: Visit, model_version: str) -> tuple[tuple[str, str], ...]:
+    """Returns turn id and hash of the response of answers that were reviewed since the store was published."""
+    try:
+        said = desk_of(visit).reviewed.reviews
+    except EvalError:  # the suite is gone, and its reviews with it
+        return ()
+    rows = visit.look.rows("SELECT review_id FROM reviews WHERE suite = ?", [visit.suite]) if said else []
+    known = {row["review_id"] for row in rows}
+    new = (one.answer for one in said if one.model_version == model_version and one.id not in known)
+    return tuple(sorted({(answer.turn_id, answer.response_hash) for answer in new}))
 
 
 def cookie_of(who: str) -> str:

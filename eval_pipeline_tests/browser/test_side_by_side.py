@@ -127,7 +127,7 @@ def test_the_filter_of_side_by_side_is_its_address(browser: Browser, places: tup
     context, page, url, complaints = entered(browser, places[0], viewport=DESK)
     page.goto(url + NIGHTS)
     page.get_by_role("link", name="Only B wrong").click()
-    page.get_by_label("Tag").select_option("odd")
+    page.locator("select[name=tag]").select_option("odd")
     page.get_by_role("button", name="Filter").click()
     expect(page.get_by_role("status")).to_contain_text("6 of 31 turns")
     address = page.url
@@ -137,7 +137,7 @@ def test_the_filter_of_side_by_side_is_its_address(browser: Browser, places: tup
     other = context.new_page()
     other.goto(address)
     expect(other.get_by_role("status")).to_contain_text("6 of 31 turns")
-    expect(other.get_by_label("Tag")).to_have_value("odd")
+    expect(other.locator("select[name=tag]")).to_have_value("odd")
     other.get_by_text("Other evaluations").click()
     other.locator("select[name=side]").nth(2).select_option(f"{HOSTILE},{LAST},")
     other.get_by_role("button", name="Side by side").click()

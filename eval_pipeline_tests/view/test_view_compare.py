@@ -13,7 +13,8 @@ from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.view.comparing import found
 from eval_pipeline.view.comparing.agreement import rank
-from eval_pipeline.view.comparing.found import kinds, order, with_what_was_said
+from eval_pipeline.view.comparing.breakdown import by_tag, kinds
+from eval_pipeline.view.comparing.found import order, with_what_was_said
 from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
 from eval_pipeline.view.evaluation import evaluation_at
 from eval_pipeline.view.page import Bench
@@ -63,13 +64,29 @@ def test_how_the_wrong_answers_of_a_group_fail(client: TestClient, look: Look) -
     for choice in (Choice(), Choice(group="rw"), Choice(tag="nobody has it")):
         turns = order(look, sides, choice)
         ids = [row["turn_id"] for row in look.rows(turns.sql)]
-        for side, evaluation in zip(NIGHTS, sides, strict=True):
+        found = kinds(look, sides, turns)
+        for place, side in enumerate(NIGHTS):
             counted = Counter(said[*side, one] for one in ids if (*side, one) in said)
-            assert dict(kinds(look, evaluation, turns)) == counted
-    (kind, number), *_ = kinds(look, sides[1], order(look, sides, Choice(group="rw")))
-    text = Parts(client.get(compared(*NIGHTS, group="rw")).text).text
-    assert f"B wrong here: {kind} {number}" in text
-    assert "A wrong here" not in text
+            assert {kind.name: kind.turns[place] for kind in found if kind.turns[place]} == counted
+    grown, *others = kinds(look, sides, order(look, sides, Choice()))
+    assert grown.growth == grown.turns[1] - grown.turns[0] > max((kind.growth for kind in others), default=0)
+    address = compared(*NIGHTS, kind=grown.name)
+    text = Parts(client.get(address).text).text
+    assert f"{grown.name} {grown.turns[0]} {grown.turns[1]} +{grown.growth}" in text
+    assert len(rows_at(client, address)) == grown.turns[1]
+    assert rows(client, *NIGHTS, kind="nobody's") == []
+
+
+def test_tags_tell_what_only_one_has_right(client: TestClient, look: Look) -> None:
+    """Every second ship is odd; each has one turn that was right and is wrong, or the other way round."""
+    for sides, (lost, won) in ((NIGHTS, (6, 0)), (NIGHTS[::-1], (0, 6))):
+        found = by_tag(look, evaluations(look, *sides), Choice())
+        assert [(one.tag, one.turns, one.lost, one.won) for one in found] == [
+            (tag, 12, lost, won) for tag in ("even", "odd")
+        ]
+    page = Parts(client.get(compared(*NIGHTS)).text)
+    (odd,) = page.links("group=regressions&tag=odd")
+    assert rows_at(client, odd) == [f"ship_{n:02}#1" for n in range(1, 12, 2)]
 
 
 @pytest.mark.parametrize(
@@ -218,9 +235,14 @@ def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestC
     points = f"{100 * row['difference']:.1f}"
     assert f"+{points}" in there
     assert f"−{points}" in back
-    assert "made of the record" not in there
+    assert "Tested for this page" not in there
     text = Parts(client.get(compared(*NIGHTS)).text).text
-    for words in ("B against A: A (falling, 2026-03-01) is better", "made of the record for this page", "−38.7"):
+    for words in (
+        "B against A: A (falling, 2026-03-01) is better",
+        "Tested for this page alone",
+        "worse than the date before",
+        "−38.7",
+    ):
         assert words in text
 
 
@@ -307,7 +329,7 @@ def test_groups_say_the_same_as_the_paired_test_and_what_has_another_gold_is_lef
     assert f"All groups 23 {groups}" in text
     assert (row["broken"], row["fixed"], row["conservative_n"] - row["n"]) == (2, 2, 4)
     assert "unanswered as wrong 23" in text
-    assert "made of the record for this page" in text
+    assert "Tested for this page alone" in text
     small.suite(cases=[case("c09", ("51", 51.0), ("add(50, 7)", 57.0))])
     evaluated(small, "two", {})
     text = shown(small)

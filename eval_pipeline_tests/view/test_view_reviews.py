@@ -109,6 +109,8 @@ def test_a_review_is_said_by_a_form_and_shown(client: TestClient, fresh: Lab) ->
     assert "\u202e" not in shown
     assert "\x1b" not in shown
     assert "the metric" in shown
+    left = client.get(f"/suites/{SUITE}/turns?model_version=puppet&eval_date=2026-03-01&only=unreviewed").text
+    assert ("ship_01%231" in left, "ship_02%231" in left) == (False, True), "at once, not only once it is published"
     is_harmless(shown)
     is_harmless(client.get(f"/suites/{SUITE}/reviews").text)
 

@@ -23,7 +23,7 @@ from eval_pipeline.view.comparing.sql import (
 from eval_pipeline.view.drawing.differences import Piece, differences
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.found import Order as Turns
-from eval_pipeline.view.filtering.sql import of_evaluation
+from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 PAGE_SIZE = 20
 _MOST_TAGS = 200
-_MOST_KINDS = 8
 MOST_SHOWN = 2_000
 """The most characters shown of an answer or a response; the page of the turn shows all."""
 _MOST_RESULT = 1_000_000
@@ -126,9 +125,13 @@ class Places(NamedTuple):
 
 def order(look: Look, sides: Sequence[Evaluation], choice: Choice) -> Order:
     """Returns all chosen common turns; computed once per state of the store."""
-    silent = [number for number, side in enumerate(sides) if _failed_calls(look, side)]
-    sql = turns_sql(sides, choice, silent)
+    sql = turns_sql(sides, choice, silent_sides(look, sides))
     return look.remembered(("compared", sql), lambda: Order(sql, look.table(sql)), large=True)
+
+
+def silent_sides(look: Look, sides: Sequence[Evaluation]) -> list[int]:
+    """Returns the indexes of the evaluations with failed calls."""
+    return [number for number, side in enumerate(sides) if _failed_calls(look, side)]
 
 
 def _failed_calls(look: Look, side: Evaluation) -> int:
@@ -167,7 +170,7 @@ def _said(look: Look, side: Evaluation, rows: Sequence[Row]) -> Mapping[tuple[st
     # By id alone, which the store can look up; the other samples of these turns are few.
     chosen = f"turn_id IN ({', '.join(text(row['turn_id']) for row in rows)})"
     found = look.rows(f"SELECT * FROM {side.table('turn_results')} AS r WHERE {of_evaluation(side, 'r')} AND {chosen}")
-    kinds = {(row["turn_id"], row["sample"]): row["kind"] for row in look.rows(f"{_kinds_sql(side)} AND {chosen}")}
+    kinds = {(row["turn_id"], row["sample"]): row["kind"] for row in look.rows(f"{kinds_sql(side)} AND {chosen}")}
     attempts = look.rows(
         f"""SELECT turn_id, sample, number, prompt_hash, left(response, {MOST_SHOWN + 1}) AS response, error_message,
             CASE WHEN length(CAST(result AS VARCHAR)) <= {_MOST_RESULT} THEN result END AS result
@@ -215,17 +218,7 @@ def _pieces(first: str | None, second: str | None) -> Sequence[Piece] | None:
     return differences(first[:MOST_SHOWN], second[:MOST_SHOWN], _MOST_WORDS)
 
 
-def kinds(look: Look, side: Evaluation, turns: Order) -> Sequence[tuple[str, int]]:
-    """Returns how wrong answers to these turns fail, each with its number, the most frequent first."""
-
-    def count() -> Sequence[tuple[str, int]]:
-        counted = turns.among(look.table(_kinds_sql(side)))["kind"].value_counts().to_pylist()
-        pairs = [(row["values"], row["counts"]) for row in counted]
-        return sorted(pairs, key=lambda one: (-one[1], one[0]))[:_MOST_KINDS]
-
-    return look.remembered(("kinds", side.partition, turns.sql), count)
-
-
-def _kinds_sql(side: Evaluation) -> str:
+def kinds_sql(side: Evaluation) -> str:
+    """Returns the query for how each wrong turn of an evaluation fails, in one word."""
     source = side.table("turn_errors")
     return f"SELECT turn_id, sample, {KIND} AS kind FROM {source} AS e WHERE {of_evaluation(side, 'e')}"

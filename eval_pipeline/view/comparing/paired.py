@@ -14,7 +14,7 @@ from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.words import pair_verdict
+from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
 from eval_pipeline.view.comparing.sides import LETTERS
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.page import Visit
@@ -38,6 +38,7 @@ class Test:
         names: what the two are called.
         causes: in what they were made differently, in words.
         prompt_difference: how their prompts differ, as a unified diff.
+        trend: what `trends` says of the second, if the first is the date before it.
     """
 
     letter: str
@@ -49,6 +50,7 @@ class Test:
     names: tuple[str, str] = ("", "")
     causes: str = ""
     prompt_difference: str = ""
+    trend: str = ""
 
     @property
     def verdict(self) -> str:
@@ -85,8 +87,17 @@ def tests_of(visit: Visit, sides: Sequence[Evaluation], names: Sequence[str]) ->
     for letter, other, name in zip(LETTERS[1:], others, names[1:], strict=False):
         causes, difference = visit.look.remembered(("causes", first, other), partial(_causes, visit, first, other))
         test = _tested(visit, letter, first, other)
-        found.append(replace(test, names=(names[0], name), causes=causes, prompt_difference=difference))
+        told = replace(test, names=(names[0], name), causes=causes, prompt_difference=difference)
+        found.append(replace(told, trend=_trend(visit.look, first, other)))
     return found
+
+
+def _trend(look: Look, first: Partition, second: Partition) -> str:
+    sql = "SELECT * FROM trends WHERE suite = ? AND model_version = ? AND previous_date = ? AND eval_date = ?"
+    if first.model_version != second.model_version or first.evaluation or second.evaluation:
+        return ""
+    row = look.row(sql, [first.suite, first.model_version, first.eval_date, second.eval_date])
+    return trend_verdict(row) if row else ""
 
 
 def _causes(visit: Visit, *sides: Partition) -> tuple[str, str]:

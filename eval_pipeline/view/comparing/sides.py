@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date
 from itertools import zip_longest
 
-from eval_pipeline.analysis.comparisons.chosen.references import Known, chosen, names_of, parse_reference, time_of_day
+from eval_pipeline.analysis.comparisons.chosen.references import Known, chosen, names_of, parse_reference
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import NEWEST, compare_arguments, compare_path
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, evaluation_at, known_place, listed, model_versions_of
+from eval_pipeline.view.evaluation import Evaluation, evaluation_at, known_place, listed, model_versions_of, places_of
 from eval_pipeline.view.page import NotFoundError, Visit
 from eval_pipeline.view.published import Look, Row
 from eval_pipeline.workspace.asked.scope import FULL
@@ -121,16 +121,12 @@ def address_arguments(sides: Sequence[Evaluation]) -> dict[str, str]:
 
 def choices(look: Look, of: Evaluation) -> list[tuple[Partition, str]]:
     """Returns the evaluations of the suite to choose from, each with its name, newest first by model version."""
-    suite, found = of.partition.suite, list[tuple[Partition, str]]()
-    earlier = [known_of(row) for row in listed(look, suite) if not row["newest"]]
-    for name, days in of.model_versions.items():
-        for day in days[:_MOST_DAYS]:
-            found.append((Partition(suite, name, day), f"{name}, {day}"))
-            for one in earlier:
-                if (one.model_version, one.eval_date) == (name, day):
-                    text = f"{name}, {day} {time_of_day(one.begun_at)}"
-                    found.append((Partition(suite, name, day, one.id), f"{text} {one.id}"))
-    return found
+    suite = of.partition.suite
+    return [
+        (place, f"{name}, {words}")
+        for name in of.model_versions
+        for place, words in places_of(look, suite, name, _MOST_DAYS)
+    ]
 
 
 def _split(said: Sequence[str]) -> list[str]:

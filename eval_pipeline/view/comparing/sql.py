@@ -2,20 +2,20 @@
 
 import json
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from starlette.datastructures import QueryParams
 
-from eval_pipeline.core.covering.coverage import ITS_OWN_DOING
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.core.model import CALL_ERROR
+from eval_pipeline.reports.queries import KIND
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.agreement import NO_ANSWER, RIGHT, UNSCORED, WRONG
 from eval_pipeline.view.evaluation import Evaluation
-from eval_pipeline.view.filtering.sql import of_evaluation
+from eval_pipeline.view.filtering.only import answered, of_evaluation
 
 PLACE = ("case_id", "turn_index", "sample")
 _MOST = 1_000
@@ -23,16 +23,23 @@ _MOST = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which common turns to show: of a group, with a tag, or with a text in question, answers or responses."""
+    """Which common turns to show.
+
+    The text is in question, answers or responses.
+
+    Attributes:
+        kind: how one of the evaluations at least gets them wrong: a failure mode, or else an error class.
+    """
 
     group: str = ""
     tag: str = ""
     text: str = ""
+    kind: str = ""
 
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments for the address."""
-        return {"group": self.group, "tag": self.tag, "q": self.text}
+        return {"group": self.group, "tag": self.tag, "q": self.text, "kind": self.kind}
 
 
 class Position(NamedTuple):
@@ -47,8 +54,8 @@ class Position(NamedTuple):
 
 def choice_of(query: QueryParams, sides: int) -> Choice:
     """Reads the choice from an address. Raises a UsageError if there is no such group."""
-    found = Choice(*(query.get(name, "").strip() for name in ("group", "tag", "q")))
-    if any(len(value) > _MOST or "\0" in value for value in (found.group, found.tag, found.text)):
+    found = Choice(*(query.get(name, "").strip() for name in ("group", "tag", "q", "kind")))
+    if any(len(value) > _MOST or "\0" in value for value in found.arguments.values()):
         raise UsageError("the text to filter by is too long, or not a text")
     if found.group and not agreement.is_code(found.group, sides):
         raise UsageError(f"there is no group '{found.group}' of {sides} model versions")
@@ -83,6 +90,18 @@ def tags_sql(sides: Sequence[Evaluation], most: int) -> str:
     return f"""SELECT value, count(*) AS turns FROM (
         SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value {_turns(sides[0])})
         GROUP BY value ORDER BY turns DESC, value LIMIT {most}"""
+
+
+def by_tag_sql(sides: Sequence[Evaluation], choice: Choice, silent: Collection[int], most: int) -> str:
+    """Returns the query for the tags of turns on which the evaluations differ, and how; see `turns_sql`."""
+    chosen = turns_sql(sides, replace(choice, group="", tag=""), silent)
+    tags = f"SELECT r.turn_id, r.sample, unnest(list_distinct(CAST(r.tags AS VARCHAR[]))) AS tag {_turns(sides[0])}"
+    lost, won = (f"count(*) FILTER (c.code LIKE '{state}%')" for state in (RIGHT, WRONG))
+    return (
+        f"SELECT u.tag, count(*) AS turns, {lost} AS lost, {won} AS won\n"
+        f"FROM ({chosen}) AS c JOIN ({tags}) AS u USING (turn_id, sample)\n"
+        f"GROUP BY u.tag HAVING lost + won > 0 ORDER BY lost DESC, won, u.tag LIMIT {most}"
+    )
 
 
 def otherwise_sql(sides: Sequence[Evaluation]) -> str:
@@ -148,13 +167,12 @@ def _state(side: Evaluation, number: int, silent: bool) -> str:
 
     A turn without any answer is distinct from a wrong one (docs/statistics.md).
     """
-    own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
-    answered = (
+    any_answer = (
         f"(t{number}.turn_id, t{number}.sample) IN (SELECT (a.turn_id, a.sample) FROM {side.table('attempts')} AS a\n"
-        f"      WHERE {of_evaluation(side, 'a')} AND (a.stop_reason IS NOT NULL OR a.call_error IN ({own})))"
+        f"      WHERE {of_evaluation(side, 'a')} AND {answered('a')})"
     )
     failed = f"t{number}.outcome = {text(CALL_ERROR)}"
-    unanswered = f"\n      WHEN {failed} AND NOT {answered} THEN '{NO_ANSWER}'" if silent else ""
+    unanswered = f"\n      WHEN {failed} AND NOT {any_answer} THEN '{NO_ANSWER}'" if silent else ""
     return (
         f"CASE WHEN t{number}.correct IS NULL THEN '{UNSCORED}'{unanswered}\n"
         f"      WHEN t{number}.correct THEN '{RIGHT}' ELSE '{WRONG}' END"
@@ -166,6 +184,12 @@ def _conditions(sides: Sequence[Evaluation], choice: Choice) -> Iterator[str]:
         yield f"json_contains(t0.tags, {text(json.dumps(choice.tag, ensure_ascii=False))})"
     if choice.text:
         yield _has_text(sides, choice.text)
+    if choice.kind:
+        errors = "\n      UNION ALL ".join(
+            f"SELECT (e.turn_id, e.sample) FROM {table} AS e WHERE ({of_any}) AND {KIND} = {text(choice.kind)}"
+            for table, of_any in _of_any(sides, "turn_errors", "e").items()
+        )
+        yield f"(t0.turn_id, t0.sample) IN ({errors})"
 
 
 def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
@@ -174,16 +198,16 @@ def _has_text(sides: Sequence[Evaluation], wanted: str) -> str:
     shown = " OR ".join(_contains(name, wanted) for name in names)
     said = "\n      UNION ALL ".join(
         f"SELECT (a.turn_id, a.sample) FROM {table} AS a WHERE ({of_any}) AND ({_contains('a.response', wanted)})"
-        for table, of_any in _of_any(sides).items()
+        for table, of_any in _of_any(sides, "attempts", "a").items()
     )
     return f"({shown}\n    OR (t0.turn_id, t0.sample) IN ({said}))"
 
 
-def _of_any(sides: Sequence[Evaluation]) -> dict[str, str]:
-    """Returns the condition that an attempt is of one of the evaluations, by the table with their attempts."""
+def _of_any(sides: Sequence[Evaluation], name: str, alias: str) -> dict[str, str]:
+    """Returns the condition that a row is of one of the evaluations, by the table of that name with their rows."""
     found: dict[str, list[str]] = {}
     for side in sides:
-        found.setdefault(side.table("attempts"), []).append(f"({of_evaluation(side, 'a')})")
+        found.setdefault(side.table(name), []).append(f"({of_evaluation(side, alias)})")
     return {table: " OR ".join(conditions) for table, conditions in found.items()}
 
 

@@ -15,7 +15,7 @@ from eval_pipeline.reports.places.paths import turn_page
 from eval_pipeline.reports.queries import KIND
 from eval_pipeline.reports.shown import short
 from eval_pipeline.view.evaluation import Evaluation
-from eval_pipeline.view.filtering.sql import of_evaluation
+from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
 MOST_TURNS = 5_000

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import KEY, Evaluation
-from eval_pipeline.view.filtering.sql import of_evaluation
+from eval_pipeline.view.filtering.only import of_evaluation
 from eval_pipeline.view.published import Look, Row
 
 BATCH = 200

@@ -12,6 +12,14 @@ IS, IS_NOT, CONTAINS, AT_LEAST, AT_MOST, EMPTY, NOT_EMPTY = OPERATORS = (
     "is", "is_not", "contains", "at_least", "at_most", "empty", "not_empty",
 )  # fmt: skip
 VERDICTS = ("right", "wrong", "unscored")
+FLAKY, UNANSWERED, UNREADABLE, UNREVIEWED = "flaky", "unanswered", "unreadable", "unreviewed"
+ONLY: Mapping[str, str] = {
+    FLAKY: "flaky: samples disagree, or right and wrong by turns over dates",
+    UNANSWERED: "not answered",
+    UNREADABLE: "answered, but not readable",
+    UNREVIEWED: "reviewed by nobody",
+}
+"""What turns can be limited to that no column of theirs tells, with words for it."""
 DESCENDING = "desc"
 OF_TRACK: Mapping[str, str] = {
     "failure_mode": "failure mode",
@@ -46,6 +54,7 @@ class Filter:
         text: text that question, answer, a response or an error contains, ignoring case.
         verdict: one of `VERDICTS`; empty for all.
         tag, error_class, failure_mode, wrong_in, read_otherwise: empty for all.
+        only: those of `ONLY` that must all hold.
         sort: the column to sort by; empty for the order of the suite.
         columns: columns to show in addition to the default ones.
     """
@@ -57,6 +66,7 @@ class Filter:
     failure_mode: str = ""
     wrong_in: str = ""
     read_otherwise: str = ""
+    only: tuple[str, ...] = ()
     conditions: tuple[Condition, ...] = ()
     sort: str = ""
     descending: bool = False
@@ -67,6 +77,7 @@ class Filter:
         """The arguments for the address; equal filters have equal arguments."""
         return {
             **{argument: getattr(self, name) for argument, name in _NAMED.items()},
+            "only": list(self.only),
             "column": [condition.column for condition in self.conditions],
             "is": [condition.operator for condition in self.conditions],
             "value": [condition.value for condition in self.conditions],
@@ -88,6 +99,9 @@ def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
     named = {name: query.get(argument, "").strip() for argument, name in _NAMED.items()}
     if named["verdict"] not in {"", *VERDICTS}:
         raise UsageError(f"unknown verdict '{named['verdict']}'; one of: {', '.join(VERDICTS)}")
+    only = tuple(name for name in ONLY if name in query.getlist("only"))
+    if unknown := set(query.getlist("only")) - {"", *only}:
+        raise UsageError(f"turns cannot be limited to '{min(unknown)}'; one of: {', '.join(ONLY)}")
     sort, shown = query.get("sort", ""), tuple(dict.fromkeys(query.getlist("show")))
     conditions = tuple(_conditions(query.getlist("column"), query.getlist("is"), query.getlist("value")))
     for column in (sort, *shown, *(condition.column for condition in conditions)):
@@ -96,7 +110,8 @@ def filter_of(query: QueryParams, columns: Mapping[str, Any]) -> Filter:
     for name, words in OF_TRACK.items():
         if named[name] and name not in columns:
             raise UsageError(f"turns of this track have no {words}")
-    return Filter(**named, conditions=conditions, sort=sort, descending=query.get("order") == DESCENDING, columns=shown)
+    descending = query.get("order") == DESCENDING
+    return Filter(**named, only=only, conditions=conditions, sort=sort, descending=descending, columns=shown)
 
 
 def _conditions(columns: Sequence[str], operators: Sequence[str], values: Sequence[str]) -> Sequence[Condition]:

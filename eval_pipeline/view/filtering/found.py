@@ -1,13 +1,14 @@
 """The results of a filter: pages of turns, a turn's neighbours, counts, and the values to filter by."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from eval_pipeline.store.published.ddl import quoted
+from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.filter import OF_TRACK, Filter
-from eval_pipeline.view.filtering.sql import Position, count_sql, of_evaluation, position_of, turns_sql
+from eval_pipeline.view.filtering.only import of_evaluation, of_version
+from eval_pipeline.view.filtering.sql import Position, count_sql, position_of, turns_sql
 from eval_pipeline.view.published import Look, Row
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 PAGE_SIZE = 50
 _ROWS_AT_ONCE = 5_000
 _MOST_CHOICES = 200
+_MOST_DATES = 8
 ALWAYS = ("question", "expected", "answer", "correct", "error_class")
 """Columns that a list of turns always has."""
 
@@ -51,6 +53,24 @@ def page_of_turns(
     before, after = (more, True) if backwards else (beyond is not None, more)
     first, last = (position_of(filtered, rows[place]) for place in (0, -1)) if rows else (None, None)
     return Turns(sql, rows, first, last, before, after)
+
+
+def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mapping[str, str]:
+    """Returns the verdicts of some turns on the latest dates, a sign a sample: `11-27 ✓✗✓ · 11-28 ✓✓✓` by turn id."""
+    named = ", ".join(sorted({text(row["turn_id"]) for row in rows}))
+    if not named:
+        return {}
+    signs = "string_agg(if(f.correct, '✓', '✗'), '' ORDER BY f.sample)"
+    found = look.rows(
+        f"""SELECT turn_id, string_agg(said, ' · ' ORDER BY eval_date) AS said FROM (
+            SELECT f.turn_id, f.eval_date, strftime(f.eval_date, '%m-%d\u00a0') || {signs} AS said
+            FROM turn_results AS f
+            WHERE {of_version(evaluation, "f")} AND f.turn_id IN ({named}) AND f.correct IS NOT NULL
+            GROUP BY f.turn_id, f.eval_date
+            QUALIFY row_number() OVER (PARTITION BY f.turn_id ORDER BY f.eval_date DESC) <= {_MOST_DATES}
+        ) GROUP BY turn_id"""
+    )
+    return {row["turn_id"]: row["said"] for row in found}
 
 
 def wanted_columns(evaluation: Evaluation, filtered: Filter) -> list[str]:

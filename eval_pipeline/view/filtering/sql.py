@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import without_surrogates
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import Evaluation, TurnColumn, of_earlier
+from eval_pipeline.view.evaluation import Evaluation, TurnColumn
 from eval_pipeline.view.filtering.filter import (
     AT_LEAST,
     AT_MOST,
@@ -19,6 +19,7 @@ from eval_pipeline.view.filtering.filter import (
     Condition,
     Filter,
 )
+from eval_pipeline.view.filtering.only import of_evaluation, only_sql
 
 PLACE = ("case_id", "turn_index", "sample")
 """Columns that give a turn's position in its evaluation; no two turns have the same values."""
@@ -104,15 +105,6 @@ def position_from(found: str) -> Position:
         raise UsageError("the address contains an invalid position") from error
 
 
-def of_evaluation(evaluation: Evaluation, alias: str) -> str:
-    """Returns the condition that a row belongs to the evaluation."""
-    found = evaluation.partition
-    return (
-        f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)} "
-        f"AND {alias}.eval_date = DATE {text(found.eval_date.isoformat())}{of_earlier(found, f'{alias}.')}"
-    )
-
-
 def _source(evaluation: Evaluation, filtered: Filter, columns: Iterable[str]) -> Iterator[str]:
     """Yields the FROM clause, with the track's table only if one of its columns is used."""
     used = {*columns, filtered.sort, *(condition.column for condition in filtered.conditions)}
@@ -136,6 +128,8 @@ def _conditions(evaluation: Evaluation, filtered: Filter) -> Iterator[str]:
             yield f"{column.sql} = {_literal(column, wanted)}"
     if filtered.tag:
         yield f"json_contains(r.tags, {text(json.dumps(filtered.tag, ensure_ascii=False))})"
+    for name in filtered.only:
+        yield only_sql(evaluation, name)
     for condition in filtered.conditions:
         yield _condition(evaluation.columns[condition.column], condition)
     if filtered.text:

@@ -6,7 +6,8 @@ from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.addresses import AFTER, BEFORE, review_address, turn_address
 from eval_pipeline.view.comparing import agreement
-from eval_pipeline.view.comparing.found import kinds, left_out, order, tags, with_what_was_said
+from eval_pipeline.view.comparing.breakdown import by_tag, kinds
+from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
 from eval_pipeline.view.comparing.sides import (
     LETTERS,
@@ -65,10 +66,11 @@ def _respond(visit: Visit) -> Response:
         turns=shown,
         turn_of=lambda side, turn: turn_address(side.partition, turn.turn_id, turn.place.sample, among),
         review_of=lambda side, turn: review_address(side.partition, turn.turn_id, turn.place.sample, among),
-        kinds=[kinds(visit.look, side, turns) for side in sides],
+        kinds=kinds(visit.look, sides, order(visit.look, sides, replace(choice, kind=""))),
+        by_tag=by_tag(visit.look, sides, choice),
         sql=turns.sql,
         canonical=canonical,
-        turned=sides_address(list(reversed(sides)), {name: here[name] for name in ("tag", "q")}),
+        turned=sides_address(list(reversed(sides)), {name: here[name] for name in ("tag", "q", "kind")}),
         own_address=lambda **more: sides_address(sides, here | more),
         earlier=sides_address(sides, here | {BEFORE: position_text(shown[0].place)}) if page.before and shown else None,
         later=sides_address(sides, here | {AFTER: position_text(shown[-1].place)}) if page.after and shown else None,

@@ -3,14 +3,19 @@
 from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.view.addresses import AFTER, BEFORE, turns_address
-from eval_pipeline.view.evaluation import drawn, evaluation_of, implausible
-from eval_pipeline.view.filtering.filter import OPERATORS, VERDICTS, Filter, filter_of
-from eval_pipeline.view.filtering.found import choices, count, page_of_turns, wanted_columns
+from eval_pipeline.view.evaluation import chosen_in_form, drawn, evaluation_at, evaluation_of, implausible, places_of
+from eval_pipeline.view.filtering.filter import FLAKY, ONLY, OPERATORS, VERDICTS, Filter, filter_of
+from eval_pipeline.view.filtering.found import choices, count, over_dates, page_of_turns, wanted_columns
+from eval_pipeline.view.filtering.questions import questions
 from eval_pipeline.view.filtering.sql import position_from, position_of, position_text, turns_sql
 from eval_pipeline.view.page import Page, Visit
 
 
 def _respond(visit: Visit) -> Response:
+    if chosen := visit.argument("at"):
+        there = evaluation_at(visit.look, chosen_in_form(visit, chosen))
+        filtered = filter_of(visit.request.query_params, there.columns)
+        return RedirectResponse(turns_address(there.partition, filtered.arguments), 303)
     evaluation = evaluation_of(visit)
     filtered = filter_of(visit.request.query_params, evaluation.columns)
     if not (visit.argument("model_version") and visit.argument("eval_date")):
@@ -31,10 +36,14 @@ def _respond(visit: Visit) -> Response:
         arguments=here,
         turns=found,
         columns=[evaluation.columns[name] for name in wanted_columns(evaluation, filtered)],
+        over_dates=over_dates(visit.look, evaluation, found.rows) if FLAKY in filtered.only else None,
         matching=count(visit.look, evaluation, filtered),
         total=count(visit.look, evaluation, Filter()),
         choices=choices(visit.look, evaluation),
+        places=places_of(visit.look, visit.suite, evaluation.partition.model_version),
+        questions=questions(visit.look, evaluation.partition),
         operators=OPERATORS,
+        only=ONLY,
         verdicts=VERDICTS,
         earlier=here | {BEFORE: position_text(found.first)} if found.before and found.first else None,
         later=here | {AFTER: position_text(found.last)} if found.after and found.last else None,

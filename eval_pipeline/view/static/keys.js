@@ -1,5 +1,5 @@
 // Keys: j and k through rows, or through turns; Enter opens, u goes up, / searches; x marks a row, c shows those that
-// are marked side by side, r reviews an answer. All of it is there as links too.
+// are marked side by side, or a loss if none are, r reviews an answer. All of it is there as links too.
 const rows = [...document.querySelectorAll("[data-row]")];
 const links = rows.map((row) => row.querySelector("a[data-open]"));
 const follow = (name) => {
@@ -36,8 +36,12 @@ const keys = {
     if (box) box.click();
   },
   c: () => {
+    // Those that are marked; with none, a loss tells more than two evaluations that happen to be the newest.
     const row = document.activeElement.closest("[data-row]");
-    const button = (row ? row.closest("section") : document).querySelector("[data-compare]");
+    const among = row ? row.closest("section") : document;
+    const marked = among.querySelector("input[name=versions]:checked");
+    const loss = !marked && (row || document).querySelector("a[data-loss]");
+    const button = loss || among.querySelector("[data-compare]");
     if (button) button.click();
   },
   r: () => {

@@ -1,0 +1,96 @@
+"""What turns can be limited to that no column tells: how far they got, whether they are flaky, whether reviewed."""
+
+from collections.abc import Callable, Mapping
+
+from eval_pipeline.core.covering.coverage import ITS_OWN_DOING
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.view.evaluation import Evaluation, of_earlier
+from eval_pipeline.view.filtering.filter import FLAKY, UNANSWERED, UNREADABLE, UNREVIEWED
+
+_TURN = "(r.turn_id, r.sample)"
+_LEAST_CHANGES = 2
+"""One change over dates is a loss or a gain; a turn that changes back as well is flaky."""
+
+
+def of_evaluation(evaluation: Evaluation, alias: str) -> str:
+    """Returns the condition that a row belongs to the evaluation."""
+    found = evaluation.partition
+    return (
+        f"{of_version(evaluation, alias)} "
+        f"AND {alias}.eval_date = DATE {text(found.eval_date.isoformat())}{of_earlier(found, f'{alias}.')}"
+    )
+
+
+def of_version(evaluation: Evaluation, alias: str) -> str:
+    """Returns the condition that a row belongs to the suite and model version of the evaluation, of any date."""
+    found = evaluation.partition
+    return f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)}"
+
+
+def answered(alias: str) -> str:
+    """Returns the condition that an attempt got a response (`core.covering.coverage.Reached`); never NULL."""
+    own = ", ".join(map(text, sorted(ITS_OWN_DOING)))
+    return f"({alias}.stop_reason IS NOT NULL OR coalesce({alias}.call_error IN ({own}), false))"
+
+
+def only_sql(evaluation: Evaluation, name: str) -> str:
+    """Returns one of the conditions of `filter.ONLY` on rows `r` of `turn_results`."""
+    return _CONDITIONS[name](evaluation)
+
+
+def _unanswered(evaluation: Evaluation) -> str:
+    return f"{_TURN} NOT IN ({_attempts(evaluation)} AND {answered('a')})"
+
+
+def _unreadable(evaluation: Evaluation) -> str:
+    """As `Reached.readable`: what could be read of the last attempt counts."""
+    read = f"bool_or({answered('a')}) AND arg_max(a.artefact IS NULL, a.number)"
+    return f"{_TURN} IN ({_attempts(evaluation)}\n    GROUP BY a.turn_id, a.sample HAVING {read})"
+
+
+def _flaky(evaluation: Evaluation) -> str:
+    """Of other dates, only turns with the same question and gold tell anything about this one."""
+    mine = f"FROM {evaluation.table('turn_results')} AS m WHERE {of_evaluation(evaluation, 'm')}"
+    samples = f"SELECT m.turn_id {mine} GROUP BY m.turn_id HAVING count(DISTINCT m.correct) > 1"
+    changed = "f.correct <> lag(f.correct) OVER (PARTITION BY f.turn_id, f.sample ORDER BY f.eval_date) AS changed"
+    same = " AND ".join(f"m.{name} IS NOT DISTINCT FROM f.{name}" for name in ("question", "expected"))
+    dates = (
+        f"SELECT d.turn_id, d.sample FROM (\n      SELECT f.turn_id, f.sample, {changed}\n      "
+        f"FROM turn_results AS f JOIN (SELECT * {mine}) AS m\n        "
+        f"ON m.turn_id = f.turn_id AND m.sample = f.sample AND {same}\n      "
+        f"WHERE {of_version(evaluation, 'f')} AND f.correct IS NOT NULL) AS d\n    "
+        f"GROUP BY d.turn_id, d.sample HAVING count(*) FILTER (WHERE d.changed) >= {_LEAST_CHANGES}"
+    )
+    return f"(r.turn_id IN ({samples})\n    OR {_TURN} IN ({dates}))"
+
+
+def _unreviewed(evaluation: Evaluation) -> str:
+    """A review is of the response that was seen; those written since the store was published are named one by one."""
+    of_model = of_version(evaluation, "v")
+    reviewed = f"SELECT v.turn_id, v.response_hash FROM reviews AS v WHERE {of_model}"
+    if evaluation.reviewed_since:
+        rows = ", ".join(f"({text(turn)}, {text(response)})" for turn, response in evaluation.reviewed_since)
+        reviewed += f"\n      UNION ALL VALUES {rows}"
+    last = "QUALIFY row_number() OVER (PARTITION BY a.turn_id, a.sample ORDER BY a.number DESC) = 1"
+    responses = (
+        f"SELECT a.turn_id, a.sample, left(sha256(coalesce(a.response, '')), 32) AS response_hash\n      "
+        f"FROM {evaluation.table('attempts')} AS a WHERE {of_evaluation(evaluation, 'a')}\n      "
+        f"AND a.turn_id IN (SELECT turn_id FROM reviewed) {last}"
+    )
+    return (
+        f"{_TURN} NOT IN (WITH reviewed AS ({reviewed})\n    "
+        f"SELECT s.turn_id, s.sample FROM ({responses}) AS s SEMI JOIN reviewed USING (turn_id, response_hash))"
+    )
+
+
+def _attempts(evaluation: Evaluation) -> str:
+    table, mine = evaluation.table("attempts"), of_evaluation(evaluation, "a")
+    return f"SELECT a.turn_id, a.sample FROM {table} AS a\n    WHERE {mine}"
+
+
+_CONDITIONS: Mapping[str, Callable[[Evaluation], str]] = {
+    FLAKY: _flaky,
+    UNANSWERED: _unanswered,
+    UNREADABLE: _unreadable,
+    UNREVIEWED: _unreviewed,
+}

@@ -1,0 +1,127 @@
+"""What people ask of an evaluation: addresses of filtered turns, and of evaluations side by side."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import date, timedelta
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.places.links import compare_path
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.view.addresses import turns_address
+from eval_pipeline.view.evaluation import listed, model_versions_of, of_earlier, table_of
+from eval_pipeline.view.filtering.filter import DESCENDING, FLAKY, UNREADABLE, UNREVIEWED
+from eval_pipeline.view.published import Look, Row
+
+_WEEK = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question that people ask of an evaluation.
+
+    Attributes:
+        words: the question.
+        address: the page that answers it; empty if nothing can.
+        why_not: why nothing can.
+    """
+
+    words: str
+    address: str = ""
+    why_not: str = ""
+
+
+def broken(before: Partition, now: Partition) -> str:
+    """Returns the address of the turns that were right before and are wrong now."""
+    return compare_path([before, now], {"group": "rw"})
+
+
+def grown_failures(before: Partition, now: Partition) -> str:
+    """Returns the address of the table with how answers fail before and now, what has grown most first."""
+    return f"{compare_path([before, now])}#how-wrong"
+
+
+def lost_by_tag(first: Partition, second: Partition) -> str:
+    """Returns the address of the table with how many turns only the first has right, by tag."""
+    return f"{compare_path([first, second])}#by-tag"
+
+
+def dearest_wrong(partition: Partition, cost: str = "usd") -> str:
+    """Returns the address of the wrong turns, the dearest first; `cost` is the column with what they cost."""
+    return turns_address(partition, {"verdict": "wrong", "sort": cost, "order": DESCENDING})
+
+
+def limited(partition: Partition, name: str) -> str:
+    """Returns the address of the turns that meet a condition of `filter.ONLY`."""
+    return turns_address(partition, {"only": name})
+
+
+def questions(look: Look, partition: Partition) -> list[Question]:
+    """Returns what people ask of an evaluation; cached for each state of the store."""
+    return look.remembered(("questions", partition), lambda: list(_questions(look, partition)))
+
+
+def _questions(look: Look, now: Partition) -> Iterator[Question]:
+    days = [day for day in model_versions_of(look, now.suite).get(now.model_version, ()) if day < now.eval_date]
+    if days:
+        last, week = (replace(now, eval_date=day, evaluation="") for day in (days[0], week_before(now.eval_date, days)))
+        yield Question(f"what broke since {last.eval_date}", broken(last, now))
+        yield Question(f"which failure mode grew since {week.eval_date}", grown_failures(week, now))
+    else:
+        yield Question("what broke, and which failure mode grew", why_not="no date before this one")
+    yield Question("dearest wrong answers", dearest_wrong(now, _cost(look, now)))
+    if other := _best_other(look, now):
+        words = f"what {other.model_version} gets right and this one wrong, by tag"
+        yield Question(words, lost_by_tag(other, now))
+    else:
+        yield Question("what others get right, by tag", why_not="no other model version of this scope")
+    yield Question("flaky turns", limited(now, FLAKY))
+    yield Question("what could not be read", limited(now, UNREADABLE))
+    yield Question("what nobody has reviewed", limited(now, UNREVIEWED))
+    if other := _other_prompt(look, now):
+        yield Question("what its prompt changed", compare_path([other, now]))
+    else:
+        yield Question("what its prompt changed", why_not="asked with one prompt only")
+
+
+def week_before(day: date, days: list[date]) -> date:
+    """Returns the newest of some earlier dates, newest first, that is a week before; the oldest if none is."""
+    return next((one for one in days if one <= day - _WEEK), days[-1])
+
+
+def _cost(look: Look, now: Partition) -> str:
+    """Returns the column with what turns cost: tokens where no price is known."""
+    sql = f"""SELECT count(usd) AS priced FROM {table_of(now, "turn_results")}
+        WHERE suite = ? AND model_version = ? AND eval_date = ?{of_earlier(now)}"""
+    row = look.row(sql, [now.suite, now.model_version, now.eval_date])
+    return "usd" if row and row["priced"] else "tokens"
+
+
+def _best_other(look: Look, now: Partition) -> Partition | None:
+    """Returns the most accurate evaluation of another model version; only of the same scope, else it tells nothing."""
+    rows = look.rows(f"SELECT model_version, eval_date, scope FROM leaderboard_details({text(now.suite)})")
+    mine = next((row["scope"] for row in listed(look, now.suite) if _is_row(now, row)), None)
+    others = (row for row in rows if row["model_version"] != now.model_version and mine in {None, row["scope"]})
+    return next((Partition(now.suite, row["model_version"], row["eval_date"]) for row in others), None)
+
+
+def _other_prompt(look: Look, now: Partition) -> Partition | None:
+    """Returns the evaluation of the same model with another prompt that is the newest up to then, or else of all."""
+    rows = [row for row in listed(look, now.suite) if row["prompt_hash"] is not None]
+    mine = next((row for row in rows if _is_row(now, row)), None)
+    if mine is None:
+        return None
+    others = [row for row in rows if _model(row) == _model(mine) and row["prompt_hash"] != mine["prompt_hash"]]
+    if not others:
+        return None
+    chosen = max(others, key=lambda row: (row["eval_date"] <= now.eval_date, row["eval_date"], row["begun_at"]))
+    return Partition(now.suite, chosen["model_version"], chosen["eval_date"], "" if chosen["newest"] else chosen["id"])
+
+
+def _is_row(place: Partition, row: Row) -> bool:
+    named = place.evaluation == row["id"] if place.evaluation else row["newest"]
+    return named and (row["model_version"], row["eval_date"]) == (place.model_version, place.eval_date)
+
+
+def _model(row: Row) -> str:
+    """Returns the name of a model version without that of its prompt."""
+    return str(row["model_version"]).removesuffix(f"+{row['suite_prompt']}")
