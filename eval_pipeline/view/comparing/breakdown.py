@@ -14,7 +14,7 @@ _MOST_KINDS = 12
 _MOST_TAGS = 8
 
 
-class Kind(NamedTuple):
+class KindTurns(NamedTuple):
     """A way in which answers are wrong.
 
     Attributes:
@@ -47,11 +47,11 @@ class TagTurns:
     won: int
 
 
-def kinds(look: Look, sides: Sequence[Evaluation], turns: Order) -> list[Kind]:
+def kinds(look: Look, sides: Sequence[Evaluation], turns: Order) -> list[KindTurns]:
     """Returns how wrong answers to these turns fail: of two evaluations what has grown most first, else the most."""
     counted = [_counted(look, side, turns) for side in sides]
     names = {name for found in counted for name in found}
-    found = [Kind(name, [one.get(name, 0) for one in counted]) for name in names]
+    found = [KindTurns(name, [one.get(name, 0) for one in counted]) for name in names]
     grown = len(sides) == LEAST
     return sorted(found, key=lambda one: (-one.growth * grown, -sum(one.turns), one.name))[:_MOST_KINDS]
 

@@ -16,7 +16,7 @@ _WEEK = timedelta(days=7)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class QuestionLink:
     """A question that people ask of an evaluation.
 
     Attributes:
@@ -55,32 +55,32 @@ def limited(partition: Partition, name: str) -> str:
     return turns_address(partition, {"only": name})
 
 
-def questions(look: Look, partition: Partition) -> list[Question]:
+def questions(look: Look, partition: Partition) -> list[QuestionLink]:
     """Returns what people ask of an evaluation; cached for each state of the store."""
     return look.remembered(("questions", partition), lambda: list(_questions(look, partition)))
 
 
-def _questions(look: Look, now: Partition) -> Iterator[Question]:
+def _questions(look: Look, now: Partition) -> Iterator[QuestionLink]:
     days = [day for day in model_versions_of(look, now.suite).get(now.model_version, ()) if day < now.eval_date]
     if days:
         last, week = (replace(now, eval_date=day, evaluation="") for day in (days[0], week_before(now.eval_date, days)))
-        yield Question(f"what broke since {last.eval_date}", broken(last, now))
-        yield Question(f"which failure mode grew since {week.eval_date}", grown_failures(week, now))
+        yield QuestionLink(f"what broke since {last.eval_date}", broken(last, now))
+        yield QuestionLink(f"which failure mode grew since {week.eval_date}", grown_failures(week, now))
     else:
-        yield Question("what broke, and which failure mode grew", why_not="no date before this one")
-    yield Question("dearest wrong answers", dearest_wrong(now, _cost(look, now)))
+        yield QuestionLink("what broke, and which failure mode grew", why_not="no date before this one")
+    yield QuestionLink("dearest wrong answers", dearest_wrong(now, _cost(look, now)))
     if other := _best_other(look, now):
         words = f"what {other.model_version} gets right and this one wrong, by tag"
-        yield Question(words, lost_by_tag(other, now))
+        yield QuestionLink(words, lost_by_tag(other, now))
     else:
-        yield Question("what others get right, by tag", why_not="no other model version of this scope")
-    yield Question("flaky turns", limited(now, FLAKY))
-    yield Question("what could not be read", limited(now, UNREADABLE))
-    yield Question("what nobody has reviewed", limited(now, UNREVIEWED))
+        yield QuestionLink("what others get right, by tag", why_not="no other model version of this scope")
+    yield QuestionLink("flaky turns", limited(now, FLAKY))
+    yield QuestionLink("what could not be read", limited(now, UNREADABLE))
+    yield QuestionLink("what nobody has reviewed", limited(now, UNREVIEWED))
     if other := _other_prompt(look, now):
-        yield Question("what its prompt changed", compare_path([other, now]))
+        yield QuestionLink("what its prompt changed", compare_path([other, now]))
     else:
-        yield Question("what its prompt changed", why_not="asked with one prompt only")
+        yield QuestionLink("what its prompt changed", why_not="asked with one prompt only")
 
 
 def week_before(day: date, days: list[date]) -> date:
