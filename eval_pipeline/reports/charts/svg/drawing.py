@@ -9,9 +9,9 @@ from math import ceil, floor, log10
 
 from eval_pipeline.reports.files.csv_cells import visible_text
 
-WIDTH = 360.0
+WIDTH = 320.0
 """Width of a chart in its own units. It is about that of a phone in pixels, so that text stays readable there."""
-TEXT = 11.0
+TEXT = 12.0
 """Height of text, in the same units; `chart.css` sets the same."""
 _PER_CHARACTER, _PER_WIDE = 0.56 * TEXT, 1.05 * TEXT
 _STEPS = (1, 2, 2.5, 5, 10)

@@ -22,7 +22,7 @@ from eval_pipeline.reports.charts.svg.drawing import (
 )
 
 MOST_SERIES = SHAPES
-_LEFT, _RIGHT, _TOP, _PLOT = 40.0, 12.0, 10.0, 150.0
+_LEFT, _RIGHT, _TOP, _PLOT = 44.0, 6.0, 10.0, 140.0
 _AXIS, _NAME = 22.0, 18.0
 _APART, _BETWEEN_DATES = 5.0, 56.0
 _HATCH, _HATCH_STEP = 7.0, 4.0

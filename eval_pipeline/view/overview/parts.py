@@ -1,0 +1,115 @@
+"""How a model version fails and what changed by tag: its newest evaluation beside the one before."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval_pipeline.core.model import Partition
+from eval_pipeline.reports.queries import where
+from eval_pipeline.statistics.pairs.paired import paired_difference
+from eval_pipeline.store.published.ddl import text
+from eval_pipeline.view.published import Look, Row
+
+MOST_MODES, MOST_TAGS = 6, 5
+_FEWEST_TURNS = 5
+"""A tag on fewer turns says nothing: one of them would be a change of 20 points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """A way to fail.
+
+    Attributes:
+        column: the column of turns that has it, `failure_mode` or `error_class`.
+        now, before: turns that fail so; `before` is None if there is no evaluation before.
+    """
+
+    name: str
+    column: str
+    now: int
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Modes:
+    """The ways in which an evaluation fails, the most frequent first, and how many turns it and the one before have."""
+
+    modes: Sequence[Mode]
+    turns: int
+    turns_before: int
+    sql: str
+
+
+@dataclass(frozen=True, slots=True)
+class TagChange:
+    """A tag on the turns that two evaluations share: accuracy now minus before, with its 95% interval."""
+
+    tag: str
+    turns: int
+    broken: int
+    fixed: int
+    difference: float
+    low: float | None
+    high: float | None
+
+
+def modes_of(look: Look, now: Partition, before: Partition | None) -> Modes:
+    """Returns how an evaluation fails, with the numbers of the one before."""
+    sides = f"({where(now, 'e')})" + (f" OR ({where(before, 'e')})" if before else "")
+    day = f"DATE {text(now.eval_date.isoformat())}"
+    sql = f"""SELECT coalesce(e.failure_mode, e.error_class) AS name, e.failure_mode IS NOT NULL AS is_mode,
+    count(*) FILTER (e.eval_date = {day}) AS now, count(*) FILTER (e.eval_date <> {day}) AS before
+FROM turn_errors AS e WHERE {sides}
+GROUP BY ALL ORDER BY now DESC, before DESC, name"""
+    turns = f"""SELECT count(*) FILTER (e.eval_date = {day}) AS now, count(*) FILTER (e.eval_date <> {day}) AS before
+FROM turn_results AS e WHERE {sides}"""
+    found = [
+        Mode(row["name"], "failure_mode" if row["is_mode"] else "error_class", row["now"],
+             row["before"] if before else None)
+        for row in look.rows(sql)
+    ]  # fmt: skip
+    (of,) = look.rows(turns)
+    return Modes(found, of["now"], of["before"], sql)
+
+
+def changes_sql(now: Partition, before: Partition) -> str:
+    """Returns the query for the turns that both evaluations have scored, by tag."""
+    columns = "turn_id, sample, question, expected, correct"
+    return f"""SELECT unnest(CAST(b.tags AS VARCHAR[])) AS tag, b.cluster, a.correct AS before, b.correct AS now
+FROM (SELECT {columns} FROM turn_results WHERE {where(before)}) AS a
+JOIN (SELECT {columns}, tags, cluster FROM turn_results WHERE {where(now)}) AS b USING (turn_id, sample)
+WHERE a.correct IS NOT NULL AND b.correct IS NOT NULL AND a.question = b.question
+    AND a.expected IS NOT DISTINCT FROM b.expected"""
+
+
+def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]:
+    """Returns the tags whose accuracy changed most since the evaluation before, the largest change first."""
+    turns = changes_sql(now, before)
+    most = look.rows(
+        f"""SELECT tag, count(*) AS turns, count(*) FILTER (before AND NOT now) AS broken,
+    count(*) FILTER (now AND NOT before) AS fixed
+FROM ({turns}) GROUP BY tag HAVING turns >= {_FEWEST_TURNS} AND broken <> fixed
+ORDER BY abs(fixed - broken) / turns DESC, turns DESC, tag LIMIT {MOST_TAGS}"""
+    )
+    if not most:
+        return []
+    names = ", ".join(text(row["tag"]) for row in most)
+    table = look.table(
+        f"""SELECT list_position([{names}], tag) AS place, CAST(before AS DOUBLE) AS before, CAST(now AS DOUBLE) AS now,
+    dense_rank() OVER (ORDER BY cluster) AS cluster FROM ({turns}) WHERE tag IN ({names})"""
+    )
+    places, *columns = (table[name].to_numpy() for name in ("place", "before", "now", "cluster"))
+    return [_change(row, *(column[places == place] for column in columns)) for place, row in enumerate(most, 1)]
+
+
+def _change(row: Row, before: Any, now: Any, clusters: Any) -> TagChange:
+    found = paired_difference(before, now, clusters)
+    low, high = found.interval()
+    return TagChange(row["tag"], found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
+
+
+def weakest_sql(now: Partition) -> str:
+    """Returns the query for the tags with the lowest accuracy."""
+    return f"""SELECT split_value AS tag, n, mean, low, high FROM statistics
+WHERE {where(now)} AND metric = 'correct' AND split = 'tag' AND mean IS NOT NULL AND n >= {_FEWEST_TURNS}
+ORDER BY mean, n DESC, tag LIMIT {MOST_TAGS}"""
