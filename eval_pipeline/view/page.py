@@ -74,6 +74,14 @@ class Visit:
         """Returns the last value of a field of the form; empty if there is none."""
         return self.form.get(name, [""])[-1]
 
+    @property
+    def keepable(self) -> str:
+        """The address of this page if it can be kept as a view: a list of turns, or evaluations side by side."""
+        path = self.request.url.path
+        if not path.endswith(("/turns", "/compare")):
+            return ""
+        return f"{path}?{self.request.url.query}" if self.request.url.query else path
+
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """Renders a page from a template."""
         html = render(template, title=title, visit=self, **values)

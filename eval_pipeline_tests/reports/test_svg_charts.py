@@ -123,9 +123,9 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
           ">20 Nov<": 1, ">28 Nov<": 1}),
         (series_chart([Series("m", NIGHTS[:1])], "w"), {"polyline": 0, 'class="loss"': 0}),
         (change_rows([IntervalRow("t", -0.165, -0.25, -0.08, "−16.5", LOSS)], "w"),
-         {'class="dot worse"': 1, 'class="zero"': 1, ">−30<": 1, ">+30<": 1}),
+         {'class="dot worse"': 1, 'class="zero"': 1, ">−30<": 1, ">+10<": 1}),
         (parts_chart([Part("m", 0.1, 0.2, "24", "−24")], "now", "before", "w"),
-         {'class="bar" x="0" y="40" width="174"': 1, 'class="bar before" x="0" y="46.5" width="348"': 1}),
+         {'class="bar" x="0" y="40" width="154"': 1, 'class="bar before" x="0" y="46.5" width="308"': 1}),
         (parts_chart([Part("m", 0.1)], "now", "", "w"), {"bar before": 0}),
         # The stair goes along at 50% to the cost of b, then up.
         (cost_chart(COST, "dollars", "w", dollars=True), {'class="front"': 1, ">$2<": 1, 'class="dot same"': 1}),

@@ -22,7 +22,8 @@ from eval_pipeline_tests.support import ROOT
 PORT = 3100
 OURS = frozenset(
     "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
-    "thead tbody tr th td span strong svg polyline circle footer kbd code pre form label select option input button "
+    "thead tbody tr th td span strong svg g path line rect text polyline circle figure "
+    "figcaption footer kbd code pre form label select option input button "
     "details summary fieldset legend dl dt dd article mark del ins textarea br datalist".split()
 )
 """Elements that the templates write."""

@@ -36,7 +36,6 @@ from eval_pipeline.view.comparing.agreement import (
 from eval_pipeline.view.comparing.row_differences import row_differences
 from eval_pipeline.view.drawing.differences import Piece, differences, passage
 from eval_pipeline.view.drawing.rendering import render, static_file
-from eval_pipeline.view.drawing.sparkline import HEIGHT, WIDTH, sparkline
 from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
 from eval_pipeline_tests.view.pages import Parts, is_harmless
 
@@ -96,23 +95,6 @@ def test_long_texts_are_compared_by_lines_and_shown_about_the_difference() -> No
 )
 def test_words_are_compared_whole(before: str, after: str, expected: list[Piece]) -> None:
     assert differences(before, after) == expected
-
-
-@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=30))
-def test_a_line_stays_in_its_picture(values: list[float | None]) -> None:
-    drawn = str(sparkline(values, "<words>"))
-    points = [(float(x), float(y)) for x, y in re.findall(r"(-?[\d.]+),(-?[\d.]+)", drawn)]
-    assert len(points) == len([value for value in values if value is not None])
-    assert all(0 <= x <= WIDTH and 0 <= y <= HEIGHT for x, y in points)
-    assert "<words>" not in drawn
-
-
-def test_a_line_rises_with_accuracy_and_breaks_where_there_is_none() -> None:
-    drawn = str(sparkline([0.5, 0.9, None, 0.7], "x"))
-    assert drawn.count("<polyline") == 2
-    ((_, low), (_, high)) = [pair.split(",") for pair in re.findall(r'points="([^"]*)"', drawn)[0].split()]
-    assert float(low) > float(high), "the y axis points down"
-    assert "<" not in str(sparkline([None], "x"))
 
 
 def test_regressions_come_first_the_worst_of_them_before_all() -> None:

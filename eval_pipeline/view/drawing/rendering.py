@@ -1,5 +1,6 @@
 """Renders templates. Jinja2 escapes every text, and control characters are made visible."""
 
+from collections.abc import Mapping
 from datetime import date, datetime
 from functools import cache
 from importlib.resources import files
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from eval_pipeline.core.covering.coverage import implausible_text
+from eval_pipeline.core.covering.coverage import Coverage, implausible_text
 from eval_pipeline.core.ids import parse_json
+from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import (
@@ -24,7 +26,6 @@ from eval_pipeline.reports.shown import (
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
-from eval_pipeline.view.drawing.sparkline import sparkline
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,7 +42,9 @@ def render(template: str, **values: Any) -> str:
 
 @cache
 def static_file(name: str) -> bytes:
-    """Returns a file of `static/`."""
+    """Returns a file of `static/`, or the style of charts."""
+    if name == "chart.css":
+        return stylesheet().encode()
     return files(_PACKAGE).joinpath("static", name).read_bytes()
 
 
@@ -73,6 +76,7 @@ def _environment() -> "Environment":
         "json": parse_json,
         "pretty": pretty,
         "implausible": implausible_text,
+        "coverage": covered,
     }
     found.globals |= {
         "layout": "base.html.j2",
@@ -85,7 +89,6 @@ def _environment() -> "Environment":
         "suite_path": suite_path,
         "differences": differences,
         "marks_of": marks_of,
-        "sparkline": sparkline,
     }
     return found
 
@@ -121,6 +124,12 @@ def shown_value(value: Any, kind: str = "") -> str:
     if kind == "JSON" and isinstance(listed := parse_json(value), list):
         return ", ".join(map(str, listed)) or UNKNOWN
     return str(value)
+
+
+def covered(row: Mapping[str, Any]) -> str:
+    """Describes how far the turns of a row got: in one number if all got to the end."""
+    found = Coverage.from_row(row)
+    return f"all {found.scored:,}" if found.scored is not None and found.is_known and found.is_whole else found.text()
 
 
 def cut(text: str, most: int = MOST_TEXT) -> str:

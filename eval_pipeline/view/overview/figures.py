@@ -6,7 +6,6 @@ from datetime import date
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.evaluation import implausible
 from eval_pipeline.view.published import Look, Row
@@ -88,57 +87,68 @@ class SuiteLines:
         return max(line.partition.eval_date for line in self.lines)
 
     @property
+    def charted(self) -> Sequence[Line]:
+        """The model versions that were asked the same: the whole suite if one was, otherwise what the newest was."""
+        scopes = [line.figures["scope"] for line in self.lines]
+        common = "full" if "full" in scopes else scopes[0]
+        return [line for line in self.lines if line.figures["scope"] == common]
+
+    @property
     def told(self) -> Line:
         """The model version whose failures and tags are shown.
 
         That is the one with the largest open loss, otherwise of those of the newest date one with an earlier date, and
         of these the most accurate one.
         """
-        lost = [line for line in self.lines if line.loss]
+        lost = [line for line in self.charted if line.loss]
         if lost:
             return min(lost, key=lambda line: line.loss["open_loss_difference"] if line.loss else 0.0)
-        newest = [line for line in self.lines if line.partition.eval_date == self.newest]
+        newest = [line for line in self.charted if line.partition.eval_date == self.charted[0].partition.eval_date]
         return max(newest, key=lambda line: line.before is not None)
 
 
 def suites_of(look: Look, *, with_retired: bool) -> list[SuiteLines]:
     """Returns the suites with an evaluation, newest first."""
     suites = look.rows("SELECT suite, track, version, description FROM suites ORDER BY suite")
-    found = [_lines(look, row, with_retired=with_retired) for row in suites]
+    board, nights = _by_suite(look, BOARD), _by_suite(look, TRENDS)
+    found = []
+    for suite in suites:
+        rows = board.get(suite["suite"], [])
+        shown = [row for row in rows if with_retired or not row["retired"]]
+        lines = _lines(look, suite["suite"], shown, nights.get(suite["suite"], []))
+        found.append(SuiteLines(suite, lines, len(rows) - len(shown), [BOARD, TRENDS]))
     return sorted((one for one in found if one.lines), key=lambda one: one.newest, reverse=True)
 
 
-def board_sql(suite: str) -> str:
-    """Returns the query for the newest evaluation of each model version, with what a turn and a right turn cost."""
-    return f"""SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn, d.tokens / nullif(d.turns, 0) AS tokens_per_turn,
+BOARD = """SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn, d.tokens / nullif(d.turns, 0) AS tokens_per_turn,
     c.usd_per_correct_turn, c.tokens_per_correct_turn
-FROM leaderboard_details({text(suite)}, with_retired := true) AS d
-LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)"""
-
-
-def trends_sql(suite: str) -> str:
-    """Returns the query for all dates of each model version, with who has acknowledged its open loss."""
-    return f"""SELECT t.*, k.who, k.why FROM trends AS t LEFT JOIN (
+FROM leaderboard_details AS d LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)
+ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version"""
+"""The newest evaluation of each model version, the most accurate first, with what a turn and a right turn cost."""
+TRENDS = """SELECT t.*, k.who, k.why FROM trends AS t LEFT JOIN (
     SELECT suite, model_version, open_loss_date, arg_max(who, acknowledged_at) AS who,
         arg_max(why, acknowledged_at) AS why
     FROM acknowledgements GROUP BY ALL
 ) AS k USING (suite, model_version, open_loss_date)
-WHERE t.suite = {text(suite)} ORDER BY t.model_version, t.eval_date"""
+ORDER BY t.suite, t.model_version, t.eval_date"""
+"""All dates of each model version, with who has acknowledged its open loss."""
 
 
-def _lines(look: Look, suite: Row, *, with_retired: bool) -> SuiteLines:
-    name = suite["suite"]
-    sql = [board_sql(name), trends_sql(name)]
-    board, trends = (look.rows(query) for query in sql)
+def _by_suite(look: Look, sql: str) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in look.rows(sql):
+        found.setdefault(row["suite"], []).append(row)
+    return found
+
+
+def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) -> list[Line]:
     nights: dict[str, list[Row]] = {}
     for row in trends:
         nights.setdefault(row["model_version"], []).append(row)
-    shown = [row for row in board if with_retired or not row["retired"]]
-    odd = implausible(look, name)
-    lines = [_line(name, row, nights.get(row["model_version"], []), odd) for row in shown]
+    odd = implausible(look, suite)
+    lines = [_line(suite, row, nights.get(row["model_version"], []), odd) for row in board]
     # Model versions with the same date keep the leaderboard's order.
-    lines.sort(key=lambda line: line.partition.eval_date, reverse=True)
-    return SuiteLines(suite, lines, len(board) - len(shown), sql)
+    return sorted(lines, key=lambda line: line.partition.eval_date, reverse=True)
 
 
 def _line(suite: str, figures: Row, nights: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:

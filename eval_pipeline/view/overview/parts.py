@@ -11,8 +11,8 @@ from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.published import Look, Row
 
 MOST_MODES, MOST_TAGS = 6, 5
-_FEWEST_TURNS = 5
-"""A tag on fewer turns says nothing: one of them would be a change of 20 points."""
+_FEWEST = 3
+"""The fewest conversations of a tag that is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +83,13 @@ WHERE a.correct IS NOT NULL AND b.correct IS NOT NULL AND a.question = b.questio
 
 
 def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]:
-    """Returns the tags whose accuracy changed most since the evaluation before, the largest change first."""
+    """Returns the tags on which most turns were lost or won since the evaluation before, the most first."""
     turns = changes_sql(now, before)
     most = look.rows(
         f"""SELECT tag, count(*) AS turns, count(*) FILTER (before AND NOT now) AS broken,
     count(*) FILTER (now AND NOT before) AS fixed
-FROM ({turns}) GROUP BY tag HAVING turns >= {_FEWEST_TURNS} AND broken <> fixed
-ORDER BY abs(fixed - broken) / turns DESC, turns DESC, tag LIMIT {MOST_TAGS}"""
+FROM ({turns}) GROUP BY tag HAVING count(DISTINCT cluster) >= {_FEWEST} AND broken <> fixed
+ORDER BY abs(fixed - broken) DESC, turns, tag LIMIT {MOST_TAGS}"""
     )
     if not most:
         return []
@@ -111,5 +111,5 @@ def _change(row: Row, before: Any, now: Any, clusters: Any) -> TagChange:
 def weakest_sql(now: Partition) -> str:
     """Returns the query for the tags with the lowest accuracy."""
     return f"""SELECT split_value AS tag, n, mean, low, high FROM statistics
-WHERE {where(now)} AND metric = 'correct' AND split = 'tag' AND mean IS NOT NULL AND n >= {_FEWEST_TURNS}
+WHERE {where(now)} AND metric = 'correct' AND split = 'tag' AND mean IS NOT NULL AND clusters >= {_FEWEST}
 ORDER BY mean, n DESC, tag LIMIT {MOST_TAGS}"""

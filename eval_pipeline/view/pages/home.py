@@ -1,107 +1,79 @@
-"""The home page: every suite with its model versions, newest first."""
+"""The home page: a card for every suite, newest first, with its pictures and a short table of its model versions."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.evaluation import implausible
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.view.overview.columns import COLUMNS, chosen
+from eval_pipeline.view.overview.figures import Line, SuiteLines, suites_of
+from eval_pipeline.view.overview.kept import KeptViews, forget_view, keep_columns, keep_view, kept_in
+from eval_pipeline.view.overview.pictures import Picture, pictures_of
 from eval_pipeline.view.page import Page, Visit
-from eval_pipeline.view.published import Look, Row
-
-_TRENDS = """
-SELECT t.model_version, t.eval_date, t.accuracy, t.open_loss_date, t.open_loss_against, t.open_loss_difference,
-    t.open_loss_p_value, k.who, k.why
-FROM trends AS t LEFT JOIN (
-    SELECT suite, model_version, open_loss_date, arg_max(who, acknowledged_at) AS who,
-        arg_max(why, acknowledged_at) AS why
-    FROM acknowledgements GROUP BY ALL
-) AS k USING (suite, model_version, open_loss_date)
-WHERE t.suite = ? ORDER BY t.model_version, t.eval_date
-"""
+from eval_pipeline.view.published import Look
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A model version on a suite.
+class SuiteCard:
+    """A suite with its pictures."""
 
-    Attributes:
-        figures: its row of the leaderboard.
-        dates, accuracies: its results over time, oldest first.
-        loss: the newest row of `trends` if a loss is open, otherwise None.
-        odd: signs that point to a wrong configuration instead of a bad model.
-    """
-
-    partition: Partition
-    figures: Row
-    dates: Sequence[date]
-    accuracies: Sequence[float | None]
-    loss: Row | None
-    odd: Sequence[str]
+    of: SuiteLines
+    pictures: Sequence[Picture]
 
     @property
-    def trend(self) -> str:
-        """A description of the trend line in words."""
-        known = [f"{value:.0%}" for value in self.accuracies if value is not None]
-        return f"accuracy on {len(self.dates)} dates from {self.dates[0]} to {self.dates[-1]}: {', '.join(known)}"
-
-
-@dataclass(frozen=True, slots=True)
-class SuiteLines:
-    """A suite with its model versions, newest first."""
-
-    suite: Row
-    lines: Sequence[Line]
-    retired: int
-
-    @property
-    def newest(self) -> date:
-        """Date of the newest evaluation."""
-        return max(line.partition.eval_date for line in self.lines)
-
-
-def lost_turns(line: Line) -> str:
-    """Returns the address that shows the evaluation with the loss next to the one before it."""
-    assert line.loss is not None
-    return compare_path([replace(line.partition, eval_date=line.loss["open_loss_against"]), line.partition])
+    def sql(self) -> list[str]:
+        """The queries of everything on the card."""
+        return list(dict.fromkeys(query for picture in self.pictures for query in picture.sql))
 
 
 def _respond(visit: Visit) -> Response:
     retired = bool(visit.argument("retired"))
-    suites = visit.look.remembered(("home", retired), lambda: _suites(visit.look, with_retired=retired))
-    return visit.page("home.html.j2", "Evaluations", suites=suites, with_retired=retired, lost_turns=lost_turns)
+    cards = visit.look.remembered(("home", retired), lambda: _cards(visit.look, with_retired=retired))
+    kept, problem = _kept(visit)
+    return visit.page(
+        "home.html.j2",
+        "Evaluations",
+        cards=cards,
+        losses=_losses(cards),
+        with_retired=retired,
+        kept=kept,
+        kept_problem=problem,
+        all_columns=COLUMNS,
+        columns=chosen(visit.request.query_params.getlist("show"), kept.columns),
+    )
 
 
-def _suites(look: Look, *, with_retired: bool) -> list[SuiteLines]:
-    suites = look.rows("SELECT suite, track, version, description FROM suites ORDER BY suite")
-    found = [_lines(look, row, with_retired=with_retired) for row in suites]
-    return sorted((one for one in found if one.lines), key=lambda one: one.newest, reverse=True)
+def _cards(look: Look, *, with_retired: bool) -> list[SuiteCard]:
+    return [SuiteCard(found, pictures_of(look, found)) for found in suites_of(look, with_retired=with_retired)]
 
 
-def _lines(look: Look, suite: Row, *, with_retired: bool) -> SuiteLines:
-    board = look.rows(f"SELECT * FROM leaderboard_details({text(suite['suite'])}, with_retired := true)")
-    series: dict[str, list[Row]] = {}
-    for row in look.rows(_TRENDS, [suite["suite"]]):
-        series.setdefault(row["model_version"], []).append(row)
-    shown = [row for row in board if with_retired or not row["retired"]]
-    odd = implausible(look, suite["suite"])
-    lines = [_line(suite["suite"], row, series.get(row["model_version"], []), odd) for row in shown]
-    # Model versions with the same date keep the leaderboard's order.
-    lines.sort(key=lambda line: line.partition.eval_date, reverse=True)
-    return SuiteLines(suite, lines, len(board) - len(shown))
+def _losses(cards: Sequence[SuiteCard]) -> list[Line]:
+    """Returns the model versions with an open loss that nobody has acknowledged, the largest first."""
+    lines = [line for card in cards for line in card.of.lines if line.loss and not line.loss["who"]]
+    return sorted(lines, key=lambda line: line.loss["open_loss_difference"] if line.loss else 0.0)
 
 
-def _line(suite: str, figures: Row, series: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:
-    last: dict[str, Any] | None = series[-1] if series else None
-    loss = last if last and last["open_loss_date"] else None
-    partition = Partition(suite, figures["model_version"], figures["eval_date"])
-    dates, accuracies = ([row[name] for row in series] for name in ("eval_date", "accuracy"))
-    return Line(partition, figures, dates, accuracies, loss, odd.get(partition, ()))
+def _kept(visit: Visit) -> tuple[KeptViews, str]:
+    """Returns what the project keeps, and why it cannot be read; the page does without it."""
+    try:
+        return kept_in(visit.bench.home), ""
+    except UsageError as error:
+        return KeptViews(), str(error)
 
 
-PAGES = (Page("/", _respond),)
+def _keep(visit: Visit) -> Response:
+    """Keeps or removes a view, or keeps columns; leads back to where that was asked."""
+    home, (name, address, remove) = visit.bench.home, (visit.field(one) for one in ("name", "address", "remove"))
+    if remove:
+        forget_view(home, remove)
+        address = "/"
+    elif address:
+        keep_view(home, name, address)
+    else:
+        keep_columns(home, [column for column in visit.form.get("show", []) if column in COLUMNS])
+        address = "/"
+    return RedirectResponse(address, 303)
+
+
+PAGES = (Page("/", _respond), Page("/views", _keep, ("POST",)))

@@ -23,7 +23,7 @@ POLICY = (
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
 """The content security policy: a page may only load what this server sends, and no inline scripts or styles."""
-STATIC = {"style.css": "text/css", "keys.js": "text/javascript"}
+STATIC = {"style.css": "text/css", "chart.css": "text/css", "keys.js": "text/javascript"}
 _MOST_FORM = 1_000_000
 """The most bytes that a form may have."""
 

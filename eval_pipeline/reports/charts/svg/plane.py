@@ -19,7 +19,7 @@ from eval_pipeline.reports.charts.svg.drawing import (
     width_of,
 )
 
-_LEFT, _RIGHT, _TOP, _PLOT, _BOTTOM = 44.0, 14.0, 10.0, 176.0, 38.0
+_LEFT, _RIGHT, _TOP, _PLOT, _BOTTOM = 44.0, 14.0, 10.0, 156.0, 38.0
 _APART = 13.0
 _MOST_NAME = 150.0
 _MOST_LEVELS = 10

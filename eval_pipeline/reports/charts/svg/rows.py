@@ -23,8 +23,8 @@ LOSS, GAIN, SAME = "worse", "better", "same"
 _ROW, _AXIS, _EDGE = 34.0, 22.0, 12.0
 _LEGEND = 20.0
 _MIDDLE = 20.0
-_LEAST_POINTS = 0.05
-_MOST_TICKS = 7
+_LEAST_POINTS = 0.02
+_MOST_TICKS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,8 @@ def rate_rows(rows: Sequence[IntervalRow], words: str) -> str:
 
 def change_rows(rows: Sequence[IntervalRow], words: str) -> str:
     """Draws a row for each difference of rates with its interval, in points around zero; `words` describe the chart."""
-    most = max([_LEAST_POINTS, *map(abs, _ends(rows))])
-    return _intervals(rows, words, ticks(-most, most, _MOST_TICKS), changes=True)
+    ends = [-_LEAST_POINTS, _LEAST_POINTS, *_ends(rows)]
+    return _intervals(rows, words, ticks(min(ends), max(ends), _MOST_TICKS), changes=True)
 
 
 def parts_chart(parts: Sequence[Part], now: str, before: str, words: str) -> str:
