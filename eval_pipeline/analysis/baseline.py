@@ -6,6 +6,7 @@ from typing import Any
 from eval_pipeline.analysis.comparisons.chosen.baselines import read_baseline
 from eval_pipeline.analysis.comparisons.chosen.shown import compare_with, parse_references
 from eval_pipeline.analysis.draws.reading import look_at_all
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
@@ -56,8 +57,8 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     newest = newest_partition(workspace, partition.suite, baseline)
     last = look_at_all(Inputs.of(workspace, partition), newest) if newest is not None else None
     if last is not None and last.difference is not None:
-        worse, ends = -last.difference.value, f"[{-last.difference.high:.4f}, {-last.difference.low:.4f}]"
-        told = f"{place}: {worse:.4f} worse than {baseline} on {last.turns} turns {ends}, looked at {last.looks} times"
+        by = shown.points_text(last.difference.value, last.difference.low, last.difference.high)
+        told = f"{place}: worse than {baseline} on {last.turns:,} turns, looked at {last.looks} times: {by}"
         return told if last.verdict == "worse" else None
     try:
         row = compare_with(workspace, partition, baseline)
@@ -71,10 +72,8 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
         return f"{place}: no comparison with {baseline}: {row['reason']}"
     if row["conservative_verdict"] != "a_better":
         return None
-    ends = f"[{row['conservative_low']:.4f}, {row['conservative_high']:.4f}]"
-    sentence = (
-        f"{place}: {-row['conservative_difference']:.4f} worse than {baseline} on {row['conservative_n']} turns {ends}"
-    )
+    by = shown.points_text(*(row[f"conservative_{name}"] for name in ("difference", "low", "high")))
+    sentence = f"{place}: worse than {baseline} on {row['conservative_n']:,} turns: {by}"
     return f"{sentence}; {row['note']}" if row["note"] else sentence
 
 
@@ -90,5 +89,5 @@ def _drawn_verdict(place: str, row: Mapping[str, Any], baseline: str) -> str | N
         return f"{place}: its turns were drawn without regard to {baseline}; run in full to compare"
     if row["verdict"] != "worse":
         return None
-    ends = f"[{-row['high']:.4f}, {-row['low']:.4f}]"
-    return f"{place}: {-row['value']:.4f} worse than {baseline}, by {row['turns']} drawn turns {ends}"
+    by = shown.points_text(row["value"], row["low"], row["high"])
+    return f"{place}: worse than {baseline}, by {row['turns']:,} drawn turns: {by}"

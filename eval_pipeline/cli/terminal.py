@@ -14,7 +14,9 @@ from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.left_out import sentences
+from eval_pipeline.reports.contents.figures import level_interval
 
 if TYPE_CHECKING:
     from eval_pipeline.operations.runs.headline import Headline
@@ -124,12 +126,12 @@ def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
         )
         asked, readable = found.coverage.asked or 0, found.coverage.readable or 0
         if readable < WARN_BELOW * asked and not found.simulated:
-            facts.append(f"{_percent(readable / asked)} readable")
+            facts.append(f"{shown.rate(readable / asked)} readable")
         table.add_row(
             f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
             _rate(correct),
-            f"{_number(cost['tokens_total'], ',.0f')}\n{_number(cost['tokens_per_success'], ',.0f')}",
-            f"{_dollars(cost['usd_total'])}\n{_number(cost['usd_per_success'], ',.4f')}",
+            f"{shown.tokens(cost['tokens_total'])}\n{shown.tokens(cost['tokens_per_success'])}",
+            f"{shown.dollars(cost['usd_total'])}\n{shown.dollars(cost['usd_per_success'])}",
             ceiling_text(found.ceiling),
         )
     return table
@@ -162,13 +164,13 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
         records = [dict(zip(columns, row, strict=True)) for row in rows]
         print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
     else:
-        names, shown = [_escaped(name) for name in columns], [[_escaped(_shown(cell)) for cell in row] for row in rows]
-        if rows and _least_width(names, shown) > console.width:
-            for place, row in enumerate(shown, start=1):
-                console.print(f"row {place:,} of {len(shown):,}", style="dim", highlight=False)
+        names, cells = [_escaped(name) for name in columns], [[_escaped(_shown(cell)) for cell in row] for row in rows]
+        if rows and _least_width(names, cells) > console.width:
+            for place, row in enumerate(cells, start=1):
+                console.print(f"row {place:,} of {len(cells):,}", style="dim", highlight=False)
                 console.print(_record(names, row))
         else:
-            console.print(_table(names, shown))
+            console.print(_table(names, cells))
 
 
 def _shown(cell: Any) -> str:
@@ -266,14 +268,16 @@ def _application_lines(found: "RunPlan") -> Iterator[str]:
 
 def _expected(bound: "Bound") -> str:
     tokens = [
-        f"{'unknown' if count is None else format(count, ',')} tokens {way}"
+        f"{'unknown' if count is None else shown.tokens(count)} tokens {way}"
         for count, way in ((bound.input_tokens, "in"), (bound.output_tokens, "out"))
     ]
-    return ", ".join([*tokens, "dollars unknown" if bound.usd is None else f"${bound.usd:,.4f}"])
+    return ", ".join([*tokens, "dollars unknown" if bound.usd is None else shown.dollars(bound.usd)])
 
 
 def _at_most(usd: float | None) -> str:
-    return "unknown: the model has no price" if usd is None else f"at most ${usd:,.4f}, as if no cache were hit"
+    return (
+        "unknown: the model has no price" if usd is None else f"at most {shown.dollars(usd)}, as if no cache were hit"
+    )
 
 
 def finding_line(finding: "Finding") -> Text:
@@ -297,29 +301,16 @@ def ceiling_text(ceiling: Mapping[str, Any]) -> str:
     """Returns the ceiling as a level with its interval, or the reason why there is none."""
     if ceiling["ceiling"] is None:
         return CEILINGS[ceiling["verdict"]]
-    low, high = ("…" if end is None else format(end, "g") for end in (ceiling["ceiling_low"], ceiling["ceiling_high"]))
-    return f"{ceiling['ceiling']:g} {ceiling['axis'].replace('_', ' ')}\n[{low}, {high}]"
+    ends = level_interval(ceiling["ceiling_low"], ceiling["ceiling_high"])
+    return f"{shown.number(ceiling['ceiling'])} {ceiling['axis'].replace('_', ' ')}\n[{ends}]"
 
 
 def _rate(row: Any) -> str:
     if row["mean"] is None:
         return str(row["reason"])
     if row["low"] is None:
-        return f"{_percent(row['mean'])}\n(no interval)"  # no room for the reason, which `statistics` has
-    return f"{_percent(row['mean'])}\n[{_percent(row['low'])}, {_percent(row['high'])}]"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _dollars(value: float | None) -> str:
-    """Formats dollars so that the fraction of a cent that a single case costs is not shown as zero."""
-    return _number(value, ",.2f" if value is None or value >= 1 else ",.4f")
+        return f"{shown.rate(row['mean'])}\n(no interval)"  # no room for the reason, which `statistics` has
+    return shown.estimate(row["mean"], row["low"], row["high"]).replace(" ", "\n", 1)
 
 
 # Control characters that affect a terminal (C0 except tab and newline, DEL, C1). Model answers must not use them.

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.store.schemas import Table
-
-Unit = Literal["rate", "score", "count", "tokens", "usd", "ms"]
 
 WORSE_WHEN_HIGH = frozenset({"has_error", "inherited_error", "error_propagation"})
 """Metrics for which lower is better."""

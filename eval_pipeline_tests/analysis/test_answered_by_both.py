@@ -71,7 +71,7 @@ def test_only_what_both_answered_is_broken_and_the_rest_stands_beside_it(silent:
         "puppet: planned 40 · asked 40 · answered 40 · readable 40 · scored 40",
         "other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40",
         "28 that both answered",
-        "p 0.00012 (exact McNemar test by conversation)",
+        "p 0.0001 (exact McNemar test by conversation)",
         "40 turns, those without an answer wrong: 40 broken, 0 fixed",
         "other did not answer 12 of 40 turns",
         "/suites/small/compare?versions=puppet,other&eval_dates=2026-03-01,2026-03-01",
@@ -87,7 +87,7 @@ def test_a_model_that_does_not_answer_is_not_worse_where_it_does_but_does_not_pa
     assert (row["difference"], row["verdict"], row["conservative_verdict"]) == (0.0, "not_significant", "b_better")
     assert "the figures disagree" in row["note"]
     told = baseline_verdict(forty.workspace(), Partition("small", "other", DAY), "puppet")
-    assert "0.6000 worse than puppet on 40 turns" in told
+    assert "worse than puppet on 40 turns: −60 points" in told
     assert "other did not answer 24 of 40 turns" in told
 
 

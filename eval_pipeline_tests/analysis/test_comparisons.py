@@ -72,7 +72,7 @@ def test_a_loss_is_told_on_its_night_and_after(forty: Lab) -> None:
         loss, drift = (checked(check, forty.workspace(), "small") for check in (check_no_loss, check_no_drift))
         assert (loss.passed, drift.passed) == (count < 2, count != 3)
         if count == 2:
-            assert loss.text.startswith(f"puppet: -65.0 points [{100 * last['previous_low']:+.1f}, ")
+            assert loss.text.startswith(f"puppet: −65 points [−{-100 * last['previous_low']:.0f} to ")
             assert f"against {night(1)} on 40 turns" in loss.text
     found = rows(forty, TRENDS)
     assert [row["previous_date"] for row in found] == [None, night(0), night(1), night(2)]
@@ -157,7 +157,7 @@ def test_the_baseline_gate_and_compare_tell_a_loss_and_refuse_what_they_do_not_k
     evaluated(forty, 0, wrong=range(14), version="other")
     workspace = forty.workspace()
     sentence = baseline_verdict(workspace, Partition("small", "other", night(0)), "puppet")
-    assert sentence.startswith("small, other: 0.7000 worse than puppet on 40 turns [-0.9")
+    assert sentence.startswith("small, other: worse than puppet on 40 turns: −70 points [−9")
     assert baseline_verdict(workspace, Partition("small", "puppet", night(0)), "other") is None
     assert "no evaluation" in str(baseline_verdict(workspace, Partition("small", "puppet", night(0)), "third"))
     said = command("compare", "other", "puppet")
@@ -187,7 +187,7 @@ def test_a_loss_is_told_every_night_until_it_is_made_good(forty: Lab) -> None:
             last = rows(forty, TRENDS)[-1]
             assert last["open_loss_difference"] == pytest.approx(0.35 - 0.95)
             assert last["open_loss_p_value"] < 0.001
-            assert f"the loss of {night(1)} is still open: -60.0 points against {night(0)}" in said
+            assert f"the loss of {night(1)} is still open: −60.0 points against {night(0)}" in said
             (link,) = check_no_loss(Inputs(forty.workspace(), "small")).facts[SIDE_BY_SIDE]
             assert link.endswith(f"eval_dates={night(0)},{night(2)}"), "the night that it is worse than, and now"
     dates = [(row["open_loss_date"], row["open_loss_against"]) for row in rows(forty, TRENDS)]
@@ -200,8 +200,8 @@ def test_a_later_date_of_another_model_version_hides_no_loss_but_one_that_nobody
     evaluated(forty, 0)
     evaluated(forty, 1, wrong=range(14))
     evaluated(forty, 5, version="other")
-    assert "puppet: -70.0 points" in loss_of(forty)
-    assert "puppet: -70.0 points" in loss_of(forty, {"puppet": night(1)})
+    assert "puppet: −70 points" in loss_of(forty)
+    assert "puppet: −70 points" in loss_of(forty, {"puppet": night(1)})
     assert loss_of(forty, {"other": night(5)}) == "", "what puppet lost is not what was asked"
     forty.versions({"name": "puppet", "provider": "puppet", "active": False}, {"name": "other", "provider": "puppet"})
     assert not loss_of(forty)
@@ -243,7 +243,7 @@ def test_an_acknowledged_loss_fails_no_run_and_the_next_one_does(forty: Lab) -> 
     evaluated(forty, 2, wrong=range(8))
     assert not loss_of(forty), "it is the same loss"
     evaluated(forty, 3, wrong=range(18))
-    assert "puppet: -50.0 points" in loss_of(forty), "a further loss beside it"
+    assert "puppet: −50 points" in loss_of(forty), "a further loss beside it"
     evaluated(forty, 4, wrong=[])
     assert not loss_of(forty)
     evaluated(forty, 5, wrong=range(12))
@@ -258,7 +258,7 @@ def test_every_model_version_that_lost_is_named_with_what_ends_it(forty: Lab) ->
         evaluated(forty, 1, wrong=range(14), version=name)
     told = loss_of(forty)
     for name in names:
-        assert f"{name}: -70.0 points" in told
+        assert f"{name}: −70 points" in told
         assert f"`eval-pipeline acknowledge --suite small --model-version {name} --why …`" in told
 
 

@@ -68,4 +68,4 @@ def test_warnings_are_remarks_while_bars_are_drawn(capsys: pytest.CaptureFixture
 
 def test_a_ceiling_is_read_in_words() -> None:
     row = {"axis": "target_terms", "ceiling": 4.0, "ceiling_low": 3.0, "ceiling_high": None, "verdict": ""}
-    assert ceiling_text(row) == "4 target terms\n[3, …]"
+    assert ceiling_text(row) == "4 target terms\n[3 to …]"

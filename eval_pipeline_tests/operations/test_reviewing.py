@@ -170,7 +170,7 @@ def test_who_came_by_an_answer_has_not_reviewed_it_from_the_queue(evaluated: Lab
     (progress,) = progress_of(reviewed_of(inputs))
     assert len(progress.reviewed) == 3
     said = evaluated.cli("reviews").out
-    assert "  puppet: accuracy as reviewers would say, 66.7% [66.7, 66.7], from 3 reviews\n" in said
+    assert "  puppet: accuracy as reviewers would say, 66.7% [66.7% to 66.7%], from 3 reviews\n" in said
     told = evaluated.cli("reviews", "queue", "--suite", "small", "--size", "3", "--by", "narrowest").out
     assert re.search(r"metrics disagree, metric says right +1 of 1\n", told)
 

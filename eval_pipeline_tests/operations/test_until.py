@@ -183,7 +183,7 @@ def test_a_decision_and_a_budget(drawn: Lab, puppet: type[Puppet]) -> None:
     assert (said.code, "worse than third, by" in said.err, len(puppet.asked) < 0.7 * TURNS) == (1, True, True), (
         said.text
     )
-    assert "third on 2026-03-02: -" in said.err
+    assert "third on 2026-03-02: −" in said.err
     assert "against the full evaluation of 2026-03-01, estimated from a part of the suite" in said.err
     puppet.reset()
     answers("puppet", 0.3)

@@ -261,7 +261,7 @@ def test_charts_and_tables_mark_costs_rates_and_minus_alike(compared: SuiteCompa
     assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
     (pair,) = compared.pairs
     (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
-    assert (cells[3], cells[10], cells[11]) == ("−50.0", "−1,234", "+$0.5000")
+    assert (cells[3], cells[10], cells[11]) == ("−50", "−1,234", "+$0.5000")
 
 
 @pytest.mark.parametrize(
@@ -340,7 +340,7 @@ def test_page_workbook_and_command_tell_on_which_contract_the_order_depends(made
     }  # fmt: skip
     (pair,) = read_comparison(made.workspace.record, "sample").pairs
     told = [line.split() for line in contract_lines(made.workspace.record, "sample", pair)]
-    assert ["bird", "0.8000", "→", "0.6000"] in told, "null is the first of the pair"
+    assert ["bird", "80.0%", "→", "60.0%"] in told, "null is the first of the pair"
     assert told[-1] == order.split()
     markdown = " ".join(comparisons_markdown(made.workspace.record, {"sample": [pair]}, NEXT))
     assert f"{order}." in markdown

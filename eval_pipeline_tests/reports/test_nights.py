@@ -75,13 +75,13 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
     assert text.splitlines() == [
         "eval-pipeline: night of 2026-01-15: 5 model versions on 2 suites; 1 new loss, 1 still open; 1 run failed; "
         "1 evaluation not complete; $4.25",
-        "• new loss: finqa · lost: −20.0 points against 2026-01-14, p < 0.0001: "
+        "• new loss: finqa · lost: −20 points against 2026-01-14, p < 0.0001: "
         "/suites/finqa/compare?versions=lost,lost&eval_dates=2026-01-14,2026-01-15",
         "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030: "
         "/suites/finqa/compare?versions=same,same&eval_dates=2026-01-09,2026-01-15",
         "• the run of broken failed: http://here:3000/runs/run-1",
         "finqa",
-        "  lost: 60.0% [50.0% to 70.0%], −20.0 points [−30.0 to −10.0] against 2026-01-14, p < 0.0001: significantly "
+        "  lost: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
         "worse; all 100 turns; $1.25",
         "  same: 80.0% [70.0% to 88.0%], +1.0 points [−2.0 to +4.0] against 2026-01-14, p 0.4000: no significant "
         "change; all 100 turns; $1.25",

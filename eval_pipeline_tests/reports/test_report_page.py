@@ -21,6 +21,7 @@ from matplotlib.figure import Figure
 from outline import Outline
 from playwright.sync_api import Browser, Page
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.providers import registry
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
@@ -109,7 +110,8 @@ def test_every_turn_is_there_with_its_outcome_below_the_headline(outline: Outlin
     assert f"All {len(places)} turns." in "".join(outline.text)
     text = "".join(outline.text)
     row = weak.evaluation.overall["correct"]
-    assert f"Accuracy (numerical_match){row['mean']:.1%}{row['low']:.1%} to {row['high']:.1%}{row['n']}" in text
+    figures = shown.rate(row["mean"], row["low"], row["high"]), shown.interval(row["low"], row["high"])
+    assert f"Accuracy (numerical_match){''.join(figures)}{row['n']}" in text
     assert "SIMULATED: these responses are not a real model's" in text
     assert weak.evaluation.cost["usd_reason"] in text
 

@@ -21,8 +21,7 @@ from eval_pipeline.reports.excel.text import MOST, cell_text, looks_like_formula
 from eval_pipeline.reports.files.json_text import part, parts, readable_json
 from eval_pipeline.reports.places.links import VIEW_URL, compare_path, evaluation_path, linked, suite_path, view_url
 from eval_pipeline.reports.places.paths import report_folder, safe_name, trace_file
-from eval_pipeline.reports.profile import Unit, mean_name
-from eval_pipeline.reports.shown import UNKNOWN, shown, shown_points
+from eval_pipeline.reports.profile import mean_name
 from eval_pipeline.view.filtering.filter import Condition, filter_of
 
 
@@ -116,30 +115,6 @@ def test_a_rate_of_a_table_of_its_own_leads_to_its_turns() -> None:
         ("right_by_inspect",),
     )
     assert turns_of(evaluation, figure(unit="score")) == ""
-
-
-@pytest.mark.parametrize(
-    ("value", "unit", "text"),
-    [
-        (0.8765, "rate", "87.6%"),
-        (-0.125, "score", "−0.125"),
-        (-0.0001, "score", "0.000"),
-        (-1234.5, "count", "−1,234.50"),
-        (-183525, "tokens", "−183,525"),
-        (-0.5, "usd", "−$0.5000"),
-        (-12.5, "usd", "−$12.50"),
-        (0.0, "usd", "$0.00"),
-        (-1200.2, "ms", "−1,200 ms"),
-        (None, "score", UNKNOWN),
-    ],
-)
-def test_a_number_has_the_same_minus_in_every_unit(value: float | None, unit: Unit, text: str) -> None:
-    assert shown(value, unit) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(-0.051, "−5.1"), (0.051, "+5.1"), (-0.0001, "0.0"), (None, UNKNOWN)])
-def test_a_difference_in_points_always_has_its_sign(value: float | None, text: str) -> None:
-    assert shown_points(value) == text
 
 
 def row(expected: str, said: str | None, turns: int) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from datetime import date
 import pytest
 from starlette.testclient import TestClient
 
+from eval_pipeline.core import shown
 from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, referenced
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
@@ -232,16 +233,16 @@ def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestC
     assert "B against A: B (steady) is better" in there
     assert "B against A: A (steady) is better" in back
     assert "Corrected for 3 pairs" in there
-    points = f"{100 * row['difference']:.1f}"
-    assert f"+{points}" in there
-    assert f"−{points}" in back
+    points = shown.points(row["difference"], row["low"], row["high"])
+    assert f" {points} {shown.interval(row['low'], row['high'], 'points')} " in there
+    assert points.replace("+", "−") in back
     assert "Tested for this page" not in there
     text = Parts(client.get(compared(*NIGHTS)).text).text
     for words in (
         "B against A: A (falling, 2026-03-01) is better",
         "Tested for this page alone",
         "worse than the date before",
-        "−38.7",
+        points.replace("+", "−"),
     ):
         assert words in text
 

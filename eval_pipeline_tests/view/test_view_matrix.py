@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.home import Home
 from eval_pipeline.view.published import Look
 from eval_pipeline_tests.view.homes import FALLING, HOSTILE, STEADY, SUITE
@@ -18,8 +19,9 @@ def test_the_matrix_has_the_figures_of_the_store_and_leads_to_turns_and_pairs(cl
     is_harmless(html)
     found = Parts(html)
     for row in look.rows("SELECT * FROM leaderboard_details('harbour')"):
+        ends = row["low"], row["high"]
         one_right = row["tokens"] / round(row["accuracy"] * row["scored"])
-        figures = f"{row['accuracy']:.1%} {row['low']:.1%} to {row['high']:.1%} {one_right:.0f} tokens"
+        figures = f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)} {one_right:.0f} tokens"
         assert figures in found.text
     pairs = look.rows("SELECT * FROM model_comparisons WHERE verdict <> 'not_significant'")
     assert f"{len(pairs)} of 3 tested pairs differ" in found.text

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.statistics import CorrectedTest, PairedDifference
 
 SIGNIFICANT = 0.05
@@ -99,7 +100,8 @@ def _tests_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
     figures = [(found.answered, "on turns that both answered "), (found.conservative, "with missing as wrong ")]
     for one, where in figures if found.answered is not found.conservative else [(found.answered, "")]:
         if one.p_value is not None and one.p_exact is not None and (one.p_value < alpha) != (one.p_exact < alpha):
-            yield f"{where}the tests disagree: p {one.p_value:.2g} by t, {one.p_exact:.2g} by sign flips"
+            t, exact = shown.p_value(one.p_value), shown.p_value(one.p_exact)
+            yield f"{where}the tests disagree: p {t} by t, {exact} by sign flips"
 
 
 def _figures_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
@@ -107,14 +109,14 @@ def _figures_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
     ways = [_way(one, alpha) for one in (found.answered, found.conservative)]
     if ways[0] == ways[1]:
         return
-    shown = [
-        f"{one.difference:+.4f}, p {largest_p(one):.2g}, {where}"
+    told = [
+        f"{shown.points_text(one.difference)}, p {shown.p_value(largest_p(one))}, {where}"
         for one, where in (
             (found.answered, "on turns that both answered"),
             (found.conservative, "with missing as wrong"),
         )
     ]
-    yield f"the figures disagree: {' and '.join(shown)}"
+    yield f"the figures disagree: {' and '.join(told)}"
 
 
 def _way(one: PairedDifference, alpha: float) -> int:

@@ -6,6 +6,7 @@ from datetime import date
 
 from eval_pipeline.analysis.comparisons.acknowledging import acknowledged_losses
 from eval_pipeline.analysis.comparisons.compared import DRIFT_DOWN, LOSS, Row, trends_of
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.places.links import compare_path
@@ -131,17 +132,17 @@ def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> 
 
 
 def _changed(row: Row, name: str) -> str:
-    points, low, high = (100 * row[f"{name}_{end}"] for end in ("difference", "low", "high"))
+    told = shown.points_text(*(row[f"{name}_{end}"] for end in ("difference", "low", "high")))
     return (
-        f"{row['model_version']}: {points:+.1f} points [{low:+.1f}, {high:+.1f}] against {row[f'{name}_date']} on "
-        f"{row[f'{name}_n']} turns, corrected p {row[f'{name}_p_corrected']:.2g} ({row[f'{name}_broken']} broken, "
-        f"{row[f'{name}_fixed']} fixed)"
+        f"{row['model_version']}: {told} against {row[f'{name}_date']} on {row[f'{name}_n']:,} turns, corrected "
+        f"p {shown.p_value(row[f'{name}_p_corrected'])} ({row[f'{name}_broken']:,} broken, "
+        f"{row[f'{name}_fixed']:,} fixed)"
     )
 
 
 def _still_open(row: Row) -> str:
     return (
         f"{row['model_version']}: the loss of {row['open_loss_date']} is still open: "
-        f"{100 * row['open_loss_difference']:+.1f} points against {row['open_loss_against']}, "
-        f"p {row['open_loss_p_value']:.2g}"
+        f"{shown.points_text(row['open_loss_difference'])} against {row['open_loss_against']}, "
+        f"p {shown.p_value(row['open_loss_p_value'])}"
     )

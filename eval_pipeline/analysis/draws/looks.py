@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from eval_pipeline.analysis.draws.history import matrix
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.statistics import estimate_rate
@@ -149,7 +150,8 @@ class Draw:
         if until.half_width is not None:
             half = (last.correct.high - last.correct.low) / 2
             reached = half <= until.half_width
-            return f"the interval is ±{100 * half:.2f}pp, at most {until.label()}" if reached else None
+            told = f"the interval is ±{shown.points(half).removeprefix('+')} points, at most {until.label()}"
+            return told if reached else None
         if last.difference is not None:
             if last.verdict != "undecided":
                 return f"decided: {last.verdict} than {until.baseline}"
@@ -160,7 +162,8 @@ class Draw:
             return (
                 f"not decided within {until.share:.0%} of the cases ({last.cases:,} of {len(self.design.candidates):,})"
             )
-        return None if self._next_size() else f"another case may exceed the budget, ${last.usd or 0.0:.4f} are spent"
+        spent = shown.dollars(last.usd or 0.0)
+        return None if self._next_size() else f"another case may exceed the budget, {spent} are spent"
 
     def next_batch(self, first: int = _FEWEST) -> Drawn:
         """Draws the next batch; `first` is the size of the first batch if there is no schedule."""

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, open_workspace
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 
 
@@ -43,10 +44,9 @@ def rejudge(
     typer.echo(f"{name} · {model_version} · {partition.eval_date}: {found.judge}, asked {repeats} times")
     typer.echo(f"  pairs          {said.n:,}, {said.unanimous:,} of them with one answer every time")
     if said.agreement is not None:
-        ends = f", 95% interval [{said.low:.3f}, {said.high:.3f}]" if said.low is not None else ""
-        typer.echo(f"  self-agreement {said.agreement:.3f}{ends} (two answers to the same question are the same)")
-    kappa = "unknown" if said.kappa is None else f"{said.kappa:.3f}"
-    typer.echo(f"  Fleiss' kappa  {kappa}{f' ({said.reason})' if said.reason else ''}")
+        told = shown.estimate(said.agreement, said.low, said.high, "score")
+        typer.echo(f"  self-agreement {told} (two answers to the same question are the same)")
+    typer.echo(f"  Fleiss' kappa  {shown.score(said.kappa)}{f' ({said.reason})' if said.reason else ''}")
     if found.failures:
         note(f"{found.failures:,} answers did not come; their pairs are not counted")
     if found.budget_reached:

@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from eval_pipeline.cli.options import EvalDate, Suites, open_workspace, parse_day, suite_names
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.shown import Unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -203,8 +205,9 @@ def _tell_corrected(rows: "Sequence[Mapping[str, Any]]", figure: str) -> None:
     """Prints the accuracy as reviewers would say, of each model version and of all."""
     for row in rows:
         if row["figure"] == figure and row["value"] is not None:
-            ends = f"({row['reason']})" if row["low"] is None else f"[{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
-            told = f"accuracy as reviewers would say, {row['value']:.1%} {ends}, from {row['n']:,} reviews"
+            why = f" ({row['reason']})" if row["low"] is None else ""
+            share = shown.estimate(row["value"], row["low"], row["high"])
+            told = f"accuracy as reviewers would say, {share}{why}, from {row['n']:,} reviews"
             typer.echo(_safe(f"  {row['model_version'] or 'all'}: {told}"))
 
 
@@ -216,12 +219,12 @@ def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
         if row["value"] is None:
             continue
         version = row["model_version"] or "all"
-        form = ".3f" if row["figure"].endswith("kappa") else ".1%"
-        ends = row["reason"] if row["low"] is None else f"[{row['low']:{form}}, {row['high']:{form}}]"
+        unit: Unit = "score" if row["figure"].endswith("kappa") else "rate"
+        ends = row["reason"] if row["low"] is None else f"[{shown.interval(row['low'], row['high'], unit)}]"
         name = row["figure"].replace("_", " ") + (f": {row['label']}" if row["label"] else "")
-        value = format(row["value"], form)
-        shown = "" if version == before else version
-        typer.echo(_safe(f"  {shown:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
+        value = shown.figure(row["value"], unit, row["low"], row["high"])
+        named = "" if version == before else version
+        typer.echo(_safe(f"  {named:<18.18} {name:<32.32} {value:>7} of {row['n']:<4,} {ends}"))
         before = version
     for sentence in unborne(rows):
         typer.echo(_safe(f"  {sentence}"))

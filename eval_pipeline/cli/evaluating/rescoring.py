@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, Suites, open_workspace, parse_day, suite_names
+from eval_pipeline.core import shown
 
 if TYPE_CHECKING:
     from eval_pipeline.operations.runs.rescoring import Rescored
@@ -63,5 +64,5 @@ def _line(one: "Rescored", *, dry_run: bool) -> str:
     place = f"{one.partition.suite} · {one.partition.model_version} · {one.partition.eval_date}"
     if one.problem:
         return f"{place}: not scored again: {one.problem}"
-    before, after = (f"{value:.1%}" if value is not None else "–" for value in (one.before, one.after))
+    before, after = shown.rate(one.before), shown.rate(one.after)
     return f"{place}: {one.turns:,} turns, {before}" + ("" if dry_run else f" → {after}")

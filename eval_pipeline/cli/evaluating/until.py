@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import FORMS, Until
 from eval_pipeline.core.errors import UsageError
 
@@ -68,5 +69,5 @@ def expected_lines(found: "Expected", rule: Until) -> Iterator[str]:
         of = f"{found.suite_cases:,} cases"
         yield f"            at least {found.fewest:,} of {of}, at most {most}: the answers decide"
         return
-    cost = "" if found.usd is None else f", at most ${found.usd:,.4f} without recovery"
+    cost = "" if found.usd is None else f", at most {shown.dollars(found.usd)} without recovery"
     yield f"            expected {found.turns:,} of {found.suite_turns:,} turns{cost}"

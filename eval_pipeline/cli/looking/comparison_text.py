@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 
 from eval_pipeline.analysis.comparisons.chosen.matrix import Matrix, difference_text, legend
+from eval_pipeline.core import shown
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.operations.ci.matrix import MOST_PAIRS, cell_texts
 from eval_pipeline.operations.ci.summaries import MOST_EXAMPLES
 from eval_pipeline.reports.comparison.differing import (
@@ -51,7 +53,7 @@ def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     where = f"{row['clusters']:,} independent conversations or documents"
     yield f"  common turns  {row['n']:,} that both answered, in {where}"
     if row["difference"] is not None:
-        yield f"  accuracy      {row['accuracy_a']:.4f} → {row['accuracy_b']:.4f}"
+        yield f"  accuracy      {shown.rate(row['accuracy_a'])} → {shown.rate(row['accuracy_b'])}"
     yield from _test_lines(row) if row["verdict"] else [f"  no test       {row['reason']}"]
     yield from _conservative_lines(row)
     if row["note"]:
@@ -124,7 +126,7 @@ def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     a, b = (found[row[f"model_{side}"]] for side in ("a", "b"))
     yield "  accuracy under each contract, each on all of its own turns"
     for contract in (name for name in a if name in b):
-        yield f"    {contract:<13} {a[contract]['accuracy']:.4f} → {b[contract]['accuracy']:.4f}"
+        yield f"    {contract:<13} {_rate(a[contract])} → {_rate(b[contract])}"
     yield f"    {order_sentence(rows)}"
 
 
@@ -138,39 +140,44 @@ def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:
             yield f"{what}: no test, {row['reason']}"
             continue
         verdict = _VERDICTS[row["verdict"]].format(a=a, b=b)
-        means = f"{row['mean_a']:.4f} → {row['mean_b']:.4f} over {row['n']:,} turns"
-        ends = f"{row['difference']:+.4f} [{row['low']:+.4f}, {row['high']:+.4f}], p {row['p_corrected']:.2g}"
-        yield f"{what}: {means}, {ends}: {verdict}"
+        means = f"{shown.score(row['mean_a'])} → {shown.score(row['mean_b'])} over {row['n']:,} turns"
+        change = shown.estimate(row["difference"], row["low"], row["high"], "score")
+        yield f"{what}: {means}, {change}, p {shown.p_value(row['p_corrected'])}: {verdict}"
+
+
+def _rate(row: Row) -> str:
+    return shown.rate(row["accuracy"], row["low"], row["high"])
 
 
 def _figure(row: Row) -> str:
-    ends = "" if row["low"] is None else f" [{row['low']:.3f}, {row['high']:.3f}]"
-    return f"{row['mean']:.3f}{ends} of {row['n']:,}"
+    from eval_pipeline.reports.comparison.conversation import unit_of
+
+    return f"{shown.estimate(row['mean'], row['low'], row['high'], unit_of(row['metric']))} of {row['n']:,}"
 
 
 def _test_lines(row: Row) -> Iterator[str]:
     corrected = ""
     if row["pairs"] > 1:
-        ends = f"[{row['low_corrected']:+.4f}, {row['high_corrected']:+.4f}]"
-        corrected = f"; corrected for {row['pairs']} pairs: {ends}, p {row['p_corrected']:.2g}"
-    ends = f"[{row['low']:+.4f}, {row['high']:+.4f}]"
-    yield f"  difference    {row['difference']:+.4f}, 95% interval {ends}{corrected}"
+        ends = shown.interval(row["low_corrected"], row["high_corrected"], "points")
+        corrected = f"; corrected for {row['pairs']} pairs: {ends}, p {shown.p_value(row['p_corrected'])}"
+    yield f"  difference    {shown.points_text(row['difference'], row['low'], row['high'])}{corrected}"
     yield f"  test          {_tests(row, '')}"
     a, b = pair_names(row)
     yield "  verdict       " + _VERDICTS[row["verdict"]].format(a=a, b=b)
     least = row["minimum_detectable_difference"]
-    shown = "none: no difference would have been found" if least is None else f"{least:.4f}"
-    yield f"  detectable    {shown} (smallest true difference that would be found with a chance of 80%)"
+    found = shown.points(least).removeprefix("+") + " points"
+    told = "none: no difference would have been found" if least is None else found
+    yield f"  detectable    {told} (smallest true difference that would be found with a chance of 80%)"
     if row["correlation"] is not None:
-        yield f"  correlation   {row['correlation']:.3f} of right and wrong over the turns"
+        yield f"  correlation   {shown.score(row['correlation'])} of right and wrong over the turns"
 
 
 def _tests(row: Row, which: str) -> str:
     """Returns the p-values of a figure; the exact test's is shown next to that of the t test."""
-    p, exact = row[f"{which}p_value"], row[f"{which}p_exact"]
+    p, exact = (shown.p_value(row[f"{which}{name}"]) for name in ("p_value", "p_exact"))
     if row[f"{which}method"] == "mcnemar_exact":
-        return f"p {p:.2g} ({_METHODS['mcnemar_exact']})"
-    return f"p {p:.2g} ({_METHODS['t_clustered']}), {exact:.2g} (exact sign flips by conversation)"
+        return f"p {p} ({_METHODS['mcnemar_exact']})"
+    return f"p {p} ({_METHODS['t_clustered']}), {exact} (exact sign flips by conversation)"
 
 
 def _conservative_lines(row: Row) -> Iterator[str]:
@@ -179,28 +186,28 @@ def _conservative_lines(row: Row) -> Iterator[str]:
         return
     changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"
     yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong: {changed}"
-    yield f"    accuracy    {row['conservative_accuracy_a']:.4f} → {row['conservative_accuracy_b']:.4f}"
+    a, b = (shown.rate(row[f"conservative_accuracy_{side}"]) for side in ("a", "b"))
+    yield f"    accuracy    {a} → {b}"
     if row["conservative_verdict"] is None:
         return
-    ends = f"[{row['conservative_low']:+.4f}, {row['conservative_high']:+.4f}]"
-    yield f"    difference  {row['conservative_difference']:+.4f}, 95% interval {ends}"
+    told = shown.points_text(*(row[f"conservative_{name}"] for name in ("difference", "low", "high")))
+    yield f"    difference  {told}"
     yield f"    test        {_tests(row, 'conservative_')}"
     a, b = pair_names(row)
     yield f"    alone       {_VERDICTS[row['conservative_verdict']].format(a=a, b=b)}"
 
 
 def _cost_lines(row: Row) -> Iterator[str]:
-    for name, label, form in (
-        ("tokens", "tokens", ",.0f"),
-        ("usd", "dollars", ".5f"),
-        ("latency_ms", "milliseconds", ",.0f"),
-    ):
+    units: Mapping[str, tuple[str, Unit]] = {
+        "tokens": ("tokens", "tokens"), "usd": ("dollars", "usd"), "latency_ms": ("milliseconds", "ms"),
+    }  # fmt: skip
+    for name, (label, unit) in units.items():
         if row[f"{name}_difference"] is None:
             continue
-        low, high = row[f"{name}_difference_low"], row[f"{name}_difference_high"]
-        ends = f" [{low:+{form}}, {high:+{form}}]" if low is not None else ""
-        change = f"{row[f'{name}_difference']:+{form}}{ends}"
-        yield f"  {label:<13} {row[f'{name}_a']:{form}} → {row[f'{name}_b']:{form}} a turn: {change}"
+        change, low, high = (shown.signed(row[f"{name}_difference{end}"], unit) for end in ("", "_low", "_high"))
+        ends = "" if row[f"{name}_difference_low"] is None else f" [{low} to {high}]"
+        a, b = (shown.figure(row[f"{name}_{side}"], unit) for side in ("a", "b"))
+        yield f"  {label:<13} {a} → {b} a turn: {change}{ends}"
 
 
 def matrix_table(suite: str, matrix: Matrix) -> "Table":

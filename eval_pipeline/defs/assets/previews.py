@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow.compute as pc
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.places.paths import CHARTS
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
@@ -99,8 +100,8 @@ def preview(inputs: Inputs, asset: str, table: Table | None) -> str:
     if asset in COUNTED:
         counted, columns = COUNTED[asset]
         rows = inputs.read(counted, columns)
-        shown = (map(_KINDS.get(name, _as_it_is), rows[name].to_pylist()) for name in columns)
-        return count_table(columns, zip(*shown, strict=True))
+        values = (map(_KINDS.get(name, _as_it_is), rows[name].to_pylist()) for name in columns)
+        return count_table(columns, zip(*values, strict=True))
     if table is None or asset not in PREVIEWS:
         return ""
     found = PREVIEWS[asset]
@@ -148,10 +149,10 @@ def rows_table(found: Preview, rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     columns = [name for name in found.columns if name in rows[0]]
-    shown = [[cell(row[name]) for name in columns] for row in rows]
+    cells = [[cell(row[name]) for name in columns] for row in rows]
     if found.bar is None:
-        return markdown_table(columns, shown)
-    return markdown_table([*columns, ""], [[*line, bar(row[found.bar])] for line, row in zip(shown, rows, strict=True)])
+        return markdown_table(columns, cells)
+    return markdown_table([*columns, ""], [[*line, bar(row[found.bar])] for line, row in zip(cells, rows, strict=True)])
 
 
 def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -168,13 +169,13 @@ def cell(value: Any) -> str:
     """Returns a value as Markdown with all special characters escaped, whoever wrote it."""
     match value:
         case None:
-            return "–"
+            return shown.UNKNOWN
         case bool():
             return "yes" if value else "no"
         case int():
-            return f"{value:,}"
+            return shown.count(value)
         case float():
-            return f"{value:,.4g}" if abs(value) < 1000 else f"{value:,.0f}"
+            return shown.number(value)
         case date():
             return value.isoformat()
     text = " ".join(str(value).split())

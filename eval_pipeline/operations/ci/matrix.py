@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from eval_pipeline.analysis.comparisons.chosen.matrix import Cell, Matrix, difference_text, legend, mark
+from eval_pipeline.core import shown
 from eval_pipeline.operations.ci.markdown import bullets, code, table, words
-from eval_pipeline.reports.shown import shown_dollars
 
 MOST_PAIRS = 20
 """How many of the pairs that differ are listed."""
@@ -13,11 +13,13 @@ MOST_PAIRS = 20
 def cell_texts(cell: Cell | None) -> Sequence[str]:
     """Returns accuracy with its sign, its interval, and the cost of a right turn; a dash for no evaluation."""
     if cell is None or cell.figures.accuracy is None:
-        return ("–",)
+        return (shown.UNKNOWN,)
     found = cell.figures
-    ends = f"{found.low:.1%} to {found.high:.1%}" if found.low is not None and found.high is not None else ""
-    cost = shown_dollars(found.usd) if found.usd is not None else f"{found.tokens:,.0f} tokens" if found.tokens else ""
-    return [text for text in (f"{mark(cell)} {found.accuracy:.1%}".strip(), ends, cost) if text]
+    accuracy = shown.rate(found.accuracy, found.low, found.high)
+    ends = "" if found.low is None else shown.interval(found.low, found.high)
+    used = f"{shown.tokens(found.tokens)} tokens" if found.tokens else ""
+    cost = used if found.usd is None else shown.dollars(found.usd)
+    return [text for text in (f"{mark(cell)} {accuracy}".strip(), ends, cost) if text]
 
 
 def matrix_markdown(suite: str, matrix: Matrix) -> Iterator[str]:

@@ -6,8 +6,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.operations.ci.gates import Verdict
 from eval_pipeline.operations.ci.markdown import block, bullets, code, table, words
 from eval_pipeline.operations.runs.headline import Headline
@@ -44,7 +46,7 @@ def run_markdown(headlines: Sequence[Headline], verdicts: Sequence[Verdict]) -> 
     if headlines:
         yield "### Evaluations"
         yield ""
-        head = ("suite", "model version", "turns", "accuracy (95% interval)", "dollars per success")
+        head = ("suite", "model version", "turns", "accuracy [95% interval]", "US dollars per success")
         yield from table(head, [_headline_cells(found) for found in headlines])
         yield ""
     failed = [found for found in verdicts if found.failure is not None]
@@ -61,15 +63,9 @@ def _headline_cells(found: Headline) -> list[str]:
         code(found.partition.suite),
         code(found.partition.model_version) + stand_in,
         f"{correct['n']:,}" + (" (drawn)" if found.drawn else " (part)" if found.scope != "full" else ""),
-        _rate(correct["mean"], correct["low"], correct["high"]),
-        _NONE if dollars is None else f"{dollars:,.4f}",
+        shown.estimate(correct["mean"], correct["low"], correct["high"]),
+        shown.dollars(dollars),
     ]
-
-
-def _rate(mean: float | None, low: float | None, high: float | None) -> str:
-    if mean is None:
-        return _NONE
-    return f"{mean:.1%}" if low is None or high is None else f"{mean:.1%} ({low:.1%} to {high:.1%})"
 
 
 def comparisons_markdown(record: Record, comparisons: Mapping[str, Sequence[Row]], today: date) -> Iterator[str]:
@@ -141,10 +137,11 @@ def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) 
     if refused:
         return
     yield "turns", *(words(Coverage.from_row(row, f"_{side}").text()) for side in ("a", "b"))
-    yield f"accuracy on {row['n']:,} common turns", *(_rate(row[f"accuracy_{side}"], None, None) for side in ("a", "b"))
-    for name, label, form in (("tokens", "tokens per turn", ",.0f"), ("usd", "dollars per turn", ",.5f")):
-        if row[f"{name}_difference"] is not None:
-            yield label, *(format(row[f"{name}_{side}"], form) for side in ("a", "b"))
+    yield f"accuracy on {row['n']:,} common turns", *(shown.rate(row[f"accuracy_{side}"]) for side in ("a", "b"))
+    costs: Mapping[Unit, str] = {"tokens": "tokens per turn", "usd": "US dollars per turn"}
+    for unit, label in costs.items():
+        if row[f"{unit}_difference"] is not None:
+            yield label, *(shown.figure(row[f"{unit}_{side}"], unit) for side in ("a", "b"))
 
 
 def _editions(record: Record, suite: str, row: Row, side: str) -> list[dict[str, Any]]:
@@ -180,5 +177,5 @@ def _verdict(row: Row, *, refused: bool) -> str:
 
     a, b = map(code, pair_names(row))
     said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(a=a, b=b)
-    ends = f"{row['low']:+.1%} to {row['high']:+.1%}"
-    return f"{said}: {row['difference']:+.1%} (95% interval {ends}, p {row['p_decisive']:.2g})"
+    told = shown.points_text(row["difference"], row["low"], row["high"])
+    return f"{said}: {told}, p {shown.p_value(row['p_decisive'])}"

@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating
 from eval_pipeline.chain.freshness import LIBRARIES, changes, prepared
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.stages.settings import JUDGE_PROMPT
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS
@@ -31,7 +32,7 @@ def changes_told(inputs: Inputs) -> list[str]:
     if JUDGE_PROMPT in found:
         rows = inputs.read(JUDGEMENTS, ["asked", "usd"])
         asked, usd = pc.sum(rows["asked"]).as_py() or 0, pc.sum(rows["usd"]).as_py()
-        cost = "at an unknown price" if usd is None else f"for about ${usd:.2f}"
+        cost = "at an unknown price" if usd is None else f"for about {shown.dollars(usd)}"
         told.append(
             f"judged under another question; `{command} --ask-judge` asks about {asked:,} answers again, {cost}"
         )

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from eval_pipeline.asking.spending.ledger import spent_under
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.model import Partition
@@ -33,7 +34,7 @@ def told_before(
                 plans.append(plan(workspace, place, scope, epoch))
     for found in plans:
         if not found.is_expected and (names := _unpriced(workspace, found)):
-            told = f"the limit of ${limit.usd:g} of the {limit.kind} could not be kept"
+            told = f"the limit of {shown.dollars(limit.usd)} of the {limit.kind} could not be kept"
             raise UsageError(f"no price of '{names[0]}' is known, so that {told}; set `price` in its entry")
     return limit_text(workspace, plans, limit) if plans else ""
 
@@ -44,18 +45,20 @@ def limit_text(workspace: Workspace, plans: Iterable[RunPlan], limit: CostLimit)
     for found in plans:
         most += sum(bound.usd or 0.0 for bound in (found.generations, found.recovery, found.judge) if bound)
         unknown += _unpriced(workspace, found)
-    told = f"may spend up to ${limit.usd if unknown else min(most, limit.usd):,.4f} of ${limit.usd:g}"
+    told = (
+        f"may spend up to {shown.dollars(limit.usd if unknown else min(most, limit.usd))} of {shown.dollars(limit.usd)}"
+    )
     if unknown:
         return f"{told}; what {' and '.join(map(repr, dict.fromkeys(unknown)))} may cost is not known"
     if most > limit.usd:
-        return f"{told}: all calls together could cost ${most:,.4f}, and what does not fit is not asked"
+        return f"{told}: all calls together could cost {shown.dollars(most)}, and what does not fit is not asked"
     return told
 
 
 def spent_text(home: Path, limit: CostLimit) -> str:
     """Returns what was spent under a limit, and how many calls it refused. Raises StoreError."""
     spent = spent_under(home, limit.account)
-    told, refused = f"${spent.usd:,.4f} of ${limit.usd:g}", sum(spent.refused.values())
+    told, refused = f"{shown.dollars(spent.usd)} of {shown.dollars(limit.usd)}", sum(spent.refused.values())
     return told if not refused else f"{told}; {refused:,} call{'s' * (refused != 1)} not made because of this limit"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from eval_pipeline.analysis.draws.looks import Answers, Draw
 from eval_pipeline.analysis.draws.reading import answers_of
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.model import Partition
@@ -218,9 +219,9 @@ def _text(asked: Sequence[_Contender], decided: Mapping[Pair, int]) -> str:
     shares = {one.name: one.share() for one in asked}
     better = {(second, first) if verdict > 0 else (first, second) for (first, second), verdict in decided.items()}
     order = best_first(shares, better)
-    parts = [f"{order[0]} {shares[order[0]]:.1%}"]
+    parts = [f"{order[0]} {shown.rate(shares[order[0]])}"]
     for before, name in pairwise(order):
-        parts.append(f"{'>' if (before, name) in better else '≈'} {name} {shares[name]:.1%}")
+        parts.append(f"{'>' if (before, name) in better else '≈'} {name} {shown.rate(shares[name])}")
     open_pairs = [f"{one} and {other}" for one, other in _undecided(asked, decided)]
     told = f"; not told apart: {', '.join(open_pairs)}" if open_pairs else "; every pair is decided"
     return " ".join(parts) + told

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
 from eval_pipeline.reports.contents.figures import axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
-from eval_pipeline.reports.shown import shown_count, shown_interval, shown_rate
 from eval_pipeline.store.tables import CALIBRATION
 
 if TYPE_CHECKING:
@@ -47,7 +47,12 @@ def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
         f"Share of correct turns at each level, with 95% intervals clustered by conversation; {sentence}.",
         (axis, "turns", "accuracy", "95% interval"),
         [
-            (str(row["level"]), shown_count(row["n"]), shown_rate(row["accuracy"]), shown_interval(row, "rate"))
+            (
+                str(row["level"]),
+                shown.count(row["n"]),
+                shown.rate(row["accuracy"], row["low"], row["high"]),
+                shown.interval(row["low"], row["high"]),
+            )
             for row in levels
         ],
         partial(_draw_accuracy, ceiling=ceiling, points=points),
@@ -83,11 +88,11 @@ def _bars(grouping: str, title: str, groups: list[Row], forms: Mapping[str, int]
     """Returns a chart of counts; `forms` are those turns of a group that are right but for their form, if known."""
     first, told = groups[0], ""
     headers = [title.removesuffix("es") if title.endswith("sses") else title.removesuffix("s"), "turns", "share"]
-    rows = [[str(row["value"]), shown_count(row["turns"]), shown_rate(row["share"])] for row in groups]
+    rows = [[str(row["value"]), shown.count(row["turns"]), shown.rate(row["share"])] for row in groups]
     if forms is not None:
         told = f"; {sum(forms.values()):,} of all are {FORM}"
         headers.append(FORM)
-        rows = [[*cells, shown_count(forms.get(cells[0], 0))] for cells in rows]
+        rows = [[*cells, shown.count(forms.get(cells[0], 0))] for cells in rows]
     return Chart(
         grouping.replace("_", "-"),
         title,
@@ -127,8 +132,8 @@ def _calibration(levels: list[Row]) -> Chart:
         "on the dashed line they would be equal.",
         ("confidence", "promised", "answers", "right", "95% interval"),
         [
-            (row["level"], shown_rate(row["nominal"]), shown_count(row["n"]), shown_rate(row["accuracy"]),
-             shown_interval(row, "rate"))
+            (row["level"], shown.rate(row["nominal"]), shown.count(row["n"]),
+             shown.rate(row["accuracy"], row["low"], row["high"]), shown.interval(row["low"], row["high"]))
             for row in levels
         ],
         partial(_draw_calibration, levels=levels),

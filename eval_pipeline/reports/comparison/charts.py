@@ -7,11 +7,11 @@ from itertools import groupby
 from math import ceil
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis, points_axis
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
-from eval_pipeline.reports.shown import UNKNOWN, shown, shown_interval, shown_points, shown_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +49,15 @@ def _side_by_side(standings: Sequence[Standing]) -> Chart:
         "Share of correct turns of each model version's newest evaluation, with 95% intervals. Whether two differ is "
         "told by the paired test, not by whether these intervals overlap.",
         ("model version", "turns", "accuracy", "95% interval"),
-        [(r["model_version"], f"{r['n']:,}", shown_rate(r["accuracy"]), shown_interval(r, "rate")) for r in rows],
+        [
+            (
+                r["model_version"],
+                shown.count(r["n"]),
+                shown.rate(r["accuracy"], r["low"], r["high"]),
+                shown.interval(r["low"], r["high"]),
+            )
+            for r in rows
+        ],
         partial(_draw_side_by_side, rows=rows),
         height=1.1 + 0.34 * len(rows),
     )
@@ -72,8 +80,8 @@ def _cost(standings: Sequence[Standing], simulated: bool) -> Chart:
         "that no other one beats on both.",
         ("model version", _UNITS[unit], "accuracy", "on the Pareto front"),
         [
-            (found.model_version, shown(found.cost, "usd" if unit == "usd" else "count"),
-             shown_rate(found.row["accuracy"]), "yes" if found.on_front else "no")
+            (found.model_version, shown.figure(found.cost, "usd" if unit == "usd" else "count"),
+             shown.rate(found.row["accuracy"], found.row["low"], found.row["high"]), "yes" if found.on_front else "no")
             for found in standings
         ],
         partial(_draw_cost, standings=standings, unit=unit),
@@ -102,7 +110,6 @@ def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
 
 
 def _pairs(pairs: Sequence[Row]) -> Chart:
-    intervals = [_corrected(row) for row in pairs]
     return Chart(
         "model-against-model",
         "Model against model",
@@ -110,12 +117,13 @@ def _pairs(pairs: Sequence[Row]) -> Chart:
         "intervals; red where the interval excludes 0, grey where the two cannot be told apart.",
         ("pair", "difference", "corrected 95% interval", "verdict"),
         [
-            (_pair_name(row), shown_points(row["difference"]), interval, pair_verdict(row))
-            for row, interval in zip(pairs, intervals, strict=True)
+            (_pair_name(row), shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
+             shown.interval(row["low_corrected"], row["high_corrected"], "points"), pair_verdict(row))
+            for row in pairs
         ],
         partial(_draw_pairs, pairs=pairs),
         height=1.3 + 0.36 * len(pairs),
-    )
+    )  # fmt: skip
 
 
 def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
@@ -137,8 +145,8 @@ def _trend(series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
         "scorer or judge changed, a ring where a date is significantly worse than the one before.",
         ("model version", "date", "accuracy", "95% interval", "verdict"),
         [
-            (name, row["eval_date"].isoformat(), shown_rate(row["accuracy"]), shown_interval(row, "rate"),
-             trend_verdict(row))
+            (name, row["eval_date"].isoformat(), shown.rate(row["accuracy"], row["low"], row["high"]),
+             shown.interval(row["low"], row["high"]), trend_verdict(row))
             for name, rows in series
             for row in rows
         ],
@@ -197,8 +205,3 @@ def _draw_lying(
 
 def _pair_name(row: Row) -> str:
     return f"{row['model_b']}\nminus {row['model_a']}"
-
-
-def _corrected(row: Row) -> str:
-    ends = (row["low_corrected"], row["high_corrected"])
-    return UNKNOWN if None in ends else " to ".join(shown_points(end) for end in ends)

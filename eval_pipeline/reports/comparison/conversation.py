@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.queries import literal
 from eval_pipeline.store.record import Record, RecordKey
 from eval_pipeline.store.tables import STATISTICS
@@ -21,6 +22,13 @@ FIGURES: Mapping[str, str] = {
     "first_wrong_turn": "first wrong turn of a conversation, from 0",
 }
 """Metrics on how errors continue through a conversation, with descriptions; all but the last are shares."""
+
+
+def unit_of(metric: str) -> Unit:
+    """Returns the unit of a metric of `FIGURES`."""
+    return "count" if metric == "first_wrong_turn" else "rate"
+
+
 _COLUMNS = ["metric", "split", "n", "mean", "low", "high"]
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.until import Until
 
 Row = Mapping[str, Any]
@@ -10,11 +11,10 @@ Row = Mapping[str, Any]
 
 def difference_text(row: Row) -> str:
     """Returns the difference in percentage points with its interval, and from how many turns it is estimated."""
-    points, low, high = (100 * row[name] for name in ("value", "low", "high"))
     against = row["baseline"].rpartition(" ")[2]
     return (
-        f"{points:+.1f} points [{low:+.1f}, {high:+.1f}] against the full evaluation of {against}, estimated from a "
-        f"part of the suite ({row['turns']:,} of {row['suite_turns']:,} turns)"
+        f"{shown.points_text(row['value'], row['low'], row['high'])} against the full evaluation of {against}, "
+        f"estimated from a part of the suite ({row['turns']:,} of {row['suite_turns']:,} turns)"
     )
 
 
@@ -25,17 +25,15 @@ def drawn_text(rows: Sequence[Row]) -> str:
     last = max(row["look"] for row in rows)
     found = {row["metric"]: row for row in rows if row["look"] == last}
     correct = found["correct"]
-    share = f"{100 * correct['value']:.1f}% [{100 * correct['low']:.1f}, {100 * correct['high']:.1f}]"
+    share = shown.estimate(correct["value"], correct["low"], correct["high"])
     chosen = Until.parse(correct["until"]).chosen(correct["evaluations"] or 0)
     asked = f"{correct['turns']:,} of {correct['suite_turns']:,} turns asked"
     parts = [
         f"{asked} until '{correct['until']}', {chosen}",
-        f"right in the whole suite {share}, as from a uniform draw of {correct['effective']:,.0f} turns",
+        f"right in the whole suite {share}, as from a uniform draw of {shown.count(correct['effective'])} turns",
     ]
     if (difference := found.get("difference")) is not None:
-        ends = f"[{100 * difference['low']:+.1f}, {100 * difference['high']:+.1f}]"
-        parts.append(
-            f"{difference['verdict']}: {100 * difference['value']:+.1f}pp {ends} against {difference['baseline']}"
-        )
+        told = shown.points_text(difference["value"], difference["low"], difference["high"])
+        parts.append(f"{difference['verdict']}: {told} against {difference['baseline']}")
     parts.append(f"stopped: {correct['stopped']}" if correct["stopped"] else "not finished: run again to go on")
     return "; ".join(parts)

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
-from eval_pipeline.reports.profile import Unit
-from eval_pipeline.reports.shown import UNKNOWN, place, short, shown
+from eval_pipeline.core import shown
+from eval_pipeline.core.shown import UNKNOWN, Unit
+from eval_pipeline.reports.shown import place, short
 
 Kind = Unit | Literal["text", "note", "long", "place", "verdict", "number", "plain", "interval"]
 """A unit; text; a remark; text of several lines; a turn's id; right or not; a number that names a row; a value of any
@@ -48,11 +49,10 @@ class FigureTable:
 def cell_text(row: Mapping[str, Any], column: Column) -> str:
     """Returns what a page shows in a cell."""
     if column.kind == "interval":
-        ends = row[f"{column.name}low"], row[f"{column.name}high"]
-        return UNKNOWN if None in ends else " to ".join(shown(end, "rate") for end in ends)
+        return shown.interval(row[f"{column.name}low"], row[f"{column.name}high"])
     value = row[column.name]
     if column.kind in _UNITS:
-        return shown(value, column.kind)  # type: ignore[arg-type]
+        return shown.figure(value, column.kind)  # type: ignore[arg-type]
     if column.kind == "verdict":
         return VERDICTS[value]
     if value is None:
@@ -66,4 +66,4 @@ def plain(value: Any) -> str:
     """Returns the text of a value of unknown unit."""
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    return shown.number(value) if isinstance(value, float) else str(value)

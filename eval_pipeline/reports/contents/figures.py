@@ -4,10 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from eval_pipeline.core import shown
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.places.links import evaluation_path
-from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH, Unit
+from eval_pipeline.reports.profile import OF_CASES, WORSE_WHEN_HIGH
 from eval_pipeline.reports.queries import extremes_query, table_query
 from eval_pipeline.store.tables import LABEL_CONFUSION
 
@@ -126,8 +128,8 @@ def turns_of(evaluation: Evaluation, figure: Figure) -> str:
     if figure.unit != "rate":
         return ""
     apart = evaluation.profile.apart
-    shown = [name for name, title in apart.items() if title == apart[figure.name] and name != figure.name]
-    asked = {"column": figure.name, "is": "is", "value": "yes", "show": shown}
+    beside = [name for name, title in apart.items() if title == apart[figure.name] and name != figure.name]
+    asked = {"column": figure.name, "is": "is", "value": "yes", "show": beside}
     return evaluation_path(evaluation.partition, asked)
 
 
@@ -137,8 +139,9 @@ def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:
         note = "no turn has this figure"
     if row["failures"]:
         without = row["mean_without_failures"]
-        shown = "" if without is None else f"; {without:.4g} without them"
-        note = "; ".join(filter(None, [note, f"the metric failed on {row['failures']:,} turns, counted as 0{shown}"]))
+        unit = evaluation.profile.unit(row["metric"])
+        left = "" if without is None else f"; {shown.figure(without, unit, row['low'], row['high'])} without them"
+        note = "; ".join(filter(None, [note, f"the metric failed on {row['failures']:,} turns, counted as 0{left}"]))
     return Figure(
         row["metric"], label, evaluation.profile.unit(row["metric"]), row["mean"], row["low"], row["high"], row["n"],
         row["clusters"], note or None,
@@ -181,13 +184,16 @@ def axis_title(axis: str) -> str:
 
 
 def ceiling_sentence(row: Row) -> str:
-    """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2, 4] at 50% accuracy`."""
+    """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2 to 4] at 50% accuracy`."""
     at = f"at {row['threshold']:.0%} accuracy"
     if row["ceiling"] is None:
         return str(row["reason"] or f"{row['verdict']} ({at})")
-    low = "…" if row["ceiling_low"] is None else f"{row['ceiling_low']:g}"
-    high = "…" if row["ceiling_high"] is None else f"{row['ceiling_high']:g}"
-    return f"ceiling {row['ceiling']:g} [{low}, {high}] {at}"
+    return f"ceiling {shown.number(row['ceiling'])} [{level_interval(row['ceiling_low'], row['ceiling_high'])}] {at}"
+
+
+def level_interval(low: float | None, high: float | None) -> str:
+    """Returns the interval of a level, which may be open at an end: `… to 4`."""
+    return " to ".join("…" if end is None else shown.number(end) for end in (low, high))
 
 
 NO_LABEL = "no label"

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.queries import literal, where
-from eval_pipeline.reports.shown import shown_rate
 
 if TYPE_CHECKING:
     from eval_pipeline.reports.evaluation import Evaluation
@@ -29,11 +29,12 @@ def overridden_text(editions: Sequence[Mapping[str, Any]]) -> str | None:
     if PUBLISHED not in rates:
         return None
     row = rates[SCORED]
+    with_it, without = (shown.rate(one["mean"], one["low"], one["high"]) for one in (row, rates[PUBLISHED]))
     turns, excluded = row["overridden_turns"], row["excluded_turns"]
     left_out = f", {excluded:,} of them excluded" if excluded else ""
     return (
-        f"the gold of {turns:,} turn{'s' * (turns != 1)} is overridden{left_out}: accuracy {shown_rate(row['mean'])} "
-        f"with, {shown_rate(rates[PUBLISHED]['mean'])} without"
+        f"the gold of {turns:,} turn{'s' * (turns != 1)} is overridden{left_out}: accuracy {with_it} "
+        f"with, {without} without"
     )
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
-from eval_pipeline.reports.profile import Unit
+from eval_pipeline.core.shown import Unit
 
 if TYPE_CHECKING:
     from openpyxl.cell.cell import Cell

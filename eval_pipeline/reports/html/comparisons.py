@@ -2,24 +2,16 @@
 
 from collections.abc import Iterator, Sequence
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import WORDS
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, order_sentence, rank
-from eval_pipeline.reports.comparison.conversation import FIGURES
+from eval_pipeline.reports.comparison.conversation import FIGURES, unit_of
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, Differing
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import REACHED, equals_text, pair_verdict, trend_verdict
 from eval_pipeline.reports.html.clipping import clipped
 from eval_pipeline.reports.html.render import Sheet
-from eval_pipeline.reports.shown import (
-    UNKNOWN,
-    shown_count,
-    shown_dollars,
-    shown_interval,
-    shown_p,
-    shown_points,
-    shown_rate,
-    shown_time,
-)
 
 _MOST_TEXT = 400
 """Bytes of a question or an answer in a table."""
@@ -36,11 +28,11 @@ def standings_sheet(standings: Sequence[Standing], sql: Sequence[str]) -> Sheet:
         [
             f"{found.model_version}{' (simulated)' if found.row['simulated'] else ''}",
             found.row["eval_date"].isoformat(),
-            shown_count(found.row["n"]),
-            shown_rate(found.row["accuracy"]),
-            shown_interval(found.row, "rate"),
-            shown_count(_a_turn(found.row, "tokens_total")),
-            shown_dollars(_a_turn(found.row, "usd_total")),
+            shown.count(found.row["n"]),
+            shown.rate(found.row["accuracy"], found.row["low"], found.row["high"]),
+            shown.interval(found.row["low"], found.row["high"]),
+            shown.count(_a_turn(found.row, "tokens_total")),
+            shown.dollars(_a_turn(found.row, "usd_total")),
             UNKNOWN if found.on_front is None else ("yes" if found.on_front else "no"),
             equals_text(found),
         ]
@@ -54,7 +46,7 @@ def coverage_sheet(compared: SuiteComparison, sql: Sequence[str]) -> Sheet:
     rows = [
         [
             found.model_version,
-            *(shown_count(found.row[name]) for name in REACHED),
+            *(shown.count(found.row[name]) for name in REACHED),
             compared.cases_of(found).count() or UNKNOWN,
             compared.cases_of(found).because() or UNKNOWN,
         ]
@@ -114,41 +106,41 @@ def _both_figures(row: Row) -> Iterator[list[str]]:
         yield [
             f"{row['model_b']} minus {row['model_a']}",
             counted,
-            shown_count(row[f"{which}n"]),
-            f"{shown_count(row['unanswered_b'])}, {shown_count(row['unanswered_a'])}" if which else UNKNOWN,
-            shown_points(row[f"{which}difference"]),
-            _points(row[f"{which}low"], row[f"{which}high"]),
-            shown_count(row[f"{which}broken"]),
-            shown_count(row[f"{which}fixed"]),
-            shown_p(row[f"{which}p_value"]),
-            shown_p(row[f"{which}p_exact"]),
+            shown.count(row[f"{which}n"]),
+            f"{shown.count(row['unanswered_b'])}, {shown.count(row['unanswered_a'])}" if which else UNKNOWN,
+            shown.points(row[f"{which}difference"], row[f"{which}low"], row[f"{which}high"]),
+            shown.interval(row[f"{which}low"], row[f"{which}high"], "points"),
+            shown.count(row[f"{which}broken"]),
+            shown.count(row[f"{which}fixed"]),
+            shown.p_value(row[f"{which}p_value"]),
+            shown.p_value(row[f"{which}p_exact"]),
         ]
 
 
 def conversations_sheet(rows: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Returns a table of how errors continue through conversations, for each model version."""
     headers = ("figure", "model version", "date", "turns", "value", "95% interval")
-    shown = [
+    cells = [
         [
             FIGURES[row["metric"]],
             row["model_version"],
             row["eval_date"].isoformat(),
-            shown_count(row["n"]),
-            f"{row['mean']:.2f}" if row["metric"] == "first_wrong_turn" else shown_rate(row["mean"]),
-            shown_interval(row, "count" if row["metric"] == "first_wrong_turn" else "rate"),
+            shown.count(row["n"]),
+            shown.figure(row["mean"], unit_of(row["metric"]), row["low"], row["high"]),
+            shown.interval(row["low"], row["high"], unit_of(row["metric"])),
         ]
         for metric in FIGURES
         for row in rows
         if row["metric"] == metric
     ]
-    return Sheet("What turns make of those before them", headers, shown, frozenset({0}), sql)
+    return Sheet("What turns make of those before them", headers, cells, frozenset({0}), sql)
 
 
 def contracts_sheet(suite: str, rows: Sequence[Row]) -> Sheet:
     """Returns a table of the rank and accuracy of each model version under each contract."""
     found, contracts = by_model(rows), list(dict.fromkeys(row["contract"] for row in rows))
     cells = [
-        [name, *(f"{rank(rows, of[one])}. {shown_rate(of[one]['accuracy'])}" if one in of else UNKNOWN
+        [name, *(f"{rank(rows, of[one])}. {shown.rate(of[one]['accuracy'])}" if one in of else UNKNOWN
                  for one in contracts)]
         for name, of in found.items()
     ]  # fmt: skip
@@ -169,8 +161,8 @@ def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
             row["eval_date"].isoformat(),
             trend_verdict(row),
             _turns(row),
-            shown_rate(row["accuracy"]),
-            shown_interval(row, "rate"),
+            shown.rate(row["accuracy"], row["low"], row["high"]),
+            shown.interval(row["low"], row["high"]),
             _against(row, "previous"),
             _against(row, "first"),
         ]
@@ -183,40 +175,33 @@ def _pair(row: Row) -> list[str]:
     return [
         f"{row['model_b']} minus {row['model_a']}",
         pair_verdict(row),
-        f"{shown_rate(row['accuracy_b'])} − {shown_rate(row['accuracy_a'])}",
-        shown_points(row["difference"]),
-        _points(row["low_corrected"], row["high_corrected"]),
-        shown_p(row["p_corrected"]),
-        shown_count(row["n"]),
-        shown_count(row["broken"]),
-        shown_count(row["fixed"]),
-        shown_points(row["minimum_detectable_difference"]).removeprefix("+"),
-        _signed(row["tokens_difference"], shown_count(row["tokens_difference"])),
-        _signed(row["usd_difference"], shown_dollars(row["usd_difference"])),
-        _signed(row["latency_ms_difference"], shown_time(row["latency_ms_difference"])),
+        f"{shown.rate(row['accuracy_b'])} − {shown.rate(row['accuracy_a'])}",
+        shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
+        shown.interval(row["low_corrected"], row["high_corrected"], "points"),
+        shown.p_value(row["p_corrected"]),
+        shown.count(row["n"]),
+        shown.count(row["broken"]),
+        shown.count(row["fixed"]),
+        shown.points(row["minimum_detectable_difference"]).removeprefix("+"),
+        shown.signed(row["tokens_difference"], "tokens"),
+        shown.signed(row["usd_difference"], "usd"),
+        shown.signed(row["latency_ms_difference"], "ms"),
     ]
 
 
 def _turns(row: Row) -> str:
     """Returns the number of scored turns, and how many were answered if not all were."""
     answered = row["answered"]
-    scored = shown_count(row["n"])
-    return scored if answered is None or answered >= row["n"] else f"{scored} ({shown_count(answered)} answered)"
+    scored = shown.count(row["n"])
+    return scored if answered is None or answered >= row["n"] else f"{scored} ({shown.count(answered)} answered)"
 
 
 def _against(row: Row, which: str) -> str:
     if row[f"{which}_difference"] is None:
         return UNKNOWN
-    interval = _points(row[f"{which}_low"], row[f"{which}_high"])
-    return f"{shown_points(row[f'{which}_difference'])} ({interval})"
-
-
-def _points(low: float | None, high: float | None) -> str:
-    return UNKNOWN if low is None or high is None else f"{shown_points(low)} to {shown_points(high)}"
-
-
-def _signed(value: float | None, text: str) -> str:
-    return f"+{text}" if value is not None and value > 0 else text
+    told = (row[f"{which}_{name}"] for name in ("difference", "low", "high"))
+    value, low, high = told
+    return shown.estimate(value, low, high, "points")
 
 
 def _a_turn(row: Row, column: str) -> float | None:

@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.contents.mistakes import mistakes
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.clipping import clipped
 from eval_pipeline.reports.html.drawing import Place
 from eval_pipeline.reports.queries import mistakes_query
-from eval_pipeline.reports.shown import UNKNOWN, place, short
+from eval_pipeline.reports.shown import place, short
 
 MOST = 25
 _FEWEST = 3

@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+from eval_pipeline.core import shown
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.charts.canvas import drawn, write_chart
 from eval_pipeline.reports.charts.evaluation import evaluation_charts
 from eval_pipeline.reports.comparison.contracts import owed_text
@@ -43,13 +45,6 @@ from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.places.paths import CHARTS, INDEX, PAGE, exported_state
 from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.reports.queries import explain_query, literal, outcomes_query, statistics_query, table_query
-from eval_pipeline.reports.shown import (
-    UNKNOWN,
-    shown,
-    shown_count,
-    shown_interval,
-    shown_rate,
-)
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
 _MOST_GROUPS = 25
@@ -115,8 +110,8 @@ def _key(figure: Figure) -> tuple[str, str, str]:
 
 def _value(figure: Figure, value: float | None) -> str:
     if figure.unit == "level":
-        return UNKNOWN if value is None else f"{value:g}"
-    return shown(value, figure.unit)
+        return shown.number(value)
+    return shown.figure(value, figure.unit, figure.low, figure.high)
 
 
 def _interval(figure: Figure) -> str:
@@ -157,7 +152,7 @@ def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
 def _left_out(evaluation: Evaluation) -> Sheet:
     """Returns a table of the causes for which cases were left out."""
     counts = evaluation.case_counts
-    rows = [[because, shown_count(cases), examples] for because, cases, examples in causes(counts)]
+    rows = [[because, shown.count(cases), examples] for because, cases, examples in causes(counts)]
     query = cases_query(evaluation.partition)
     return Sheet(
         f"Cases left out: {counts.count()} are in the figures", LEFT_OUT_HEADERS, rows, frozenset({2}), [query]
@@ -171,22 +166,22 @@ def _contracts(evaluation: Evaluation) -> Sheet:
     cells = [
         [
             row["contract"],
-            shown_rate(row["accuracy"]),
-            shown_interval(row, "rate"),
-            shown_count(row["correct"]),
+            shown.rate(row["accuracy"], row["low"], row["high"]),
+            shown.interval(row["low"], row["high"]),
+            shown.count(row["correct"]),
             owed_text(row) or UNKNOWN,
             row["overlooks"].replace("_", " "),
         ]
         for row in rows
     ]
-    caption = f"Accuracy under each contract, of {shown_count(rows[0]['turns'])} turns"
+    caption = f"Accuracy under each contract, of {shown.count(rows[0]['turns'])} turns"
     query = table_query(evaluation.partition, "accuracy_by_contract")
     return Sheet(caption, headers, cells, frozenset({4, 5}), [query])
 
 
 def _row(figure: Figure, note: str) -> list[str]:
-    n = "" if figure.n is None else shown_count(figure.n)
-    clusters = "" if figure.clusters is None else shown_count(figure.clusters)
+    n = "" if figure.n is None else shown.count(figure.n)
+    clusters = "" if figure.clusters is None else shown.count(figure.clusters)
     return [figure.label, _value(figure, figure.value), _interval(figure) or UNKNOWN, n, clusters, note]
 
 
@@ -213,10 +208,10 @@ def _group(row: Row) -> list[str]:
     name = row["split_value"] if row["split"] == "tag" else f"{row['split']}: {row['split_value']}"
     return [
         name,
-        shown_rate(row["mean"]),
-        shown_interval(row, "rate"),
-        shown_count(row["n"]),
-        shown_count(row["clusters"]),
+        shown.rate(row["mean"], row["low"], row["high"]),
+        shown.interval(row["low"], row["high"]),
+        shown.count(row["n"]),
+        shown.count(row["clusters"]),
     ]
 
 
@@ -260,8 +255,8 @@ def _turns_text(chosen: Drawn, turns: Cards) -> Iterator[str]:
 def _outcomes(chosen: Drawn, evaluation: Evaluation) -> Sheet:
     """Returns a table with the number of turns for each outcome, and how many of them are shown."""
     rows = [
-        [kind, shown_count(there), shown_rate(there / chosen.turns), shown_count(shown)]
-        for kind, (there, shown) in chosen.outcomes.items()
+        [kind, shown.count(there), shown.rate(there / chosen.turns), shown.count(drawn)]
+        for kind, (there, drawn) in chosen.outcomes.items()
     ]
     query = outcomes_query(evaluation.partition)
     return Sheet("Outcomes", ("outcome", "turns", "share", "shown below"), rows, frozenset(), [query])

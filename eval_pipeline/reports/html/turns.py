@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
 from eval_pipeline.reports.html.clipping import clipped, common_bound, size
 from eval_pipeline.reports.html.drawing import Drawn
 from eval_pipeline.reports.places.paths import page_link
 from eval_pipeline.reports.queries import RIGHT
-from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_json, shown_time
+from eval_pipeline.reports.shown import shown_json
 
 ROOM, PROMPT_ROOM = 6_000_000, 3_000_000
 """The most bytes of a page for all texts together, and for all prompts together."""
@@ -217,9 +218,9 @@ def _one_line(text: str) -> str:
 
 
 def _spent(turn: Row) -> str:
-    parts = [f"{shown_count(turn['tokens'])} tokens", shown_time(turn["latency_ms"])]
+    parts = [f"{shown.count(turn['tokens'])} tokens", shown.milliseconds(turn["latency_ms"])]
     if turn["usd"] is not None:
-        parts.append(shown_dollars(turn["usd"]))
+        parts.append(shown.dollars(turn["usd"]))
     count = len(turn["attempts"])
     parts.append(f"{count} attempt{'s' if count != 1 else ''}")
     if turn["complexity"] is not None:

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from itertools import groupby
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.shown import UNKNOWN
+from eval_pipeline.reports.comparison.words import open_loss_ends
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
 from eval_pipeline.reports.places.links import compare_path, linked
-from eval_pipeline.reports.shown import UNKNOWN, shown_dollars, shown_p, shown_points, shown_rate
 
 MOST_LINES = 60
 _CHANGES = {
@@ -67,9 +69,9 @@ def change(row: Row) -> str:
         verdict += f" ({row['break_reason']} changed)"
     if row["previous_difference"] is None:
         return verdict
-    interval = " to ".join(shown_points(row[f"previous_{end}"]) for end in ("low", "high"))
-    against = f"{shown_points(row['previous_difference'])} points [{interval}] against {row['previous_date']}"
-    return f"{against}, p {shown_p(row['previous_p_corrected'])}: {verdict}"
+    told = shown.points_text(*(row[f"previous_{name}"] for name in ("difference", "low", "high")))
+    against = f"{told} against {row['previous_date']}"
+    return f"{against}, p {shown.p_value(row['previous_p_corrected'])}: {verdict}"
 
 
 def loss_text(loss: OpenLoss) -> str:
@@ -77,8 +79,8 @@ def loss_text(loss: OpenLoss) -> str:
     row = loss.row
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
     known = ", acknowledged" if loss.acknowledged else ""
-    points = f"{shown_points(row['open_loss_difference'])} points against {row['open_loss_against']}"
-    return f"{said}{known}: {loss.suite} · {row['model_version']}: {points}, p {shown_p(row['open_loss_p_value'])}"
+    by, p = shown.points(row["open_loss_difference"], *open_loss_ends(row)), shown.p_value(row["open_loss_p_value"])
+    return f"{said}{known}: {loss.suite} · {row['model_version']}: {by} points against {row['open_loss_against']}, p {p}"
 
 
 def part_losses(night: Night) -> Iterator[str]:
@@ -94,9 +96,9 @@ def figure(one: Evaluated) -> str:
         return accuracy(one.row)
     if one.estimate is None:
         return UNKNOWN
-    interval = f"{shown_rate(one.estimate['low'])} to {shown_rate(one.estimate['high'])}"
+    share = shown.estimate(*(one.estimate[name] for name in ("value", "low", "high")))
     of = f"{one.estimate['turns']:,} of {one.estimate['suite_turns']:,} turns"
-    return f"about {shown_rate(one.estimate['value'])} [{interval}], estimated from {of}"
+    return f"about {share}, estimated from {of}"
 
 
 def changed(one: Evaluated) -> str:
@@ -116,13 +118,12 @@ def loss_link(loss: OpenLoss) -> str:
 
 def accuracy(row: Row) -> str:
     """Returns the accuracy with its interval."""
-    interval = UNKNOWN if row["low"] is None else f"{shown_rate(row['low'])} to {shown_rate(row['high'])}"
-    return f"{shown_rate(row['accuracy'])} [{interval}]"
+    return shown.estimate(row["accuracy"], row["low"], row["high"])
 
 
 def dollars(usd: float | None) -> str:
     """Returns an amount in dollars, or the text that it is unknown."""
-    return "dollars unknown" if usd is None else shown_dollars(usd)
+    return "dollars unknown" if usd is None else shown.dollars(usd)
 
 
 def _losses(night: Night) -> Iterator[str]:

@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.nights.message import (
     changed,
@@ -18,7 +20,6 @@ from eval_pipeline.reports.nights.message import (
 from eval_pipeline.reports.nights.night import Evaluated, Night
 from eval_pipeline.reports.places.links import view_url
 from eval_pipeline.reports.places.paths import PAGE, comparison_folder, nights_folder, report_folder
-from eval_pipeline.reports.shown import UNKNOWN, shown_count
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
 
 _HEADERS = ("evaluation", "accuracy", "change", "coverage", "tokens", "dollars", "status")
@@ -58,7 +59,7 @@ def _cells(one: Evaluated) -> list[str]:
         figure(one),
         changed(one),
         "; ".join(filter(None, [one.coverage.text(), one.cases.text(examples=False)])),
-        shown_count(one.tokens),
+        shown.count(one.tokens),
         UNKNOWN if one.usd is None else dollars(one.usd),
         one.status,
     ]

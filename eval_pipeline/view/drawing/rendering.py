@@ -8,21 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import Coverage, implausible_text
 from eval_pipeline.core.ids import parse_json
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.places.links import suite_path
-from eval_pipeline.reports.shown import (
-    UNKNOWN,
-    short,
-    shown_count,
-    shown_dollars,
-    shown_p,
-    shown_points,
-    shown_rate,
-    shown_time,
-)
+from eval_pipeline.reports.shown import short
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
@@ -63,12 +56,12 @@ def _environment() -> "Environment":
         auto_reload=False,
     )
     found.filters |= {
-        "rate": shown_rate,
-        "points": shown_points,
-        "count": shown_count,
-        "dollars": shown_dollars,
-        "time": shown_time,
-        "p": shown_p,
+        "rate": shown.rate,
+        "points": shown.points,
+        "count": shown.count,
+        "dollars": shown.dollars,
+        "time": shown.milliseconds,
+        "p": shown.p_value,
         "shown": shown_value,
         "short": short,
         "cut": cut,
@@ -83,6 +76,8 @@ def _environment() -> "Environment":
         "UNKNOWN": UNKNOWN,
         "MEANINGS": MEANINGS,
         "MOST_TEXT": MOST_TEXT,
+        "figure": shown.figure,
+        "interval": shown.interval,
         "address": address,
         "turn_address": turn_address,
         "turns_address": turns_address,
@@ -114,9 +109,9 @@ def shown_value(value: Any, kind: str = "") -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return shown_count(value)
+        return shown.count(value)
     if isinstance(value, float):
-        return f"{value:,.4g}" if abs(value) < 1_000_000 else shown_count(value)
+        return shown.number(value)
     if isinstance(value, datetime):
         return value.isoformat(" ", timespec="seconds")
     if isinstance(value, date):

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.charts.svg.plane import CostPoint, cost_chart
 from eval_pipeline.reports.charts.svg.rows import (
@@ -19,7 +20,6 @@ from eval_pipeline.reports.charts.svg.rows import (
 )
 from eval_pipeline.reports.charts.svg.series import MOST_SERIES, DatePoint, Series, series_chart
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_points, shown_rate
 from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.overview.figures import Line, SuiteLines
 from eval_pipeline.view.overview.parts import (
@@ -65,10 +65,10 @@ def night_point(suite: str, row: Row) -> DatePoint:
     """Returns a row of `trends` as a point of a series that leads to its turns, or of a loss to what was lost."""
     here = Partition(suite, row["model_version"], row["eval_date"])
     loss = row["verdict"] == _LOSS_VERDICT
-    words = f"{row['model_version']} on {row['eval_date']}: {shown_rate(row['accuracy'])}{_between(row)} right"
+    words = f"{row['model_version']} on {row['eval_date']}: {shown.rate(row['accuracy'], row['low'], row['high'])}{_between(row)} right"
     href = turns_address(here)
     if loss:
-        words += f", {shown_points(row['previous_difference'])} points since {row['previous_date']}, a loss"
+        words += f", {shown.points(row['previous_difference'], row['previous_low'], row['previous_high'])} points since {row['previous_date']}, a loss"
         href = compare_path([Partition(suite, row["model_version"], row["previous_date"]), here])
     elif row["break_reason"]:
         words += f"; not comparable with the date before ({row['break_reason']} changed)"
@@ -111,14 +111,14 @@ def _series(suite: str, line: Line) -> Series:
     return Series(
         line.partition.model_version,
         points,
-        f"{shown_rate(last['accuracy'])}{_between(last)}",
+        f"{shown.rate(last['accuracy'], last['low'], last['high'])}{_between(last)}",
         turns_address(line.partition),
     )
 
 
 def _rate_row(line: Line) -> IntervalRow:
     row = line.nights[-1]
-    name, text = line.partition.model_version, f"{shown_rate(row['accuracy'])}{_between(row)}"
+    name, text = line.partition.model_version, f"{shown.rate(row['accuracy'], row['low'], row['high'])}{_between(row)}"
     href = turns_address(line.partition)
     return IntervalRow(name, row["accuracy"], row["low"], row["high"], text, "", f"{name}: {text} right", href)
 
@@ -180,9 +180,9 @@ def _tags(look: Look, line: Line) -> Picture:
 
 
 def _tag_row(found: TagChange, sides: Sequence[Partition]) -> IntervalRow:
-    told, interval, state = shown_points(found.difference), "", SAME
+    told, interval, state = shown.points(found.difference, found.low, found.high), "", SAME
     if found.low is not None and found.high is not None:
-        interval = f" ({shown_points(found.low)} to {shown_points(found.high)})"
+        interval = f" ({shown.interval(found.low, found.high, 'points')})"
         state = LOSS if found.high < 0 else GAIN if found.low > 0 else SAME
     words = (
         f"{found.tag}: {told} points{interval}, {found.broken:,} broken and {found.fixed:,} fixed of {found.turns:,}"
@@ -196,8 +196,8 @@ def _weakest(look: Look, line: Line, why: str) -> Picture:
     now, sql = line.partition, weakest_sql(line.partition)
     rows = [
         IntervalRow(
-            row["tag"], row["mean"], row["low"], row["high"], shown_rate(row["mean"]), "",
-            f"{row['tag']}: {shown_rate(row['mean'])}{_between(row)} of {row['n']:,} right",
+            row["tag"], row["mean"], row["low"], row["high"], shown.rate(row["mean"], row["low"], row["high"]), "",
+            f"{row['tag']}: {shown.rate(row['mean'], row['low'], row['high'])}{_between(row)} of {row['n']:,} right",
             turns_address(now, {"tag": row["tag"], "verdict": "wrong"}),
         )
         for row in look.rows(sql)
@@ -243,8 +243,8 @@ def _unit(lines: Sequence[Line]) -> str:
 def _cost_point(line: Line, unit: str) -> CostPoint:
     row, name = line.figures, line.partition.model_version
     cost = row[f"{unit}_per_turn"]
-    told = shown_dollars(cost) if unit == "usd" else f"{shown_count(cost)} tokens"
-    words = f"{name}: {told} a turn, {shown_rate(row['accuracy'])}{_between(row)} right"
+    told = shown.dollars(cost) if unit == "usd" else f"{shown.count(cost)} tokens"
+    words = f"{name}: {told} a turn, {shown.rate(row['accuracy'], row['low'], row['high'])}{_between(row)} right"
     front = bool(row["on_front"])
     if front:
         words += ", on the Pareto front"
@@ -255,7 +255,7 @@ def _cost_point(line: Line, unit: str) -> CostPoint:
 def _words(line: Line) -> str:
     row = line.nights[-1]
     loss = ", a loss is open" if line.loss else ""
-    return f"{line.partition.model_version}: {shown_rate(row['accuracy'])} on {row['eval_date']}{loss}"
+    return f"{line.partition.model_version}: {shown.rate(row['accuracy'], row['low'], row['high'])} on {row['eval_date']}{loss}"
 
 
 def _left_out(shown: int, suite: SuiteLines) -> str:
@@ -269,7 +269,7 @@ def _between(row: Row) -> str:
     """Returns the interval in brackets, as it follows a rate; empty if it is unknown."""
     if row["low"] is None or row["high"] is None:
         return ""
-    return f" ({shown_rate(row['low']).removesuffix('%')} to {shown_rate(row['high']).removesuffix('%')})"
+    return f" ({shown.interval(row['low'], row['high'])})"
 
 
 def _markup(svg: str) -> Markup:

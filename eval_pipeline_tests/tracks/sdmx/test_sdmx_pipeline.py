@@ -429,5 +429,5 @@ def test_macro_recall_and_precision_are_compared_with_paired_tests(home: Lab) ->
     ]
     assert home.sql("SELECT verdict FROM model_comparisons") == [("not_significant",)]
     shown = home.cli("compare", "more", "half", "--suite", "small")
-    assert "macro_recall: more → half: 0.7500 → 0.2500 over 12 turns, -0.5000 [" in shown.out
+    assert "macro_recall: more → half: 0.750 → 0.250 over 12 turns, −0.500 [" in shown.out
     assert "more is significantly better" in shown.out

@@ -7,6 +7,7 @@ from eval_pipeline.analysis.comparisons.chosen.references import Known
 from eval_pipeline.analysis.comparisons.pairs import Row
 from eval_pipeline.analysis.comparisons.scored import ScoredEvaluation
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
+from eval_pipeline.core import shown
 from eval_pipeline.statistics import cost_per_success, estimate_rate
 
 _NAMES = ("name_a", "name_b")
@@ -138,4 +139,5 @@ def difference_text(row: Row) -> str:
     """Returns which of a pair is better and by how much; the pair differs significantly."""
     first, second = row["name_a"], row["name_b"]
     better, worse = (second, first) if row["verdict"] == "b_better" else (first, second)
-    return f"{better} is better than {worse} by {100 * abs(row['difference']):.1f} points, p {row['p_corrected']:.2g}"
+    by = shown.points(abs(row["difference"])).removeprefix("+")
+    return f"{better} is better than {worse} by {by} points, p {shown.p_value(row['p_corrected'])}"

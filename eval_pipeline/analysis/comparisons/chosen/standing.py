@@ -7,6 +7,7 @@ from eval_pipeline.analysis.comparisons.chosen.sides import Side
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows, is_refused
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.two_figures import NOT_SIGNIFICANT
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -32,7 +33,7 @@ def beside_text(workspace: Workspace, partition: Partition) -> str | None:
     if is_refused(row["reason"]) or row["accuracy_a"] is None:
         return f"{since}: {row['reason']}"
     told = [
-        f"{row['accuracy_a']:.1%} → {row['accuracy_b']:.1%} {since}",
+        f"{shown.rate(row['accuracy_a'])} → {shown.rate(row['accuracy_b'])} {since}",
         *causes_of(before.told, after.told, after.served_change(before)),
     ]
     significant = ", not significant" if row["verdict"] in {None, NOT_SIGNIFICANT} else ""

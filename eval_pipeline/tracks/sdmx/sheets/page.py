@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
-from eval_pipeline.reports.shown import UNKNOWN, shown_count, shown_interval, shown_rate
 from eval_pipeline.tracks.sdmx.sheets.figures import READING as RECALL_READING
 from eval_pipeline.tracks.sdmx.sheets.figures import RECALL_AT, candidate_recalls, recalls_query
 from eval_pipeline.tracks.sdmx.sheets.figures import TITLE as RECALL_TITLE
@@ -36,16 +37,16 @@ def place_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
     headers = ("turns", *STATES.values(), "terms in targets", "found", "missed", "extra terms")
     for by in BY:
         query = counts_query(evaluation.partition, by)
-        cells = [[row["place"], *(shown_count(row[column]) for column in COUNTS)] for row in evaluation.query(query)]
+        cells = [[row["place"], *(shown.count(row[column]) for column in COUNTS)] for row in evaluation.query(query)]
         more = f"; the first {_MOST_ROWS} of {len(cells):,}" if len(cells) > _MOST_ROWS else ""
         caption = f"By {by}{more}. {READING}" if by == "dimension" else f"By {by}, counted in the same way{more}"
         if cells:
             yield Sheet(caption, (by, *headers), cells[:_MOST_ROWS], frozenset(), [query])
     dimensions, tags, of_cells = heat_map(evaluation)
     if of_cells:
-        shown = [[name, *(_cell(of_cells, name, tag) for tag in tags)] for name in dimensions]
+        crossed = [[name, *(_cell(of_cells, name, tag) for tag in tags)] for name in dimensions]
         caption = "Dimension by tag: turns that are right there, of all turns there"
-        yield Sheet(caption, ("dimension", *tags), shown, frozenset(), [tags_query(evaluation.partition)])
+        yield Sheet(caption, ("dimension", *tags), crossed, frozenset(), [tags_query(evaluation.partition)])
     recalls = candidate_recalls(evaluation)
     if recalls:
         at = ("dimension", *(f"first {most}" for most in RECALL_AT), "cases")
@@ -56,8 +57,8 @@ def place_sheets(evaluation: Evaluation) -> Iterator[Sheet]:
 
 def _recalls(found: Mapping[int, Row]) -> Iterator[str]:
     for most in RECALL_AT:
-        yield f"{shown_rate(found[most]['mean'])} ({shown_interval(found[most], 'rate')})"
-    yield shown_count(found[RECALL_AT[0]]["n"])
+        yield shown.estimate(*(found[most][name] for name in ("mean", "low", "high")))
+    yield shown.count(found[RECALL_AT[0]]["n"])
 
 
 def place_charts(evaluation: Evaluation) -> Iterator[Chart]:
@@ -76,7 +77,7 @@ def _bars(by: str, found: Sequence[Row]) -> Chart:
         f"Turns by {by}",
         f"Turns that are right at each {by}, or have terms missing, extra, or both; a turn counts once at each {by}.",
         (by, "turns", *STATES.values()),
-        [(row["place"], shown_count(row["turns"]), *(shown_count(row[state]) for state in STATES)) for row in found],
+        [(row["place"], shown.count(row["turns"]), *(shown.count(row[state]) for state in STATES)) for row in found],
         partial(_draw_bars, found=found),
         height=1.5 + 0.34 * len(found),
     )
@@ -91,7 +92,7 @@ def _draw_bars(axes: "Axes", found: Sequence[Row]) -> None:
         axes.barh(places, lengths, left=ends, color=colour, height=0.62, label=name)
         ends = [end + length for end, length in zip(ends, lengths, strict=True)]
     for place, row in zip(places, found, strict=True):
-        text = f"{shown_rate(row['right'] / row['turns'])} of {row['turns']:,}"
+        text = f"{shown.rate(row['right'] / row['turns'])} of {row['turns']:,}"
         axes.annotate(text, (row["turns"], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
     axes.set_yticks(places, [_short(row["place"]) for row in found])
     axes.invert_yaxis()

@@ -1,0 +1,54 @@
+"""Figures are formatted as golden cases say, and an interval takes digits away, never adds any."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval_pipeline.core import shown
+from eval_pipeline_tests.goldens import golden
+
+CASES = golden("shown_figures.yaml")
+FIGURES = st.floats(-1e9, 1e9)
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['unit']} {case['value']} {case['text']}")
+def test_golden(case: dict[str, Any]) -> None:
+    assert shown.figure(case["value"], case["unit"], case.get("low"), case.get("high")) == case["text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (shown.number(None), "–"),
+        (shown.number(0.654320987654321), "0.6543"),
+        (shown.number(-3.0), "−3"),
+        (shown.number(1234567.8), "1,234,568"),
+        (shown.number(0.00001234), "0.00001234"),
+        (shown.number(-1.234e-12), "−1.234E-12"),
+        (shown.interval(0.839, 0.9121), "83.9% to 91.2%"),
+        (shown.interval(-0.4, None, "points"), "–"),
+        (shown.estimate(0.6123, 0.30, 0.90), "61% [30% to 90%]"),
+        (shown.estimate(1, None, None), "100.0%"),
+        (shown.points_text(-0.2469, -0.301, -0.193), "−24.7 points [−30.1 to −19.3]"),
+        (shown.points_text(0.05), "+5.0 points"),
+        (shown.signed(120, "tokens"), "+120"),
+        (shown.signed(-0.0012, "usd"), "−$0.0012"),
+        (shown.signed(0.2, "tokens"), "0"),
+        (shown.duration(45.4), "45 s"),
+        (shown.duration(200), "3 min 20 s"),
+        (shown.duration(7500), "2 h 5 min"),
+        (shown.duration(None), "–"),
+    ],
+)  # worked out by hand
+def test_what_is_made_of_figures(text: str, expected: str) -> None:
+    assert text == expected
+
+
+@given(FIGURES, FIGURES, FIGURES, st.sampled_from(["rate", "points", "score", "count", "usd"]))
+def test_an_interval_only_takes_digits_away(value: float, low: float, high: float, unit: Any) -> None:
+    alone, bounded = (shown.figure(value, unit, *ends).partition(".")[2].rstrip("%") for ends in ((), (low, high)))
+    assert len(bounded) <= len(alone)
+    negated = shown.figure(-value, unit)
+    assert "-" not in negated and negated.lstrip("−+") == shown.figure(value, unit).lstrip("−+")
