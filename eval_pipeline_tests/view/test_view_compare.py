@@ -7,8 +7,8 @@ from datetime import date
 import pytest
 from starlette.testclient import TestClient
 
-from eval_pipeline.core import shown
 from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, referenced
+from eval_pipeline.core import shown
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.published.query import run_query
@@ -219,9 +219,9 @@ def test_the_filter_is_by_group_tag_and_text_and_its_sql_runs_as_it_is(client: T
     assert "Only B wrong 6" in Parts(html).text
     html = client.get(compared(*NIGHTS, group="regressions", tag="even", q="ship")).text
     sql = Parts(html.partition('id="sql">')[2].partition("</pre>")[0]).texts[0]
-    shown = [row.replace("#", "") for row in rows(client, *NIGHTS, group="regressions", tag="even", q="ship")]
+    there = [row.replace("#", "") for row in rows(client, *NIGHTS, group="regressions", tag="even", q="ship")]
     found = run_query(bench.home.store, sql)["turn_id"].to_pylist()
-    assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == shown
+    assert [turn.removeprefix("harbour/").replace("#", "") for turn in found] == there
 
 
 def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestClient, look: Look) -> None:
@@ -309,7 +309,7 @@ def evaluated(lab: Lab, version: str, said: dict[int, Answer | CallError]) -> No
     lab.evaluate(version=version, epoch=version, run_id=version, publish=True)
 
 
-def shown(lab: Lab) -> str:
+def page_text(lab: Lab) -> str:
     with Bench.of(lab.home) as bench:
         return Parts(let_in(bench).get("/suites/small/compare?versions=one,two").text).text
 
@@ -326,14 +326,14 @@ def test_groups_say_the_same_as_the_paired_test_and_what_has_another_gold_is_lef
     workspace = small.workspace()
     row = comparisons_of(workspace, referenced(workspace, ["small"], ["one", "two"]), ())["small"][0]
     groups = "Only B wrong 2 Not answered by all 4 Only A wrong 2 All wrong alike: the same answer 5 All right 10"
-    text = shown(small)
+    text = page_text(small)
     assert f"All groups 23 {groups}" in text
     assert (row["broken"], row["fixed"], row["conservative_n"] - row["n"]) == (2, 2, 4)
     assert "unanswered as wrong 23" in text
     assert "Tested for this page alone" in text
     small.suite(cases=[case("c09", ("51", 51.0), ("add(50, 7)", 57.0))])
     evaluated(small, "two", {})
-    text = shown(small)
+    text = page_text(small)
     assert "22 turns that all have" in text
     assert "one further turn was asked or is to be answered otherwise" in text
     assert "not tested: not compared: they were not scored by the same edition of the gold" in text

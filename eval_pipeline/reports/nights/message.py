@@ -80,7 +80,9 @@ def loss_text(loss: OpenLoss) -> str:
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
     known = ", acknowledged" if loss.acknowledged else ""
     by, p = shown.points(row["open_loss_difference"], *open_loss_ends(row)), shown.p_value(row["open_loss_p_value"])
-    return f"{said}{known}: {loss.suite} · {row['model_version']}: {by} points against {row['open_loss_against']}, p {p}"
+    return (
+        f"{said}{known}: {loss.suite} · {row['model_version']}: {by} points against {row['open_loss_against']}, p {p}"
+    )
 
 
 def part_losses(night: Night) -> Iterator[str]:
