@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.operations.runs.evaluations import evaluation_of
@@ -37,7 +38,8 @@ def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_an
     is_harmless(html)
     text = Parts(html).text
     for row in look.rows("SELECT * FROM leaderboard('harbour')"):
-        assert f"{row['accuracy']:.1%} {row['low']:.1%}"[:-1] + f" to {row['high']:.1%}"[:-1] in text
+        ends = row["low"], row["high"]
+        assert f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)}" in text
     assert "−38.7 points since 2026-03-02" in text
     assert f"−38.7 points {FALLING} on {SUITE}" in text, "what is lost comes first"
     for address in rows:
@@ -112,14 +114,14 @@ def test_each_picture_tells_its_figures_and_each_mark_leads_to_the_turns_behind_
     told = [a["aria-label"] or "" for tag, a in found if tag == "svg"]
     assert len(told) == 4
     accuracy, modes, tags, cost = told
-    assert "falling: 61.3% on 2026-03-02, a loss is open" in accuracy
+    assert "falling: 61% on 2026-03-02, a loss is open" in accuracy
     ((wrong,),) = [[*row.values()] for row in look.rows(
         "SELECT count(*) FROM turn_errors WHERE model_version = 'falling' AND eval_date = DATE '2026-03-02'"
     )]  # fmt: skip
     assert f": {wrong} of 31 turns; 0 of 31 on 2026-03-01" in modes
     # Half of what was asked under each tag is wrong now; the interval is the paired test's (two conversations added).
-    assert "even: −50.0 points (−69.6 to −5.4), 6 broken and 0 fixed of 12" in tags
-    assert "falling: 110 tokens a turn, 61.3%" in cost
+    assert "even: −50 points (−70 to −5), 6 broken and 0 fixed of 12" in tags
+    assert "falling: 110 tokens a turn, 61%" in cost
     links = {a["href"] or "" for tag, a in found if tag == "a" and "aria-label" in a}
     assert {link.partition("?")[2].count("tag=") for link in links} == {0, 1}
     for link in links:

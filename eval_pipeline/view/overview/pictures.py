@@ -65,10 +65,12 @@ def night_point(suite: str, row: Row) -> DatePoint:
     """Returns a row of `trends` as a point of a series that leads to its turns, or of a loss to what was lost."""
     here = Partition(suite, row["model_version"], row["eval_date"])
     loss = row["verdict"] == _LOSS_VERDICT
-    words = f"{row['model_version']} on {row['eval_date']}: {shown.rate(row['accuracy'], row['low'], row['high'])}{_between(row)} right"
+    accuracy = f"{shown.rate(row['accuracy'], row['low'], row['high'])}{_between(row)}"
+    words = f"{row['model_version']} on {row['eval_date']}: {accuracy} right"
     href = turns_address(here)
     if loss:
-        words += f", {shown.points(row['previous_difference'], row['previous_low'], row['previous_high'])} points since {row['previous_date']}, a loss"
+        change = shown.points(row["previous_difference"], row["previous_low"], row["previous_high"])
+        words += f", {change} points since {row['previous_date']}, a loss"
         href = compare_path([Partition(suite, row["model_version"], row["previous_date"]), here])
     elif row["break_reason"]:
         words += f"; not comparable with the date before ({row['break_reason']} changed)"
@@ -255,7 +257,8 @@ def _cost_point(line: Line, unit: str) -> CostPoint:
 def _words(line: Line) -> str:
     row = line.nights[-1]
     loss = ", a loss is open" if line.loss else ""
-    return f"{line.partition.model_version}: {shown.rate(row['accuracy'], row['low'], row['high'])} on {row['eval_date']}{loss}"
+    accuracy = shown.rate(row["accuracy"], row["low"], row["high"])
+    return f"{line.partition.model_version}: {accuracy} on {row['eval_date']}{loss}"
 
 
 def _left_out(shown: int, suite: SuiteLines) -> str:
