@@ -1,6 +1,7 @@
 """Evaluates partitions until a rule is met, then updates store and reports from the record."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eval_pipeline.api.evaluating import Evaluated, evaluate
 from eval_pipeline.core.covering.cost_limit import CostLimit
@@ -9,8 +10,10 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.drawing import ask_until
 from eval_pipeline.operations.runs.ranking import check_rankable, rank
+from eval_pipeline.operations.runs.resuming import asked_for
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.watching.watch import Tell, watching
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 
@@ -24,6 +27,8 @@ def evaluate_until(
     report: bool,
     canary: bool = True,
     cost_limit: CostLimit | None = None,
+    tell: Tell | None = None,
+    known_as: str = "",
 ) -> Evaluated:
     """Asks cases until the rule is met, then makes aggregates and reports from the answers.
 
@@ -36,12 +41,45 @@ def evaluate_until(
         report: as in `evaluate`.
         canary: as in `evaluate`.
         cost_limit: as in `evaluate`.
+        tell: as in `evaluate`.
+        known_as: as in `evaluate`.
     """
+    rule, seed = until
+    asked = asked_for(
+        partitions, Scope(), epoch, report=report, canary=canary, cost_limit=cost_limit, until=(rule.label(), seed)
+    )
+    with watching(workspace.home, "run", asked, evaluations=len(partitions), tell=tell, known_as=known_as) as watch:
+        run = RunContext(epoch=epoch, canary=canary, cost_limit=cost_limit, watch=watch)
+        drawn = _drawn(workspace, partitions, until, run, progress)
+        watch.status.problems = drawn.problems
+    problems, notes, done = drawn.problems, drawn.notes, list[Partition]()
+    for scope, places in drawn.scopes.items():
+        found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary, cost_limit=cost_limit)
+        problems, done, notes = problems + found.problems, done + found.done, notes + found.notes
+    return Evaluated(problems, [place for place in partitions if place in done], notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawn:
+    """What was asked of each evaluation, and what is told of it."""
+
+    scopes: dict[Scope, list[Partition]]
+    problems: list[str]
+    notes: list[str]
+
+
+def _drawn(
+    workspace: Workspace,
+    partitions: Sequence[Partition],
+    until: tuple[Until, int],
+    run: RunContext,
+    progress: Progress,
+) -> _Drawn:
+    """Asks cases until the rule is met."""
     rule, seed = until
     problems: list[str] = []
     scopes: dict[Scope, list[Partition]] = {}
     notes: list[str] = []
-    run = RunContext(epoch=epoch, canary=canary, cost_limit=cost_limit)
     if rule.ranked:
         check_rankable(partitions)
         for suite in dict.fromkeys(place.suite for place in partitions):
@@ -61,8 +99,4 @@ def evaluate_until(
             notes.append(f"{place.suite}, {place.model_version}: {asked.note}")
         if asked.problem:
             problems.append(f"{place.suite}, {place.model_version}: {asked.problem}")
-    done: list[Partition] = []
-    for scope, places in scopes.items():
-        found = evaluate(workspace, places, scope, epoch, progress, report=report, canary=canary, cost_limit=cost_limit)
-        problems, done, notes = problems + found.problems, done + found.done, notes + found.notes
-    return Evaluated(problems, [place for place in partitions if place in done], notes)
+    return _Drawn(scopes, problems, notes)

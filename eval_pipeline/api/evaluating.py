@@ -11,6 +11,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.interrupts import interruptible
 from eval_pipeline.operations.runs.changes import changes_told
 from eval_pipeline.operations.runs.publication import Publication
+from eval_pipeline.operations.runs.resuming import asked_for
 from eval_pipeline.operations.runs.running import Finished, Request, Runs
 from eval_pipeline.operations.upkeep.completing import complete_left, running
 from eval_pipeline.operations.upkeep.keeping import (
@@ -27,6 +28,8 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.watching.running import forget_superseded
+from eval_pipeline.workspace.watching.watch import Tell, watching
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 
@@ -60,6 +63,8 @@ def evaluate(
     canary: bool = True,
     launcher: Launcher | None = None,
     cost_limit: CostLimit | None = None,
+    tell: Tell | None = None,
+    known_as: str = "",
 ) -> Evaluated:
     """Runs the stages that are out of date, in this process.
 
@@ -73,6 +78,8 @@ def evaluate(
         canary: whether to stop if hardly any of the first answers can be read.
         launcher: what evaluates instead.
         cost_limit: the limit on everything that is spent; None: there is none.
+        tell: gets a line on how far it is every ten seconds while it asks.
+        known_as: the id by which those who watch know it; by default a new one.
     """
     left = complete_left(workspace, progress, forget=FORGET)
     context = RunContext(epoch=epoch)
@@ -82,8 +89,12 @@ def evaluate(
     workspace.fingerprints.save()
     command = Command(workspace.home, "run")
     publication = Publication(workspace, command)
-    request = Request([p for p in partitions if p not in current], scope, epoch, report, canary, cost_limit)
-    with running(publication), interruptible():
+    due = [partition for partition in partitions if partition not in current]
+    asked = asked_for(partitions, scope, epoch, report=report, canary=canary, cost_limit=cost_limit)
+    watching_it = watching(workspace.home, "run", asked, evaluations=len(due), tell=tell, known_as=known_as)
+    with watching_it as watch, running(publication), interruptible():
+        forget_superseded(workspace.home, watch.status)
+        request = Request(due, scope, epoch, report, canary, cost_limit, watch)
         kept = close_evaluations([seen[found] for found in current], publication)
         finished: Sequence[Finished] = ()
         runs = Runs(workspace, request, publication, progress)
@@ -99,8 +110,9 @@ def evaluate(
         runs.deliver()
         told = keep_evaluations(kept, publication, with_report=report)
         whole = _whole(partitions, finished, told)
-        asked = [(inputs, _dates(whole, suite)) for suite, inputs in compared.items()]
-        wrong, drifts = keep_comparisons(asked, failed, command, with_report=report)
+        dated = [(inputs, _dates(whole, suite)) for suite, inputs in compared.items()]
+        wrong, drifts = keep_comparisons(dated, failed, command, with_report=report)
+        watch.status.problems = [error for found in finished for error in found.errors]
     problems = list(left)
     for found in finished:
         name = ", ".join(filter(None, (found.suite, found.model_version)))

@@ -29,6 +29,8 @@ def run_stage(stage: Stage, inputs: Inputs) -> StageResult:
         EvalError: the stage could not be run; the message is one sentence.
     """
     own = inputs.anew(partition=None) if stage.whole_suite else inputs.anew()
+    if own.run.watch is not None and own.partition is not None:
+        own.run.watch.step(own.place, own.run.run_id, stage.name)
     if stage.deliver is not None:
         return stage.deliver(own, Delivery(gate(own.workspace), partial(_again, own)))
     prepared(stage, own)  # report errors before waiting for a lock

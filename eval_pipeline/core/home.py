@@ -46,6 +46,11 @@ class Home:
         return self.root / "commands"
 
     @property
+    def running(self) -> Path:
+        """What is known of runs in progress on this host, and who wishes that they end."""
+        return self.root / "running"
+
+    @property
     def reports(self) -> Path:
         return self.root / "reports"
 

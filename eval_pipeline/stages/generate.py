@@ -1,6 +1,6 @@
 """The stage `generations`: makes, executes and records the first attempt at every turn."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain, islice
 
@@ -16,12 +16,14 @@ from eval_pipeline.stages.attempts.canary import FEW_LEFT, Canary, Said, draw
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for, singly
 from eval_pipeline.stages.attempts.registration import register_model_version
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
+from eval_pipeline.stages.attempts.so_far import SoFar, watched
 from eval_pipeline.stages.attempts.units import Unit, Units, turn_by_turn
 from eval_pipeline.store.tables import GENERATIONS
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
 from eval_pipeline.workspace.asked.ranges import is_small
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.watching.status import ASKING
 
 _LOOKED_UP = 1_000
 """Number of units looked up in the journal at once."""
@@ -41,7 +43,8 @@ def generate(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     label, units = inputs.label("generations"), _units(inputs)
     inputs.progress.start(label, units.turns)
     sink = AttemptSink(inputs, outputs, GENERATED, provider.simulated, keeps=is_small(units.turns))
-    run_interruptibly(_ask_all(inputs, provider, units, Ordered(sink), partial(inputs.progress.advance, label)))
+    with watched(inputs, ASKING, units.turns) as so_far:
+        run_interruptibly(_ask_all(inputs, provider, units, Ordered(sink), so_far), inputs.run.beat)
     if inputs.counts.refused and not inputs.run.asks:
         raise EvalError(
             f"{inputs.counts.refused} turns would have to be asked again: their prompts are not those that were "
@@ -66,10 +69,8 @@ def generating_facts(inputs: Inputs) -> dict[str, Json]:
     return {"turns": turns_planned(inputs), **asking_facts(inputs)}
 
 
-async def _ask_all(
-    inputs: Inputs, provider: Provider, units: Units, ordered: Ordered, advance: Callable[[int], None]
-) -> None:
-    version = inputs.version
+async def _ask_all(inputs: Inputs, provider: Provider, units: Units, ordered: Ordered, so_far: SoFar) -> None:
+    version, label = inputs.version, inputs.label("generations")
     prompts = prompting(inputs.workspace, inputs.suite, version)
     places = draw(units, inputs.suite, version) if _has_canary(inputs, provider) else frozenset[int]()
     canary = Canary(inputs.track, units, places)
@@ -82,8 +83,10 @@ async def _ask_all(
                 await canary.passed()
             asked = await _ask_units(alone if first else asker, version, [unit for _, unit in placed], prompts)
             for (place, unit), results in zip(placed, asked, strict=True):
-                ordered.put(place, unit.case, list(zip(unit.turns, results, strict=True)))
-                advance(len(unit.turns))
+                made = list(zip(unit.turns, results, strict=True))
+                ordered.put(place, unit.case, made)
+                so_far.add(unit.case, made, finished=len(made))
+                inputs.progress.advance(label, len(made))
                 if first:
                     _heed(canary, place, results, asker, version, units, prompts)
 

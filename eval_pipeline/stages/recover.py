@@ -1,8 +1,7 @@
 """The stage `recovery_attempts`: asks again, with the error shown, where an answer could not be executed."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import pyarrow.compute as pc
 
@@ -15,6 +14,7 @@ from eval_pipeline.stages.attempts.asked import RECOVERED, prompting
 from eval_pipeline.stages.attempts.model_calls import ask_together, asking_facts, open_asker, provider_for
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.attempts.sink import AttemptSink, Ordered
+from eval_pipeline.stages.attempts.so_far import SoFar, watched
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.stages.spending import REFUSED
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
@@ -22,6 +22,7 @@ from eval_pipeline.tracks.capabilities import Recovers
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.watching.status import RECOVERY
 
 FAILED = "failed"
 """The outcome of attempts that could not be executed."""
@@ -47,7 +48,8 @@ def recover(inputs: Inputs, outputs: Outputs) -> dict[str, Json]:
     inputs.progress.start(label, count)
     sink = AttemptSink(inputs, outputs, RECOVERED, provider.simulated, keeps=inputs.is_small)
     if count:
-        run_interruptibly(_recover_all(inputs, provider, count, Ordered(sink), partial(inputs.progress.advance, label)))
+        with watched(inputs, RECOVERY, count) as so_far:
+            run_interruptibly(_recover_all(inputs, provider, count, Ordered(sink), so_far), inputs.run.beat)
     if inputs.counts.refused:  # makes the next run repeat this stage
         outputs.unlike(REFUSED, str(inputs.counts.refused))
     sink.flush()
@@ -97,17 +99,18 @@ def _broken_turns(inputs: Inputs) -> Iterator[Broken]:
                         own[turn.id] = own_answer(inputs.track, attempt)
 
 
-async def _recover_all(
-    inputs: Inputs, provider: Provider, count: int, ordered: Ordered, advance: Callable[[int], None]
-) -> None:
+async def _recover_all(inputs: Inputs, provider: Provider, count: int, ordered: Ordered, so_far: SoFar) -> None:
     version, prompts = inputs.version, prompting(inputs.workspace, inputs.suite, inputs.version)
+    label = inputs.label("recovery")
     async with open_asker(inputs, provider, ((item.unit.case, 1) for item in _broken_turns(inputs))) as asker:
 
         async def ask(placed: Sequence[tuple[int, Broken]]) -> None:
             recovered = await _recover(asker, version, [b for _, b in placed], prompts)
             for (place, item), asked in zip(placed, recovered, strict=True):
-                ordered.put(place, item.unit.case, [(item.unit.turns[0], one) for one in asked])
-                advance(1)
+                made = [(item.unit.turns[0], one) for one in asked]
+                ordered.put(place, item.unit.case, made)
+                so_far.add(item.unit.case, made, finished=1)
+                inputs.progress.advance(label)
 
         await ask_together(enumerate(_broken_turns(inputs)), count, version, asker, ask)
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from eval_pipeline.asking.budgets import Budget
     from eval_pipeline.asking.spending.purse import Purse
 
+OF_VERSION = "model version"
+"""Kind of the limit that a model version's entry sets on each run."""
 REFUSED = "refused"
 """Key in a record file's header: number of calls refused by the budget that would have added rows to the file."""
 _MODEL = ("tokens_spent", "usd_spent", "calls_refused")
@@ -79,6 +81,13 @@ def limit_reached(inputs: Inputs) -> str:
 
     spent = spent_under(inputs.workspace.home.root, limit.account)
     return limit.reached_text(spent.usd) if _purpose(inputs) in spent.refused else ""
+
+
+def limit_told(inputs: Inputs, version: ModelVersion) -> dict[str, Any]:
+    """Returns what those who watch a run are told of the limit on what it spends; nothing without one."""
+    if (limit := inputs.run.cost_limit) is not None:
+        return {"limit_usd": limit.usd, "limit_kind": limit.kind}
+    return {} if version.max_cost_usd is None else {"limit_usd": version.max_cost_usd, "limit_kind": OF_VERSION}
 
 
 def limit_facts(inputs: Inputs) -> dict[str, Json]:
@@ -192,13 +201,15 @@ class _Bar:
 
     def __init__(self, inputs: Inputs, limit: CostLimit, usd: float) -> None:
         self._progress, self._label = inputs.progress, inputs.label(f"cents spent of ${limit.usd:g}")
-        self._usd, self._shown = 0.0, 0
+        self._usd, self._shown, self._watch = 0.0, 0, inputs.run.watch
         self._progress.start(self._label, ceil(100 * limit.usd))
         self.add(usd)
 
     def add(self, usd: float) -> None:
         """Adds what a call cost."""
         self._usd += usd
+        if self._watch is not None:
+            self._watch.status.limit_spent = self._usd
         self._progress.advance(self._label, int(100 * self._usd) - self._shown)
         self._shown = int(100 * self._usd)
 

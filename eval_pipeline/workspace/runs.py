@@ -1,6 +1,6 @@
 """The table `runs` (when which scope was run, and at what cost), and the lock by which runs take turns."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -25,6 +25,7 @@ from eval_pipeline.workspace.workspace import Progress, Workspace
 
 if TYPE_CHECKING:
     from eval_pipeline.database.leases import Lease
+    from eval_pipeline.workspace.watching.watch import Watch
 
 COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
 MADE_OF = ("evaluation_id", "identity", "prompt", "prompt_text")
@@ -45,6 +46,7 @@ class RunContext:
         canary: ask a few conversations first, and stop if hardly any answer is readable.
         exact: recompute figures made with other versions of libraries.
         cost_limit: the limit that it shares with all else that its command or night spends; None: there is none.
+        watch: shows how far it is, and knows whether somebody wishes that it ends; None if nobody can watch it.
     """
 
     run_id: str = ""
@@ -54,6 +56,12 @@ class RunContext:
     canary: bool = True
     exact: bool = False
     cost_limit: CostLimit | None = None
+    watch: "Watch | None" = None
+
+    @property
+    def beat(self) -> Callable[[], bool] | None:
+        """What is to be called once a second while the run asks; None if nobody can watch it."""
+        return None if self.watch is None else self.watch.beat
 
 
 def record_run(

@@ -76,6 +76,7 @@ def run(
     ] = None,
     until: Rule = None,
     max_cost: MaxCost = None,
+    watch: Annotated[bool, typer.Option("--watch", help="Say every ten seconds how far it is.")] = False,
     junit: Junit = None,
 ) -> None:
     """Evaluates model versions on suites and shows the headline figures.
@@ -119,7 +120,9 @@ def run(
             check_until(workspace, partition, rule)
     asked = scope if rule is None else (rule, seed)
     held = held_now(workspace, partitions)
-    problems, done = evaluate(workspace, partitions, asked, _epoch(fresh), report, canary=canary, cost_limit=limit)
+    problems, done = evaluate(
+        workspace, partitions, asked, _epoch(fresh), report, canary=canary, cost_limit=limit, watch=watch
+    )
     headlines = [headline(workspace, partition) for partition in done]
     checked, gated = evaluated(partitions, done, problems), gate_verdicts(headlines, gates)
     if baseline:
@@ -218,12 +221,13 @@ def evaluate(
     canary: bool = True,
     launcher: "Launcher | None" = None,
     cost_limit: "CostLimit | None" = None,
+    watch: bool = False,
 ) -> "tuple[list[str], list[Partition]]":
     """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
     record.
 
     `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw; see
-    `api.evaluating.evaluate` for the launcher.
+    `api.evaluating.evaluate` for the launcher. With `watch`, a line says every ten seconds how far it is.
     """
     from eval_pipeline.cli.terminal import ProgressBars, note
 
@@ -239,7 +243,15 @@ def evaluate(
             from eval_pipeline.api.drawing import evaluate_until
 
             found = evaluate_until(
-                workspace, partitions, asked, epoch, progress, report=report, canary=canary, cost_limit=cost_limit
+                workspace,
+                partitions,
+                asked,
+                epoch,
+                progress,
+                report=report,
+                canary=canary,
+                cost_limit=cost_limit,
+                tell=note if watch else None,
             )
         else:
             from eval_pipeline.api.evaluating import evaluate as evaluate_all
@@ -254,6 +266,7 @@ def evaluate(
                 canary=canary,
                 launcher=launcher,
                 cost_limit=cost_limit,
+                tell=note if watch else None,
             )
     for text in found.notes:
         note(text)

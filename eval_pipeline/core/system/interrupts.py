@@ -4,11 +4,14 @@ import signal
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
 INTERRUPTS = (signal.SIGINT, signal.SIGTERM)
+BEAT_S = 1.0
+"""Seconds between two beats."""
 
 
 @contextmanager
@@ -39,8 +42,10 @@ def interruptible() -> Iterator[None]:
         yield
 
 
-def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
+def run_interruptibly(main: Coroutine[Any, Any, T], beat: Callable[[], bool] | None = None) -> T:
     """Runs a coroutine like `asyncio.run`, but SIGINT and SIGTERM cancel it; their own handlers are called after that.
+
+    `beat` is called every second meanwhile; where it returns true, the same happens as by SIGINT.
 
     If a handler raised at once, as Dagster's do, the exception could land in a task that nobody awaits, or in a
     callback, where asyncio swallows it. Whoever waits for that task would wait forever.
@@ -63,7 +68,13 @@ def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
 
         for number in handlers:
             asyncio.get_running_loop().add_signal_handler(number, interrupt, number)
-        return await main
+        if beat is None:
+            return await main
+        beating = asyncio.create_task(_beat(beat, partial(interrupt, signal.SIGINT)))
+        try:
+            return await main
+        finally:
+            beating.cancel()
 
     try:
         with handlers_kept():  # the event loop would leave Python's default handlers behind
@@ -72,6 +83,15 @@ def run_interruptibly(main: Coroutine[Any, Any, T]) -> T:
         if not arrived:
             raise
     if arrived:
-        handlers[arrived[0]](arrived[0], None)
+        if arrived[0] in handlers:  # not those of a process that ignores SIGINT, or of another thread
+            handlers[arrived[0]](arrived[0], None)
         raise KeyboardInterrupt
     return result
+
+
+async def _beat(beat: Callable[[], bool], end: Callable[[], None]) -> None:
+    import asyncio
+
+    while not beat():
+        await asyncio.sleep(BEAT_S)
+    end()

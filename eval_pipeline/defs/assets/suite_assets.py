@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import dagster as dg
 
@@ -23,6 +23,7 @@ from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.operations.runs.nights import ask_part
 from eval_pipeline.operations.runs.rescoring import rescore_compared
+from eval_pipeline.operations.runs.resuming import asked_for
 from eval_pipeline.operations.runs.running import PUBLISHED
 from eval_pipeline.operations.runs.steps import Step, checked, close_alone, failure, failures
 from eval_pipeline.stages.checks.verdicts import Verdict
@@ -32,6 +33,7 @@ from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.watching.watch import watching
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
@@ -124,8 +126,12 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
             else:
                 _note_due(context, evaluation, source.name, tags.get(EVAL_DATE, ""))
                 partition = dated_partition(context, source.name, tags, own.workspace)
-                found = own.anew(partition=partition, scope=run_scope(tags))
-                step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
+                asked = asked_for([partition], run_scope(tags), run.epoch, canary=run.canary, cost_limit=run.cost_limit)
+                log, known_as = context.log.info, run.run_id
+                with watching(own.workspace.home, "dagster", asked, tell=log, known_as=known_as) as watch:
+                    watched = replace(run, watch=watch)
+                    found = own.anew(partition=partition, scope=run_scope(tags), run=watched)
+                    step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
                 evaluation.wrong(source.name, version, failures(step), incomplete=step.blocked)
                 told = [materialised(stage, place, found, step)]
         yield from told

@@ -6,7 +6,7 @@ store: the caller compares and publishes between `evaluate` and `deliver`.
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
@@ -20,6 +20,7 @@ from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import stamp
 from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.watching.watch import Watch
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 PUBLISHED, REPORT = "published", "report"
@@ -35,6 +36,7 @@ class Request:
         with_report: also make the report files.
         canary: stop if hardly any of the first answers is readable.
         cost_limit: the limit on everything that is spent; None: there is none.
+        watch: shows how far it is; None if nobody can watch it.
     """
 
     partitions: Sequence[Partition]
@@ -43,6 +45,7 @@ class Request:
     with_report: bool = True
     canary: bool = True
     cost_limit: CostLimit | None = None
+    watch: Watch | None = None
 
 
 @dataclass(slots=True)
@@ -81,6 +84,7 @@ class Runs:
             places = [place for place in self._request.partitions if place.model_version == name]
             request = self._request
             run = RunContext(str(uuid4()), request.epoch, canary=request.canary, cost_limit=request.cost_limit)
+            run = replace(run, watch=request.watch)
             self._command.note_run(run.run_id, places, scope=self._request.scope.label(), epoch=run.epoch)
             finished += [self._evaluated(place, run) for place in places if not self._is_broken(place.suite)]
         return finished

@@ -186,6 +186,10 @@ class _BatchBars:
 
     def waiting(self, what: str) -> None:
         self.inputs.progress.start(self.inputs.label(what), 0)
+        if self.inputs.run.watch is not None:
+            self.inputs.run.watch.status.waiting.append(what)
 
     def over(self, what: str) -> None:
         self.inputs.progress.finish(self.inputs.label(what))
+        if self.inputs.run.watch is not None:
+            self.inputs.run.watch.status.waiting.remove(what)

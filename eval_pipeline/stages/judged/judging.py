@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from itertools import chain
 
@@ -30,12 +30,20 @@ from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.scoring.gold import gold_failure, gold_problems
 from eval_pipeline.stages.settings import JUDGE_PROMPT
-from eval_pipeline.stages.spending import judge_budget, judge_version, limit_facts, limit_reached, record_judge_spending
+from eval_pipeline.stages.spending import (
+    judge_budget,
+    judge_version,
+    limit_facts,
+    limit_reached,
+    limit_told,
+    record_judge_spending,
+)
 from eval_pipeline.store.tables import CASES, JUDGEMENTS
 from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
+from eval_pipeline.workspace.watching.status import JUDGING, Status
 
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
@@ -61,7 +69,8 @@ def judge_answers(inputs: Inputs, outputs: Outputs) -> None:
     said: list[Judgement] = []
     with closing(judge_budget(inputs, version)) as budget:
         try:
-            said = [_as_refused(one) for one in run_interruptibly(_judge_all(inputs, version, pairs, known, budget))]
+            judging = _judge_all(inputs, version, pairs, known, budget)
+            said = [_as_refused(one) for one in run_interruptibly(judging, inputs.run.beat)]
         finally:
             record_judge_spending(inputs, budget, sum(judgement.reason == OVER_BUDGET for judgement in said))
     _refuse_undecided(inputs, version, said)
@@ -221,10 +230,25 @@ async def _judge_all(
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
             async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
-                await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
+                with _watched(inputs, version, budget, waiting, said):
+                    await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
         finally:
             inputs.progress.finish(label)
     return [judgement for judgement in said if judgement is not None]
+
+
+def _watched(
+    inputs: Inputs, version: ModelVersion, budget: Budget, waiting: Sequence[int], said: Sequence[Judgement | None]
+) -> AbstractContextManager[None]:
+    """Shows those who watch the run how many pairs are judged."""
+
+    def look(status: Status) -> None:
+        status.done = sum(said[place] is not None for place in waiting)
+        status.usd, status.tokens = budget.usd, budget.tokens
+
+    if inputs.run.watch is None:
+        return nullcontext()
+    return inputs.run.watch.asking(JUDGING, len(waiting), look, **limit_told(inputs, version))
 
 
 def _settled(pair: ToJudge) -> Judgement | None:

@@ -1,0 +1,246 @@
+"""What is known of a command or a Dagster run that is asking: the content of its small file, and the line about it."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_rate
+
+RUNNING, STOPPED, FAILED = "running", "stopped", "failed"
+"""States of the file; it is removed when all went well."""
+ASKING, RECOVERY, JUDGING = "asking", "recovery", "judging"
+"""What is asked for: first answers, others after errors, verdicts. Another `step` is the name of a stage."""
+_ASKED = {ASKING: "", RECOVERY: "asking again after errors: ", JUDGING: "judging: "}
+_MINUTE_S, _HOUR_S = 60, 3600
+_LEAST_S, _LEAST_DONE = 5.0, 3
+"""Of less, nobody can tell how long the rest takes."""
+_FEW = 3
+
+
+@dataclass(slots=True)
+class Pace:
+    """How fast it went in the last minute, or since the step began.
+
+    Attributes:
+        seconds: how long it was looked at.
+        calls: requests sent, repeated ones among them.
+        done: turns finished otherwise than from the journal.
+    """
+
+    seconds: float = 0.0
+    calls: int = 0
+    done: int = 0
+
+
+@dataclass(slots=True)
+class Status:
+    """How far a run is.
+
+    Attributes:
+        id: id of the command, or of the Dagster run.
+        command: `run`, or `dagster`.
+        process: what asks, as `worldwide_mark` tells it.
+        state: `running`, `stopped` (a wish or a signal ended it) or `failed`.
+        request: what was asked for, so that the same can be asked for again.
+        began, at: seconds since 1970: when it began, and when this was written.
+        run_id: id of the run in `runs`.
+        place: suite, model version and date of the evaluation that is made now.
+        number, evaluations: it is the first, second, … of so many.
+        step: what it is doing: `asking`, `recovery`, `judging`, or the name of a stage that is at something else.
+        step_began: seconds since 1970.
+        total: turns of the step, times samples; of `recovery`, answers that could not be executed.
+        samples: how often each turn is asked.
+        done: how many of them are finished, with or without an answer.
+        journal: how many were answered from the journal, without a call.
+        refused: how many the budget did not allow.
+        unanswered: calls that gave no answer in the end.
+        readable: how many answers have the form of the track.
+        scored, right, low, high: answers judged so far, how many are right, and the 95% interval of that rate.
+        why_unscored: why none is judged yet.
+        errors: kind, count and an example of what went wrong, most frequent first.
+        calls: requests sent in this step, repeated ones among them.
+        pace: how fast it goes.
+        usd, tokens: spent in this step; dollars are None where no price is known.
+        free: whether nothing is paid, as with stand-ins and recorded answers.
+        limit_usd, limit_spent: the limit, and what is known to be spent or reserved of it.
+        limit_kind: what the limit is on: `command`, `night`, `backfill`, `run` or `model version`.
+        waiting: what is being waited for, such as batches.
+        problems: sentences on what went wrong in the end.
+    """
+
+    id: str
+    command: str
+    process: str
+    began: float
+    state: str = RUNNING
+    request: dict[str, Any] = field(default_factory=dict)
+    at: float = 0.0
+    run_id: str = ""
+    place: list[str] = field(default_factory=list)
+    number: int = 0
+    evaluations: int = 0
+    step: str = ""
+    step_began: float = 0.0
+    total: int = 0
+    samples: int = 1
+    done: int = 0
+    journal: int = 0
+    refused: int = 0
+    unanswered: int = 0
+    readable: int = 0
+    scored: int = 0
+    right: int = 0
+    low: float | None = None
+    high: float | None = None
+    why_unscored: str = ""
+    errors: list[list[Any]] = field(default_factory=list)
+    calls: int = 0
+    pace: Pace = field(default_factory=Pace)
+    usd: float | None = None
+    tokens: int = 0
+    free: bool = False
+    limit_usd: float | None = None
+    limit_spent: float = 0.0
+    limit_kind: str = ""
+    waiting: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def text(self) -> str:
+        """Returns the content of the file."""
+        told = {name: getattr(self, name) for name in _NAMES}  # `asdict` would copy all that was asked for
+        return json.dumps(told | {"pace": asdict(self.pace)}, ensure_ascii=False, separators=(",", ":"))
+
+    @property
+    def asks(self) -> bool:
+        """Whether models or judges are being asked."""
+        return self.step in _ASKED
+
+    @property
+    def seconds_left(self) -> float | None:
+        """How long the rest takes at the pace of the last minute; None if nobody can tell."""
+        pace = self.pace
+        if not self.asks or self.waiting or pace.seconds < _LEAST_S or pace.done < _LEAST_DONE:
+            return None
+        return (self.total - self.done) * pace.seconds / pace.done
+
+    @property
+    def calls_a_minute(self) -> float | None:
+        """Requests a minute, repeated ones among them; None so far, or where none are counted."""
+        if self.free or not self.calls or self.pace.seconds < _LEAST_S:
+            return None
+        return 60 * self.pace.calls / self.pace.seconds
+
+
+_NAMES = tuple(one.name for one in fields(Status))
+
+
+def status_of(text: str) -> Status:
+    """Reads the content of a file; what another version wrote more of is left out. Raises ValueError."""
+    found = json.loads(text)
+    if not isinstance(found, dict):
+        raise ValueError("not the status of a run")
+    values = {name: value for name, value in found.items() if name in _NAMES}
+    try:
+        values["pace"] = Pace(**values.get("pace", {}))
+        return Status(**values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def line(status: Status) -> str:
+    """Returns how far a run is, in one line; the same in the terminal, in Dagster's log and on the strip of pages."""
+    return f"{place_text(status)}: {', '.join(parts(status))}"
+
+
+def place_text(status: Status) -> str:
+    """Returns which evaluation is made, and the how many-th it is."""
+    place = " · ".join(status.place[:2]) or status.command
+    return f"{place} ({status.number} of {status.evaluations})" if status.evaluations > 1 else place
+
+
+def parts(status: Status) -> Sequence[str]:
+    """Returns the parts of the line on a run."""
+    told = [progress_text(status)]
+    if not status.asks:
+        return told
+    if status.journal:
+        told.append(f"{shown_count(status.journal)} from the journal")
+    if status.step != JUDGING and status.done - status.refused:
+        told.append(f"{shown_rate(status.readable / (status.done - status.refused))} readable")
+    if status.step == ASKING:
+        told.append(right_text(status))
+    if spent := spent_text(status):
+        told.append(spent)
+    if errors := errors_text(status.errors):
+        told.append(errors)
+    if (pace := status.calls_a_minute) is not None:
+        told.append(f"{shown_count(pace)} calls a minute")
+    return [*told, *([left] if (left := left_text(status)) else [])]
+
+
+def progress_text(status: Status) -> str:
+    """Returns what is done of the step."""
+    if not status.asks:
+        return "about to ask" if status.step in {"", "generations"} else f"at {status.step.replace('_', ' ')}"
+    unit = "turns" if status.step == ASKING else "answers"
+    if status.samples > 1 and status.step == ASKING:
+        unit = f"answers ({shown_count(status.total // status.samples)} turns × {status.samples})"
+    return f"{_ASKED[status.step]}{shown_count(status.done)} of {shown_count(status.total)} {unit}"
+
+
+def right_text(status: Status) -> str:
+    """Returns the share of right answers so far with its interval, or why it is not known."""
+    if not status.scored:
+        return "not scored yet"
+    of = "" if status.scored == status.done - status.refused else f" of {shown_count(status.scored)} scored"
+    between = "" if status.low is None else f" [{shown_rate(status.low)}, {shown_rate(status.high)}]"
+    return f"{shown_rate(status.right / status.scored)}{between} right so far{of}"
+
+
+def spent_text(status: Status) -> str:
+    """Returns what is spent, and of how much; empty where nothing is paid."""
+    if status.free:
+        return ""
+    if status.limit_usd is not None:
+        of = f"{shown_dollars(status.limit_spent)} of {shown_dollars(status.limit_usd)}"
+        # Others under a limit of many runs spend at the same time.
+        return f"at least {of}" if status.limit_kind in {"night", "backfill"} else of
+    if status.usd is None:
+        return f"{shown_count(status.tokens)} tokens" if status.tokens else ""
+    return shown_dollars(status.usd)
+
+
+def errors_text(errors: Sequence[Sequence[Any]]) -> str:
+    """Returns how many errors there were of which kind."""
+    if not errors:
+        return ""
+    count = sum(one[1] for one in errors)
+    kinds = [f"{shown_count(one[1])} {one[0]}" for one in errors[:_FEW]]
+    more = ["…"] if len(errors) > _FEW else []
+    return f"{shown_count(count)} error{'s' * (count != 1)} ({', '.join([*kinds, *more])})"
+
+
+def left_text(status: Status) -> str:
+    """Returns how long the rest takes, or what is being waited for; empty if nobody can tell."""
+    if status.waiting:
+        more = f" and {len(status.waiting) - 1} more" if len(status.waiting) > 1 else ""
+        return f"{status.waiting[0]}{more}"
+    left = status.seconds_left
+    return "" if left is None else f"about {duration(left)} left"
+
+
+def duration(seconds: float) -> str:
+    """Returns a length of time with at most two units."""
+    whole = max(0, round(seconds))
+    if whole < _MINUTE_S:
+        return f"{whole} s"
+    if whole < _HOUR_S:
+        return f"{whole // 60} min" + (f" {whole % 60} s" if whole < 10 * _MINUTE_S and whole % 60 else "")
+    return f"{whole // _HOUR_S} h {whole % _HOUR_S // 60} min"
+
+
+def counted(errors: Mapping[str, tuple[int, str]], most: int = 8) -> list[list[Any]]:
+    """Returns errors as a status has them: kind → count and an example, the most frequent first."""
+    ordered = sorted(errors.items(), key=lambda one: -one[1][0])
+    return [[kind, count, example] for kind, (count, example) in ordered[:most]]

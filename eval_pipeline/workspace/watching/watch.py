@@ -1,0 +1,210 @@
+"""The watch of a command or Dagster run: it writes how far it is, and notices the wish that it ends.
+
+The process that asks is the only one that knows how far it is. It writes that to one small file below the home's
+`running/`, once a second at most, and looks there for the wish of somebody who watches: a file, so that a wish outlives
+the server that took it. Nothing of a run depends on these files; what cannot be written is not shown.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from eval_pipeline.core.home import Home
+from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.processes import worldwide_mark
+from eval_pipeline.store.durable import temporary_path
+from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Pace, Status, line
+
+TELL_S = 10.0
+"""Seconds between two lines."""
+_WRITE_S = 1.0
+_MINUTE_S = 60.0
+_SPACING_S = 5.0
+"""Seconds between two points of the pace."""
+Tell = Callable[[str], object]
+Look = Callable[[Status], None]
+"""Completes a status by what is known at the moment."""
+
+
+class Watch:
+    """Writes the status of a run. Its methods are called by one thread at a time.
+
+    Attributes:
+        status: what is known so far.
+    """
+
+    def __init__(self, home: Home, status: Status, tell: Tell | None = None) -> None:
+        """Writes nothing before the first step; `tell` gets the line on the run every ten seconds while it asks."""
+        self.status = status
+        self._home, self._wish = home, wish_path(home, status.id)
+        self._tell = tell
+        self._look: Look = _nothing
+        self._written, self._told = 0.0, time.monotonic()
+        self._places: dict[tuple[str, ...], int] = {}
+        self._points: deque[tuple[float, int, int]] = deque(maxlen=int(_MINUTE_S / _SPACING_S) + 1)
+
+    def step(self, place: Partition, run_id: str, name: str) -> None:
+        """Notes what is done next."""
+        status, told = self.status, [place.suite, place.model_version, place.eval_date.isoformat()]
+        if told != status.place:
+            status.number = self._places.setdefault(tuple(told), len(self._places) + 1)
+            _clear(status)
+        status.place, status.run_id, status.step, status.step_began = told, run_id, name, time.time()
+        self._write()
+
+    @contextmanager
+    def asking(self, name: str, total: int, look: Look, **told: Any) -> Iterator[None]:
+        """Within the block, models are asked.
+
+        Args:
+            name: `asking`, `recovery` or `judging`.
+            total: how many turns or answers.
+            look: completes the status by what is known; called about once a second.
+            told: further fields of the status that stay as they are.
+        """
+        status = self.status
+        _clear(status)
+        status.step, status.step_began, status.total = name, time.time(), total
+        for field, value in told.items():
+            setattr(status, field, value)
+        self._look, self._told = look, time.monotonic()
+        self._points.clear()
+        try:
+            self.beat()
+            yield
+        finally:
+            look(status)
+            status.waiting = []
+            self._look = _nothing
+            self._write()
+
+    def beat(self) -> bool:
+        """Writes what is known, tells it if it is time, and returns whether somebody wishes that the run ends."""
+        now = time.monotonic()
+        self._look(self.status)
+        self._paced(now)
+        if now - self._written >= _WRITE_S / 2:
+            self._write()
+        if self._tell is not None and now - self._told >= TELL_S:
+            self._told = now
+            self._tell(line(self.status))
+        return self._wish.exists()
+
+    def end(self, state: str = "") -> None:
+        """Leaves how it ended; if all went well, nothing."""
+        if state and self._written:
+            self.status.state = state
+            self._write()
+            with suppress(OSError):
+                self._wish.unlink(missing_ok=True)
+        elif not state:
+            forget(self._home, self.status.id)
+
+    def _paced(self, now: float) -> None:
+        status, points = self.status, self._points
+        here = (now, status.calls, status.done - status.journal)
+        if not points or now - points[-1][0] >= _SPACING_S:
+            points.append(here)
+        first = points[0]
+        status.pace = Pace(now - first[0], here[1] - first[1], here[2] - first[2])
+
+    def _write(self) -> None:
+        self._written, self.status.at = time.monotonic(), time.time()
+        with suppress(OSError):
+            write_status(self._home, self.status)
+
+
+@contextmanager
+def watching(
+    home: Home,
+    command: str,
+    request: Mapping[str, Any],
+    *,
+    evaluations: int = 0,
+    tell: Tell | None = None,
+    known_as: str = "",
+) -> Iterator[Watch]:
+    """Yields the watch of a command or a run, and leaves how that ended: stopped, failed, or well.
+
+    Args:
+        home: the home.
+        command: `run`, or `dagster`.
+        request: what was asked for, so that `resume` can ask for the same.
+        evaluations: how many evaluations it makes; 0 if that is not known.
+        tell: gets the line on the run every ten seconds while it asks.
+        known_as: the id of a Dagster run, or of a command that goes on; by default a new one.
+    """
+    status = Status(known_as or str(uuid4()), command, worldwide_mark(), time.time(), request=dict(request))
+    status.evaluations = evaluations
+    watch = Watch(home, status, tell)
+    with suppress(OSError):
+        wish_path(home, status.id).unlink(missing_ok=True)
+    state = STOPPED
+    try:
+        yield watch
+        state = FAILED if status.problems else ""
+    except Exception as error:
+        state, status.problems = FAILED, [*status.problems, str(error) or type(error).__name__]
+        raise
+    finally:
+        watch.end(state)
+
+
+def status_path(home: Home, known_as: str) -> Path:
+    """Returns the file with the status of a run."""
+    return home.running / f"{known_as}.json"
+
+
+def wish_path(home: Home, known_as: str) -> Path:
+    """Returns the file whose existence is the wish that a run ends."""
+    return home.running / f"{known_as}.stop"
+
+
+def output_path(home: Home, known_as: str) -> Path:
+    """Returns the file with what a resumed run has printed."""
+    return home.running / f"{known_as}.log"
+
+
+def write_status(home: Home, status: Status) -> None:
+    """Writes the status of a run: whole or not at all, but not durably, as after a power failure nothing of it matters.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = status_path(home, status.id)
+    temporary, text = temporary_path(path), status.text()
+    try:
+        temporary.write_text(text, "utf-8", "backslashreplace")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, "utf-8", "backslashreplace")
+    temporary.replace(path)
+
+
+def forget(home: Home, known_as: str) -> None:
+    """Removes what is known of a run that has ended."""
+    for path_of in (status_path, wish_path, output_path):
+        with suppress(OSError):
+            path_of(home, known_as).unlink(missing_ok=True)
+
+
+def _clear(status: Status) -> None:
+    """Forgets what was known of another step that asked."""
+    fresh = Status(status.id, status.command, status.process, status.began)
+    for name in _OF_A_STEP:
+        setattr(status, name, getattr(fresh, name))
+
+
+_OF_A_STEP = (
+    *("total", "samples", "done", "journal", "refused", "unanswered", "readable", "scored", "right", "low", "high"),
+    *("why_unscored", "errors", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
+    "waiting",
+)
+
+
+def _nothing(_: Status) -> None:
+    return
