@@ -10,7 +10,7 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.drawing import ask_until
 from eval_pipeline.operations.runs.ranking import check_rankable, rank
-from eval_pipeline.operations.runs.resuming import asked_for
+from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.watch import Tell, watching

@@ -11,7 +11,6 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.interrupts import interruptible
 from eval_pipeline.operations.runs.changes import changes_told
 from eval_pipeline.operations.runs.publication import Publication
-from eval_pipeline.operations.runs.resuming import asked_for
 from eval_pipeline.operations.runs.running import Finished, Request, Runs
 from eval_pipeline.operations.upkeep.completing import complete_left, running
 from eval_pipeline.operations.upkeep.keeping import (
@@ -22,6 +21,7 @@ from eval_pipeline.operations.upkeep.keeping import (
     make_comparisons,
     remarks,
 )
+from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs

@@ -7,7 +7,7 @@ from eval_pipeline.api.evaluating import evaluate
 from eval_pipeline.api.homes import at_home
 from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import EvalError
-from eval_pipeline.operations.runs.resuming import limit_of, partitions_of, request_of
+from eval_pipeline.operations.upkeep.resuming import limit_of, partitions_of, request_of
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.workspace import Workspace

@@ -16,6 +16,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import Look, Published
 from eval_pipeline.workspace.homes.bucket_store import fresh_store
+from eval_pipeline.workspace.watching.running import Seen, seen
 
 
 class NotFoundError(EvalError):
@@ -84,7 +85,7 @@ class Visit:
 
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """Renders a page from a template."""
-        html = render(template, title=title, visit=self, **values)
+        html = render(template, title=title, visit=self, runs=going_on(self.bench.home), **values)
         return HTMLResponse(html.encode(errors="replace"), status.value)
 
 
@@ -97,11 +98,18 @@ class Page:
         respond: makes the response. It runs in a separate thread. It may raise `NotFoundError`, and other `EvalError`s
             for mistakes in the address or the form.
         methods: the HTTP methods that it answers.
+        stored: whether it shows what is in the store; another must not use `look`, and is there before any store.
     """
 
     path: str
     respond: Callable[[Visit], Response]
     methods: tuple[str, ...] = ("GET",)
+    stored: bool = True
+
+
+def going_on(home: Home) -> list[Seen]:
+    """Returns the runs that every page shows."""
+    return [one for one in seen(home) if one.runs]
 
 
 def whole_number(text: str) -> int:

@@ -103,3 +103,25 @@ def test_in_another_thread_handlers_are_nobodys_business(set_before: Any) -> Non
     with ThreadPoolExecutor() as pool:
         assert pool.submit(work).result() == 7
     assert handlers() == {set_before}
+
+
+def test_a_beat_that_says_so_ends_the_loop_as_a_signal_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("eval_pipeline.core.system.interrupts.BEAT_S", 0.0)
+    ended: list[str] = []
+
+    async def main() -> None:
+        try:
+            await asyncio.wait_for(asyncio.Event().wait(), 20)
+        finally:
+            ended.append("cleaned up")
+
+    def interrupted_by(beats: Iterator[bool]) -> None:
+        run_interruptibly(main(), lambda: next(beats))
+
+    before = signal.signal(signal.SIGINT, raising)
+    with pytest.raises(Interrupted):
+        interrupted_by(iter([False, False, True]))
+    signal.signal(signal.SIGINT, before)
+    with ThreadPoolExecutor(1) as pool, pytest.raises(KeyboardInterrupt):  # no signal reaches another thread
+        pool.submit(interrupted_by, iter([True])).result()
+    assert ended == ["cleaned up"] * 2

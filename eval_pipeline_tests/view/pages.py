@@ -24,7 +24,7 @@ OURS = frozenset(
     "html head meta title link script body a header nav ol ul li main h1 h2 h3 h4 small p section div table caption "
     "thead tbody tr th td span strong svg g path line rect text polyline circle figure "
     "figcaption footer kbd code pre form label select option input button "
-    "details summary fieldset legend dl dt dd article mark del ins textarea br datalist".split()
+    "details summary aside progress fieldset legend dl dt dd article mark del ins textarea br datalist".split()
 )
 """Elements that the templates write."""
 CONTROL = [chr(n) for n in (0x1B, 0x07, 0x9B, 0x202A, 0x202B, 0x202D, 0x202E, 0x2066, 0x2067, 0x2068, 0x2069)]
@@ -76,7 +76,7 @@ def is_harmless(html: str) -> None:
             target = attributes.get(name) or "/"
             assert target.startswith(("/", "#", "data:,")) and not target.startswith("//"), (tag, target)
         if tag == "script":
-            assert attributes == {"src": "/static/keys.js", "defer": None}
+            assert attributes in [{"src": f"/static/{name}.js", "defer": None} for name in ("keys", "watch")]
     assert not [character for character in CONTROL if character in html]
 
 

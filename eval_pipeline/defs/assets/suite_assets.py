@@ -23,9 +23,9 @@ from eval_pipeline.defs.running.instance import tags_now
 from eval_pipeline.defs.running.pools import pool_of, slot
 from eval_pipeline.operations.runs.nights import ask_part
 from eval_pipeline.operations.runs.rescoring import rescore_compared
-from eval_pipeline.operations.runs.resuming import asked_for
 from eval_pipeline.operations.runs.running import PUBLISHED
 from eval_pipeline.operations.runs.steps import Step, checked, close_alone, failure, failures
+from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS

@@ -88,20 +88,20 @@ class SoFar:
 
         gold_problems(self._inputs)
         while self._waiting and self._took <= SHARE * time.process_time():
-            began = time.perf_counter()
+            began = time.thread_time()
             block = [self._waiting.popleft() for _ in range(min(_BLOCK, len(self._waiting)))]
             try:
                 self._score(block)
             except Exception as error:  # a fault of a track, which scoring tells; asking goes on
                 self._waiting.clear()
                 self._scores, self.why = False, f"scoring raises {type(error).__name__}"
-            self._took += time.perf_counter() - began
+            self._took += time.thread_time() - began
         # The interval is over all answers: with many of them, it is computed more seldom.
         if len(self._verdicts) > self._rate[0] and self._estimated <= SHARE / 4 * time.process_time():
-            began = time.perf_counter()
+            began = time.thread_time()
             found = estimate_rate(self._verdicts, self._clusters)
             self._rate = (len(self._verdicts), sum(self._verdicts), found.low, found.high)
-            self._estimated += time.perf_counter() - began
+            self._estimated += time.thread_time() - began
 
     def _score(self, block: Sequence[tuple[Case, Turn, Attempt]]) -> None:
         inputs, track = self._inputs, self._inputs.track

@@ -19,6 +19,7 @@ from eval_pipeline.reports.shown import short
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
 from eval_pipeline.view.addresses import address, turn_address, turns_address
 from eval_pipeline.view.drawing.differences import differences
+from eval_pipeline.workspace.watching.status import left_text, place_text, progress_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -64,6 +65,7 @@ def _environment() -> "Environment":
         "p": shown.p_value,
         "shown": shown_value,
         "short": short,
+        "duration": shown.duration,
         "cut": cut,
         "cell": cell,
         "json": parse_json,
@@ -84,6 +86,9 @@ def _environment() -> "Environment":
         "suite_path": suite_path,
         "differences": differences,
         "marks_of": marks_of,
+        "place_text": place_text,
+        "progress_text": progress_text,
+        "left_text": left_text,
     }
     return found
 

@@ -1,7 +1,7 @@
 """The pages of the workbench. To add one, add a module with `PAGES` here and a line in the tuple."""
 
 from eval_pipeline.view.page import Page
-from eval_pipeline.view.pages import compare, download, home, matrix, review, reviews, turn, turns
+from eval_pipeline.view.pages import compare, download, home, matrix, review, reviews, runs, turn, turns
 
 PAGES: tuple[Page, ...] = (
     *home.PAGES,
@@ -12,4 +12,5 @@ PAGES: tuple[Page, ...] = (
     *review.PAGES,
     *compare.PAGES,
     *matrix.PAGES,
+    *runs.PAGES,
 )

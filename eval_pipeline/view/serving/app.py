@@ -1,7 +1,9 @@
 """The workbench as an ASGI application: pages, static files, error pages, and the access guard in front of them."""
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from http import HTTPStatus
+from typing import cast
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
@@ -13,17 +15,24 @@ from starlette.types import ASGIApp
 
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.view.drawing.rendering import render, static_file
-from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
+from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit, going_on
 from eval_pipeline.view.pages import PAGES
+from eval_pipeline.view.published import Look
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import Door
+from eval_pipeline.workspace.watching.running import Seen
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
 )
 """The content security policy: a page may only load what this server sends, and no inline scripts or styles."""
-STATIC = {"style.css": "text/css", "chart.css": "text/css", "keys.js": "text/javascript"}
+STATIC = {
+    "style.css": "text/css",
+    "chart.css": "text/css",
+    "keys.js": "text/javascript",
+    "watch.js": "text/javascript",
+}
 _MOST_FORM = 1_000_000
 """The most bytes that a form may have."""
 
@@ -46,12 +55,13 @@ def _endpoint(page: Page, bench: Bench) -> Callable[[Request], Awaitable[Respons
 
 def _answer(page: Page, bench: Bench, request: Request, form: dict[str, list[str]]) -> Response:
     try:
-        with bench.published.look() as look:
+        with bench.published.look() if page.stored else nullcontext(cast("Look", None)) as look:
             answer = page.respond(Visit(bench, look, request, form))
     except NotFoundError as error:
         answer = problem(HTTPStatus.NOT_FOUND, "Not there", str(error))
     except StoreError as error:
-        answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, "No store to show", str(error))
+        runs = going_on(bench.home)  # the first run makes the store
+        answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, "No store to show", str(error), runs)
     except EvalError as error:
         answer = problem(HTTPStatus.BAD_REQUEST, "That cannot be shown", str(error))
     answer.headers.setdefault("Cache-Control", "no-store")
@@ -84,9 +94,9 @@ def _json_form(body: bytes) -> dict[str, list[str]]:
     }
 
 
-def problem(status: HTTPStatus, title: str, message: str) -> Response:
+def problem(status: HTTPStatus, title: str, message: str, runs: Sequence[Seen] = ()) -> Response:
     """Returns a page that reports a problem."""
-    return HTMLResponse(render("problem.html.j2", title=title, message=message), status.value)
+    return HTMLResponse(render("problem.html.j2", title=title, message=message, runs=runs), status.value)
 
 
 async def _static(request: Request) -> Response:

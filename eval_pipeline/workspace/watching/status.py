@@ -5,14 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from eval_pipeline.reports.shown import shown_count, shown_dollars, shown_rate
+from eval_pipeline.core.shown import count, dollars, duration, estimate, rate, tokens
 
 RUNNING, STOPPED, FAILED = "running", "stopped", "failed"
 """States of the file; it is removed when all went well."""
 ASKING, RECOVERY, JUDGING = "asking", "recovery", "judging"
 """What is asked for: first answers, others after errors, verdicts. Another `step` is the name of a stage."""
 _ASKED = {ASKING: "", RECOVERY: "asking again after errors: ", JUDGING: "judging: "}
-_MINUTE_S, _HOUR_S = 60, 3600
 _LEAST_S, _LEAST_DONE = 5.0, 3
 """Of less, nobody can tell how long the rest takes."""
 _FEW = 3
@@ -165,17 +164,17 @@ def parts(status: Status) -> Sequence[str]:
     if not status.asks:
         return told
     if status.journal:
-        told.append(f"{shown_count(status.journal)} from the journal")
+        told.append(f"{count(status.journal)} from the journal")
     if status.step != JUDGING and status.done - status.refused:
-        told.append(f"{shown_rate(status.readable / (status.done - status.refused))} readable")
+        told.append(f"{rate(status.readable / (status.done - status.refused))} readable")
     if status.step == ASKING:
-        told.append(right_text(status))
+        told.append(f"{right_text(status)}{' right so far' if status.scored else ''}")
     if spent := spent_text(status):
         told.append(spent)
     if errors := errors_text(status.errors):
         told.append(errors)
     if (pace := status.calls_a_minute) is not None:
-        told.append(f"{shown_count(pace)} calls a minute")
+        told.append(f"{count(pace)} calls a minute")
     return [*told, *([left] if (left := left_text(status)) else [])]
 
 
@@ -185,17 +184,16 @@ def progress_text(status: Status) -> str:
         return "about to ask" if status.step in {"", "generations"} else f"at {status.step.replace('_', ' ')}"
     unit = "turns" if status.step == ASKING else "answers"
     if status.samples > 1 and status.step == ASKING:
-        unit = f"answers ({shown_count(status.total // status.samples)} turns × {status.samples})"
-    return f"{_ASKED[status.step]}{shown_count(status.done)} of {shown_count(status.total)} {unit}"
+        unit = f"answers ({count(status.total // status.samples)} turns × {status.samples})"
+    return f"{_ASKED[status.step]}{count(status.done)} of {count(status.total)} {unit}"
 
 
 def right_text(status: Status) -> str:
     """Returns the share of right answers so far with its interval, or why it is not known."""
     if not status.scored:
         return "not scored yet"
-    of = "" if status.scored == status.done - status.refused else f" of {shown_count(status.scored)} scored"
-    between = "" if status.low is None else f" [{shown_rate(status.low)}, {shown_rate(status.high)}]"
-    return f"{shown_rate(status.right / status.scored)}{between} right so far{of}"
+    of = "" if status.scored == status.done - status.refused else f" of {count(status.scored)} scored"
+    return f"{estimate(status.right / status.scored, status.low, status.high)}{of}"
 
 
 def spent_text(status: Status) -> str:
@@ -203,22 +201,22 @@ def spent_text(status: Status) -> str:
     if status.free:
         return ""
     if status.limit_usd is not None:
-        of = f"{shown_dollars(status.limit_spent)} of {shown_dollars(status.limit_usd)}"
+        of = f"{dollars(status.limit_spent)} of {dollars(status.limit_usd)}"
         # Others under a limit of many runs spend at the same time.
         return f"at least {of}" if status.limit_kind in {"night", "backfill"} else of
     if status.usd is None:
-        return f"{shown_count(status.tokens)} tokens" if status.tokens else ""
-    return shown_dollars(status.usd)
+        return f"{tokens(status.tokens)} tokens" if status.tokens else ""
+    return dollars(status.usd)
 
 
 def errors_text(errors: Sequence[Sequence[Any]]) -> str:
     """Returns how many errors there were of which kind."""
     if not errors:
         return ""
-    count = sum(one[1] for one in errors)
-    kinds = [f"{shown_count(one[1])} {one[0]}" for one in errors[:_FEW]]
+    total = sum(one[1] for one in errors)
+    kinds = [f"{count(one[1])} {one[0]}" for one in errors[:_FEW]]
     more = ["…"] if len(errors) > _FEW else []
-    return f"{shown_count(count)} error{'s' * (count != 1)} ({', '.join([*kinds, *more])})"
+    return f"{count(total)} error{'s' * (total != 1)} ({', '.join([*kinds, *more])})"
 
 
 def left_text(status: Status) -> str:
@@ -230,17 +228,7 @@ def left_text(status: Status) -> str:
     return "" if left is None else f"about {duration(left)} left"
 
 
-def duration(seconds: float) -> str:
-    """Returns a length of time with at most two units."""
-    whole = max(0, round(seconds))
-    if whole < _MINUTE_S:
-        return f"{whole} s"
-    if whole < _HOUR_S:
-        return f"{whole // 60} min" + (f" {whole % 60} s" if whole < 10 * _MINUTE_S and whole % 60 else "")
-    return f"{whole // _HOUR_S} h {whole % _HOUR_S // 60} min"
-
-
 def counted(errors: Mapping[str, tuple[int, str]], most: int = 8) -> list[list[Any]]:
     """Returns errors as a status has them: kind → count and an example, the most frequent first."""
     ordered = sorted(errors.items(), key=lambda one: -one[1][0])
-    return [[kind, count, example] for kind, (count, example) in ordered[:most]]
+    return [[kind, times, example] for kind, (times, example) in ordered[:most]]

@@ -73,8 +73,9 @@ class Watch:
             setattr(status, field, value)
         self._look, self._told = look, time.monotonic()
         self._points.clear()
+        look(status)
+        self._write()
         try:
-            self.beat()
             yield
         finally:
             look(status)

@@ -1,0 +1,259 @@
+"""What a run tells of itself while it asks, who reads it, and the wish that it ends."""
+
+import os
+import subprocess
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
+from eval_pipeline.chain.runner import run_chain
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import CallErrorKind
+from eval_pipeline.core.system import interrupts
+from eval_pipeline.core.system.processes import host, started, worldwide_mark
+from eval_pipeline.operations.upkeep.resuming import asked_for, partitions_of
+from eval_pipeline.providers.base import Call, CallError
+from eval_pipeline.stages.attempts.so_far import why_not_scored
+from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.watching.running import forget_superseded, seen, wish_end
+from eval_pipeline.workspace.watching.status import Pace, Status, line, status_of
+from eval_pipeline.workspace.watching.watch import (
+    Watch,
+    output_path,
+    status_path,
+    watching,
+    wish_path,
+    write_status,
+)
+from eval_pipeline_tests.support import BROKEN, DAY, Answer, Lab, Puppet, case, number
+
+PLACE = ["small", "puppet", "2026-01-02"]
+ASKS: dict[str, Any] = {"place": PLACE, "step": "asking", "total": 2000, "done": 500, "readable": 490}
+LINES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"place": PLACE}, "small · puppet: about to ask"),
+    ({"place": PLACE, "step": "turn_metrics", "total": 9, "done": 9}, "small · puppet: at turn metrics"),
+    (ASKS, "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet"),
+    (
+        ASKS | {"number": 2, "evaluations": 8},
+        "small · puppet (2 of 8): 500 of 2,000 turns, 98.0% readable, not scored yet",
+    ),
+    (
+        ASKS | {"samples": 4, "scored": 500, "right": 400, "low": 0.7, "high": 0.85, "journal": 100},
+        "small · puppet: 500 of 2,000 answers (500 turns × 4), 100 from the journal, 98.0% readable, "
+        "80.0% [70.0% to 85.0%] right so far",
+    ),
+    (
+        # What the budget refused is no answer: 10 of 20 are left, all of them readable.
+        ASKS | {"done": 20, "refused": 10, "readable": 10, "scored": 4, "right": 1},
+        "small · puppet: 20 of 2,000 turns, 100.0% readable, 25.0% of 4 scored right so far",
+    ),
+    (
+        ASKS | {"usd": 1.5, "calls": 520, "pace": Pace(60.0, 66, 60), "errors": [["timeout", 1, "late"]]},
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, $1.50, 1 error (1 timeout), "
+        "66 calls a minute, about 25 min 0 s left",
+    ),
+    (
+        # Where others spend of the same limit, nobody knows all of it at any moment.
+        ASKS | {"usd": 1.5, "limit_usd": 5.0, "limit_spent": 2.0, "limit_kind": "night"},
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, at least $2.00 of $5.00",
+    ),
+    (
+        # In batches nothing comes for hours, and no pace tells how long.
+        ASKS | {"waiting": ["waiting for batch b1 (900 requests)", "b2"], "pace": Pace(60.0, 0, 60)},
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, "
+        "waiting for batch b1 (900 requests) and 1 more",
+    ),
+    (
+        # Stand-ins and recorded answers cost nothing, and call nobody.
+        ASKS | {"free": True, "usd": 0.0, "calls": 500, "pace": Pace(60.0, 500, 500)},
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, about 3 min 0 s left",
+    ),
+    (
+        {"place": PLACE, "step": "judging", "total": 90, "done": 30, "tokens": 1200},
+        "small · puppet: judging: 30 of 90 answers, 1,200 tokens",
+    ),
+    (
+        {"place": PLACE, "step": "recovery", "total": 8, "done": 4, "readable": 3, "usd": 0.0, "free": True},
+        "small · puppet: asking again after errors: 4 of 8 answers, 75.0% readable",
+    ),
+)  # fmt: skip
+
+
+def status(**told: Any) -> Status:
+    return replace(Status("run-1", "run", worldwide_mark(), time.time() - 5, at=time.time()), **told)
+
+
+@pytest.mark.parametrize(("told", "expected"), LINES)
+def test_the_line_says_what_is_known(told: dict[str, Any], expected: str) -> None:
+    found = status(**told)
+    assert line(found) == expected
+    assert status_of(found.text()) == found
+    assert status_of(found.text()[:-1] + ',"of_a_later_version":1}') == found
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", '{"id":', '{"id":"a","command":"run","process":"p","began":1,"pace":{"x":1}}']
+)
+def test_what_is_no_status_is_not_shown(lab: Lab, text: str) -> None:
+    with pytest.raises(ValueError):
+        status_of(text)
+    lab.home.running.mkdir(parents=True)
+    status_path(lab.home, "a").write_text(text)
+    assert seen(lab.home) == []
+
+
+@pytest.fixture
+def small(lab: Lab, puppet: object, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A suite of 20 conversations of two turns, and a model that must be asked one after the other."""
+    monkeypatch.setattr(interrupts, "BEAT_S", 0.0)
+    lab.suite(cases=[case(f"c{n:02}", ("50", 50.0), ("add(50, 7)", 57.0)) for n in range(20)])
+    lab.versions({"name": "puppet", "provider": "puppet", "concurrency": 2})
+    return lab
+
+
+def test_who_wishes_that_a_run_ends_loses_no_answer_and_pays_none_twice(small: Lab) -> None:
+    told: list[str] = []
+
+    def answer(call: Call) -> Answer:
+        if len(Puppet.asked) == 10:
+            wish_end(small.home, "run-1")
+        told.append(line(seen(small.home)[0].status))
+        return number(1) if call.turn_index else call.gold.oracle()
+
+    Puppet.answer = staticmethod(answer)
+    asked = asked_for([small.inputs().place], Scope(), "")
+    with pytest.raises(KeyboardInterrupt), watching(small.home, "run", asked, known_as="run-1") as watch:
+        evaluated(small, RunContext("run", canary=False, watch=watch))
+    (left,) = seen(small.home)
+    assert (left.state, left.runs, left.stopping) == ("stopped", False, False)
+    assert partitions_of(left.status.request) == [small.inputs().place]
+    before = len(Puppet.asked)
+    assert 10 <= before < 40
+    assert before - 2 <= left.status.done <= before  # those on their way when it ended are in the journal
+    assert told[-1].startswith(f"small · puppet: {told[-1].split()[3]} of 40 turns")
+
+    with watching(small.home, "run", asked, known_as="run-1") as watch:
+        evaluated(small, RunContext("again", canary=False, watch=watch))
+        last = replace(watch.status)
+    assert len(Puppet.asked) == 40 == len(set(Puppet.turns_asked()))
+    assert seen(small.home) == []
+    assert (last.place, last.step) == (["small", "puppet", DAY.isoformat()], "recovery_attempts")
+
+
+def evaluated(lab: Lab, run: RunContext, upto: str = "recovery_attempts") -> None:
+    inputs = lab.inputs(run=run)
+    chain = chain_of(inputs.track)
+    stages = [stage for stage in (*ingesting(chain), *evaluating(chain)) if stage.writes]
+    run_chain(stages[: [stage.name for stage in stages].index(upto) + 1], inputs)
+
+
+def test_what_is_right_so_far_is_what_scoring_says_in_the_end(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    def answer(call: Call) -> Answer:
+        if call.case_id == "c07":
+            return CallError(CallErrorKind.BAD_REQUEST, "down")
+        if call.case_id == "c08":
+            return BROKEN
+        return number(-1) if call.case_id < "c05" and call.turn_index else call.gold.oracle()
+
+    Puppet.answer = staticmethod(answer)
+    monkeypatch.setattr("eval_pipeline.stages.attempts.so_far.SHARE", 1.0)
+    shown: list[Status] = []
+    with watching(small.home, "run", {}) as watch:
+        monkeypatch.setattr(watch, "_write", lambda: shown.append(replace(watch.status)))
+        evaluated(small, RunContext("run", canary=False, watch=watch), "turn_metrics")
+    last = [one for one in shown if one.step == "asking"][-1]
+    rows = small.sql("SELECT count(*), count(*) FILTER (correct) FROM turn_results")
+    assert (last.done, last.readable, last.unanswered) == (40, 36, 2)
+    assert [(last.scored, last.right)] == rows == [(40, 31)]
+    assert last.low is not None and last.high is not None and last.low < 31 / 40 < last.high
+    assert [(kind, count) for kind, count, _ in last.errors] == [("bad_request", 2), ("syntax_error", 2)]
+    assert last.errors[0][2].endswith("c07#0: down")
+
+
+@pytest.mark.parametrize("track", ["sql", "pandas"])
+def test_tracks_that_run_answers_say_that_they_are_not_scored_yet(lab: Lab, track: str) -> None:
+    (lab.suite("coded", (), track=track) / "cases" / "none.yaml").unlink()
+    assert "running them" in why_not_scored(lab.inputs("coded"))
+
+
+def test_runs_are_told_by_their_processes(lab: Lab) -> None:
+    home = lab.home
+    with subprocess.Popen(["true"]) as gone:
+        mark = f"{host()} {gone.pid} {started(gone.pid) or 1}"
+    cases = {
+        "running": status(),
+        "gone": status(process=mark),
+        "stopped": status(process=mark, state="stopped"),
+        "failed": status(process=mark, state="failed"),
+        "elsewhere": status(process="other@x 1 2", at=time.time() - 100),
+    }
+    for name, one in cases.items():
+        write_status(home, replace(one, id=name))
+    write_status(home, replace(cases["elsewhere"], id="heard-of", at=time.time()))
+    found = {one.status.id: one for one in seen(home)}
+    assert {name: one.state for name, one in found.items()} == {name: name for name in cases} | {"heard-of": "running"}
+    assert {name for name, one in found.items() if one.runs} == {"running", "elsewhere", "heard-of"}
+    assert (found["running"].host, found["elsewhere"].host) == ("", "other")
+
+
+def test_a_wish_is_for_what_runs_and_needs_a_home_that_can_be_written(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, state in (("a", "running"), ("b", "stopped")):
+        write_status(lab.home, status(id=name, state=state))
+    for name in ("b", "unknown", "../a"):
+        with pytest.raises(UsageError, match="has ended"):
+            wish_end(lab.home, name)
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with pytest.raises(UsageError, match="can only be read from here"):
+        wish_end(lab.home, "a")
+    monkeypatch.undo()
+    wish_end(lab.home, "a")
+    assert [path.name for path in lab.home.running.glob("*.stop")] == ["a.stop"]
+
+
+def test_a_run_that_makes_all_of_it_takes_the_place_of_one_that_ended_early(lab: Lab) -> None:
+    one, both = [["s", "m", "2026-01-02"]], [["s", "m", "2026-01-02"], ["s", "n", "2026-01-02"]]
+    write_status(lab.home, status(id="same", state="stopped", request={"partitions": one, "scope": "full"}))
+    write_status(lab.home, status(id="more", state="failed", request={"partitions": both, "scope": "full"}))
+    write_status(lab.home, status(id="part", state="failed", request={"partitions": one, "scope": "{}"}))
+    write_status(lab.home, status(id="runs", request={"partitions": one, "scope": "full"}))
+    output_path(lab.home, "same").write_text("said")
+    forget_superseded(lab.home, status(id="new", request={"partitions": one, "scope": "full"}))
+    assert {path.name for path in lab.home.running.iterdir()} == {"more.json", "part.json", "runs.json"}
+
+
+def beat_and_raise(watch: Watch) -> None:
+    assert not watch.beat()
+    raise ValueError("not a number")
+
+
+def test_how_a_run_ended_is_left_and_an_old_wish_ends_no_new_run(lab: Lab) -> None:
+    lab.home.running.mkdir(parents=True)
+    wish_path(lab.home, "a").touch()
+    with pytest.raises(ValueError, match="not a number"), watching(lab.home, "run", {}, known_as="a") as watch:
+        beat_and_raise(watch)
+    assert [(one.state, one.status.problems) for one in seen(lab.home)] == [("failed", ["not a number"])]
+    with watching(lab.home, "run", {}, known_as="a") as watch:
+        watch.beat()
+        watch.status.problems = ["no key"]
+    assert [(one.state, one.status.problems) for one in seen(lab.home)] == [("failed", ["no key"])]
+    with watching(lab.home, "run", {}, known_as="a"):
+        pass
+    assert list(lab.home.running.iterdir()) == []
+
+
+def test_a_home_that_cannot_be_written_stops_no_run(lab: Lab) -> None:
+    lab.home.root.mkdir(parents=True, exist_ok=True)
+    lab.home.running.write_text("a file")
+    told: list[str] = []
+    with watching(lab.home, "run", {}, tell=told.append) as watch:
+        assert not watch.beat()
+        watch._told -= 10
+        watch.beat()
+        watch.beat()
+    assert told == ["run: about to ask"]
