@@ -27,8 +27,8 @@ from eval_pipeline.reports.comparison.charts import comparison_charts
 from eval_pipeline.reports.comparison.contracts import order_sentence
 from eval_pipeline.reports.comparison.conversation import FIGURES
 from eval_pipeline.reports.comparison.suite import Row, SuiteComparison, comparison_hashes, read_comparison
-from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
-from eval_pipeline.reports.html.comparisons import pairs_sheet
+from eval_pipeline.reports.comparison.words import equals_text, pair_verdict, trend_verdict
+from eval_pipeline.reports.html.comparisons import costs_sheet, pairs_sheet
 from eval_pipeline.stages.reporting import page_path
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import ACCURACY_BY_CONTRACT
@@ -260,8 +260,20 @@ def test_charts_and_tables_mark_costs_rates_and_minus_alike(compared: SuiteCompa
     percent_axis(axis)
     assert axis.get_major_formatter().format_ticks([0, 0.07, 0.805, 0.81, 1]) == ["0%", "7%", "80.5%", "81%", "100%"]
     (pair,) = compared.pairs
-    (cells,) = pairs_sheet([pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}], []).rows
-    assert (cells[3], cells[10], cells[11]) == ("−50", "−1,234", "+$0.5000")
+    pair = pair | {"difference": -0.5, "tokens_difference": -1234.0, "usd_difference": 0.5}
+    assert pairs_sheet([pair], []).rows[0][3] == "−50"
+    assert costs_sheet([pair], []).rows[0][2:4] == ["−1,234", "+$0.5000"]
+
+
+def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComparison) -> None:
+    found = SuiteComparison("sample", compared.comparisons, compared.trends)
+    (pair,) = compared.pairs
+    found.__dict__["pairs"] = [pair | {"verdict": None, "reason": "of another part of the suite"}]
+    for standing, other in zip(found.standings, ("null", "weak"), strict=True):
+        assert (standing.equals, standing.untested) == ((), (other,))
+        assert equals_text(standing) == f"none; not compared with {other}"
+    assert "model-against-model" not in {chart.name for chart in comparison_charts(found)}
+    assert [standing.untested for standing in compared.standings] == [(), ()]
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
         priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
         if len(priced) > 1:
             _cost(page, priced, "simulated stand-ins" if simulated else "models")
-    tested = [row for row in compared.pairs if row["difference"] is not None]
+    tested = [row for row in compared.pairs if row["verdict"] is not None]
     if tested:
         _pairs(page, sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
     _trend(page, compared)

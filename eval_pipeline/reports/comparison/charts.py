@@ -32,7 +32,7 @@ def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
         priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
         if len(priced) > 1:
             yield _cost(priced, simulated)
-    tested = [row for row in compared.pairs if row["difference"] is not None]
+    tested = [row for row in compared.pairs if row["verdict"] is not None]
     if tested:
         yield _pairs(sorted(tested, key=lambda row: -abs(row["difference"]))[:_MOST_PAIRS])
     series = [(name, list(rows)) for name, rows in groupby(compared.nights, lambda row: str(row["model_version"]))]

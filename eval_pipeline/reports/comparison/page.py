@@ -20,6 +20,7 @@ from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.html.comparisons import (
     contracts_sheet,
     conversations_sheet,
+    costs_sheet,
     coverage_sheet,
     differing_sheet,
     figures_sheet,
@@ -55,6 +56,7 @@ def write_comparison_page(compared: SuiteComparison, folder: Path) -> None:
         standings=standings_sheet(compared.standings, [*sql["trends"], *sql["pairs"]]),
         coverage=coverage_sheet(compared, sql["trends"]),
         pairs=pairs_sheet(compared.pairs, sql["pairs"]),
+        costs=costs_sheet(compared.pairs, sql["pairs"]),
         figures=figures_sheet(compared.pairs, sql["pairs"]),
         differing=list(_differing(compared)),
         differing_sql=differing_query(compared.suite),

@@ -41,7 +41,8 @@ class Standing:
         cost: cost per turn in that unit.
         on_front: whether no other of its kind (real or simulated) is at least as cheap and as accurate; None if
             unknown.
-        equals: model versions from which it does not differ significantly, or against which it was not tested.
+        equals: model versions from which it does not differ significantly.
+        untested: model versions against which it was not tested.
     """
 
     row: Row
@@ -49,6 +50,7 @@ class Standing:
     cost: float | None
     on_front: bool | None
     equals: tuple[str, ...]
+    untested: tuple[str, ...]
 
     @property
     def model_version(self) -> str:
@@ -196,14 +198,15 @@ def pairs_of(record: Record, partition: Partition) -> list[Row]:
 def _standing(row: Row, pairs: list[Row]) -> Standing:
     name = row["model_version"]
     mine = [(pair, side) for pair in pairs for side in SIDES if pair[f"model_{side}"] == name]
-    equals = [pair["model_b" if side == "a" else "model_a"] for pair, side in mine if not differs(pair)]
+    others = [(pair["model_b" if side == "a" else "model_a"], pair["verdict"]) for pair, side in mine]
+    equals, untested = (tuple(other for other, said in others if said == one) for one in (NOT_SIGNIFICANT, None))
     if mine:
         unit, on_front = mine[0][0][f"pareto_cost_{mine[0][1]}"], mine[0][0][f"on_front_{mine[0][1]}"]
     else:
         unit, on_front = ("usd" if row["usd_total"] is not None else "tokens"), None
     total = row[f"{unit}_total"] if unit else None
     cost = total / row["n"] if total is not None and row["n"] else None
-    return Standing(row, unit, cost, on_front, tuple(equals))
+    return Standing(row, unit, cost, on_front, equals, untested)
 
 
 def differs(pair: Row) -> bool:

@@ -81,8 +81,9 @@ def open_loss_ends(row: Row) -> tuple[float | None, float | None]:
 
 
 def equals_text(standing: Standing) -> str:
-    """Returns the model versions from which it does not differ significantly."""
-    return ", ".join(standing.equals) or "none"
+    """Returns the model versions from which it does not differ significantly, and those not compared with it."""
+    untested = f"; not compared with {', '.join(standing.untested)}" if standing.untested else ""
+    return f"{', '.join(standing.equals) or 'none'}{untested}"
 
 
 def pairs_query(suite: str, condition: str = "") -> str:

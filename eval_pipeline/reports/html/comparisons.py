@@ -77,10 +77,25 @@ def pairs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
     """Returns a table of paired differences."""
     headers = (
         "pair", "verdict", "accuracies", "difference, points", "corrected 95% interval", "p corrected",
-        "turns answered by both", "broken", "fixed", "smallest detectable", "tokens per turn", "US dollars per turn",
-        "latency per turn",
+        "turns answered by both", "broken", "fixed",
     )  # fmt: skip
     return Sheet("Pairs of model versions, turn by turn", headers, [_pair(row) for row in pairs], frozenset({1}), sql)
+
+
+def costs_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
+    """Returns a table of the smallest difference to be found, and of what the second costs more than the first."""
+    headers = ("pair", "smallest detectable, points", "tokens per turn", "US dollars per turn", "latency per turn")
+    rows = [
+        [
+            _pair_name(row),
+            shown.points(row["minimum_detectable_difference"]).removeprefix("+"),
+            shown.signed(row["tokens_difference"], "tokens"),
+            shown.signed(row["usd_difference"], "usd"),
+            shown.signed(row["latency_ms_difference"], "ms"),
+        ]
+        for row in pairs
+    ]
+    return Sheet("Smallest difference to be found, and what the second costs more", headers, rows, frozenset(), sql)
 
 
 def figures_sheet(pairs: Sequence[Row], sql: Sequence[str]) -> Sheet:
@@ -104,7 +119,7 @@ def _both_figures(row: Row) -> Iterator[list[str]]:
         *([("conservative_", "unanswered as wrong")] if missing else []),
     ):
         yield [
-            f"{row['model_b']} minus {row['model_a']}",
+            _pair_name(row),
             counted,
             shown.count(row[f"{which}n"]),
             f"{shown.count(row['unanswered_b'])}, {shown.count(row['unanswered_a'])}" if which else UNKNOWN,
@@ -173,7 +188,7 @@ def trends_sheet(nights: Sequence[Row], sql: Sequence[str]) -> Sheet:
 
 def _pair(row: Row) -> list[str]:
     return [
-        f"{row['model_b']} minus {row['model_a']}",
+        _pair_name(row),
         pair_verdict(row),
         f"{shown.rate(row['accuracy_b'])} − {shown.rate(row['accuracy_a'])}",
         shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
@@ -182,11 +197,11 @@ def _pair(row: Row) -> list[str]:
         shown.count(row["n"]),
         shown.count(row["broken"]),
         shown.count(row["fixed"]),
-        shown.points(row["minimum_detectable_difference"]).removeprefix("+"),
-        shown.signed(row["tokens_difference"], "tokens"),
-        shown.signed(row["usd_difference"], "usd"),
-        shown.signed(row["latency_ms_difference"], "ms"),
     ]
+
+
+def _pair_name(row: Row) -> str:
+    return f"{row['model_b']} minus {row['model_a']}"
 
 
 def _turns(row: Row) -> str:
