@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from starlette.responses import RedirectResponse, Response
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.view.filtering.questions import QuestionLink, questions
 from eval_pipeline.view.overview.columns import COLUMNS, chosen
 from eval_pipeline.view.overview.figures import Line, SuiteLines, suites_of
 from eval_pipeline.view.overview.kept import KeptViews, forget_view, keep_columns, keep_view, kept_in
@@ -16,10 +17,11 @@ from eval_pipeline.view.published import Look
 
 @dataclass(frozen=True, slots=True)
 class SuiteCard:
-    """A suite with its pictures."""
+    """A suite with its pictures, and what people ask of the model version that they tell about."""
 
     of: SuiteLines
     pictures: Sequence[Picture]
+    questions: Sequence[QuestionLink]
 
     @property
     def sql(self) -> list[str]:
@@ -45,7 +47,10 @@ def _respond(visit: Visit) -> Response:
 
 
 def _cards(look: Look, *, with_retired: bool) -> list[SuiteCard]:
-    return [SuiteCard(found, pictures_of(look, found)) for found in suites_of(look, with_retired=with_retired)]
+    return [
+        SuiteCard(found, pictures_of(look, found), questions(look, found.told.partition))
+        for found in suites_of(look, with_retired=with_retired)
+    ]
 
 
 def _losses(cards: Sequence[SuiteCard]) -> list[Line]:
