@@ -8,7 +8,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.queries import where
 from eval_pipeline.statistics.pairs.paired import paired_difference
 from eval_pipeline.store.published.ddl import text
-from eval_pipeline.view.published import Look, Row
+from eval_pipeline.view.published import Look
 
 MOST_MODES, MOST_TAGS = 6, 5
 _FEWEST = 3
@@ -73,39 +73,51 @@ FROM turn_results AS e WHERE {sides}"""
 
 
 def changes_sql(now: Partition, before: Partition) -> str:
-    """Returns the query for the turns that both evaluations have scored, by tag."""
+    """Returns the query for the tags on which most turns changed, a row for each of their conversations.
+
+    Only turns that both have scored, with the same question and gold.
+    """
     columns = "turn_id, sample, question, expected, correct"
-    return f"""SELECT unnest(CAST(b.tags AS VARCHAR[])) AS tag, b.cluster, a.correct AS before, b.correct AS now
-FROM (SELECT {columns} FROM turn_results WHERE {where(before)}) AS a
-JOIN (SELECT {columns}, tags, cluster FROM turn_results WHERE {where(now)}) AS b USING (turn_id, sample)
-WHERE a.correct IS NOT NULL AND b.correct IS NOT NULL AND a.question = b.question
-    AND a.expected IS NOT DISTINCT FROM b.expected"""
+    return f"""WITH counted AS (
+    SELECT b.tags, b.cluster, count(*) AS turns, count(*) FILTER (a.correct AND NOT b.correct) AS broken,
+        count(*) FILTER (b.correct AND NOT a.correct) AS fixed
+    FROM (SELECT {columns} FROM turn_results WHERE {where(before)}) AS a
+    JOIN (SELECT {columns}, tags, cluster FROM turn_results WHERE {where(now)}) AS b USING (turn_id, sample)
+    WHERE a.correct IS NOT NULL AND b.correct IS NOT NULL AND a.question = b.question
+        AND a.expected IS NOT DISTINCT FROM b.expected
+    GROUP BY b.tags, b.cluster
+), tagged AS (
+    SELECT unnest(CAST(tags AS VARCHAR[])) AS tag, cluster, turns, broken, fixed FROM counted
+), most AS (
+    SELECT tag, row_number() OVER (ORDER BY abs(sum(fixed) - sum(broken)) DESC, sum(turns), tag) AS place
+    FROM tagged GROUP BY tag HAVING count(DISTINCT cluster) >= {_FEWEST} AND sum(fixed) <> sum(broken)
+    ORDER BY place LIMIT {MOST_TAGS}
+)
+SELECT place, tag, turns, broken, fixed, dense_rank() OVER (ORDER BY cluster) AS cluster
+FROM tagged JOIN most USING (tag) ORDER BY place"""
 
 
 def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]:
     """Returns the tags on which most turns were lost or won since the evaluation before, the most first."""
-    turns = changes_sql(now, before)
-    most = look.rows(
-        f"""SELECT tag, count(*) AS turns, count(*) FILTER (before AND NOT now) AS broken,
-    count(*) FILTER (now AND NOT before) AS fixed
-FROM ({turns}) GROUP BY tag HAVING count(DISTINCT cluster) >= {_FEWEST} AND broken <> fixed
-ORDER BY abs(fixed - broken) DESC, turns, tag LIMIT {MOST_TAGS}"""
-    )
-    if not most:
-        return []
-    names = ", ".join(text(row["tag"]) for row in most)
-    table = look.table(
-        f"""SELECT list_position([{names}], tag) AS place, CAST(before AS DOUBLE) AS before, CAST(now AS DOUBLE) AS now,
-    dense_rank() OVER (ORDER BY cluster) AS cluster FROM ({turns}) WHERE tag IN ({names})"""
-    )
-    places, *columns = (table[name].to_numpy() for name in ("place", "before", "now", "cluster"))
-    return [_change(row, *(column[places == place] for column in columns)) for place, row in enumerate(most, 1)]
+    table = look.table(changes_sql(now, before))
+    places, *columns = (table[name].to_numpy() for name in ("place", "turns", "broken", "fixed", "cluster"))
+    found = []
+    for place in sorted(set(places.tolist())):
+        of = places == place
+        tag = table["tag"][int(of.argmax())].as_py()
+        found.append(_change(tag, *(column[of] for column in columns)))
+    return found
 
 
-def _change(row: Row, before: Any, now: Any, clusters: Any) -> TagChange:
-    found = paired_difference(before, now, clusters)
+def _change(tag: str, turns: Any, broken: Any, fixed: Any, clusters: Any) -> TagChange:
+    """Returns the paired test of a tag from numbers of turns by conversation, of which only the changed ones matter."""
+    import numpy as np
+
+    times = np.concatenate([broken, fixed, turns - broken - fixed])
+    before, now = (np.repeat(np.repeat(verdicts, len(turns)), times) for verdicts in ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0)))
+    found = paired_difference(before, now, np.repeat(np.tile(clusters, 3), times))
     low, high = found.interval()
-    return TagChange(row["tag"], found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
+    return TagChange(tag, found.n, found.broken, found.fixed, found.difference or 0.0, low, high)
 
 
 def weakest_sql(now: Partition) -> str:
