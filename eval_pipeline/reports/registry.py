@@ -9,7 +9,7 @@ from eval_pipeline.core.installed.plugins import Plugin, Registry
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.excel.workbook import write_workbook
 from eval_pipeline.reports.files.flat_files import write_errors, write_summary, write_turns, write_validation
-from eval_pipeline.reports.files.statistics_json import write_statistics
+from eval_pipeline.reports.files.statistics_json import SPLITS, STATISTICS, write_statistics
 from eval_pipeline.reports.files.traces import write_traces
 from eval_pipeline.reports.html.page import write_page
 from eval_pipeline.reports.places.folder import make_folder
@@ -34,7 +34,7 @@ REPORTS = (
     Report(("turns.parquet", "turns.csv"), write_turns),
     Report(("validation.parquet", "validation.csv"), write_validation),
     Report(("errors.parquet", "errors.csv"), write_errors),
-    Report(("statistics.json",), write_statistics),
+    Report((STATISTICS, SPLITS), write_statistics),
     Report(("traces",), write_traces),
     Report((WORKBOOK,), write_workbook),
     Report((PAGE, CHARTS), write_page),

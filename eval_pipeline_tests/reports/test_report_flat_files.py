@@ -13,10 +13,13 @@ import pytest
 from evaluations import HOSTILE_ID, HOSTILE_QUESTION, Made
 
 from eval_pipeline.reports.files.csv_cells import harmless, harmless_text
+from eval_pipeline.reports.files.statistics_json import statistics
 from eval_pipeline.reports.places.paths import trace_file
+from eval_pipeline.reports.profile import mean_name
 from eval_pipeline.store import tables
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline_tests.goldens import golden
+from eval_pipeline_tests.support import ROOT
 
 Rows = list[dict[str, Any]]
 
@@ -117,29 +120,40 @@ def test_texts_in_cells(entry: dict[str, str]) -> None:
 
 
 def test_statistics_have_the_named_fields_and_each_its_uncertainty_or_a_reason(folder: Path, results: Rows) -> None:
-    statistics = json.loads((folder / "statistics.json").read_text(), parse_constant=pytest.fail)
+    found = json.loads((folder / "statistics.json").read_text(), parse_constant=pytest.fail)
     correct = [row["correct"] for row in results]
-    assert statistics["accuracy"] == statistics["numerical_accuracy"] == pytest.approx(sum(correct) / len(correct))
+    assert found["accuracy"] == found["numerical_accuracy"] == pytest.approx(sum(correct) / len(correct))
     for field in ("soft_match_accuracy", "unit_agnostic_accuracy", "sign_agnostic_accuracy", "avg_logic_recall"):
-        assert 0 < statistics[field] <= 1
-    assert statistics["avg_operations_per_turn"] > 0
-    assert statistics["cost_per_correct_answer"] == statistics["cost"]["tokens_per_success"] > 0
-    by_turn = statistics["accuracy_by_turn_number"]
+        assert 0 < found[field] <= 1
+    assert found["avg_operations_per_turn"] > 0
+    assert found["cost_per_correct_answer"] == found["cost"]["tokens_per_success"] > 0
+    by_turn = found["accuracy_by_turn_number"]
     for index, share in by_turn.items():
         there = [row["correct"] for row in results if row["turn_index"] == int(index)]
         assert share == pytest.approx(sum(there) / len(there))
-    assert list(by_turn) == sorted(by_turn, key=int) == list(statistics["avg_operations_by_turn"])
-    assert statistics["simulated"] is True
-    assert (statistics["scope"], statistics["eval_date"], statistics["suite_version"]) == ("full", "2026-01-05", "3")
-    assert statistics["turns"] == statistics["turns_planned"] == len(results)
-    assert statistics["usd_per_correct_answer"] is None
-    assert statistics["cost"]["usd_reason"]
-    assert "eval_pipeline" in statistics["software"]
-    for metric, row in statistics["overall"].items():
+    assert list(by_turn) == sorted(by_turn, key=int) == list(found["avg_operations_by_turn"])
+    assert found["simulated"] is True
+    assert (found["scope"], found["eval_date"], found["suite_version"]) == ("full", "2026-01-05", "3")
+    assert found["turns"] == found["turns_planned"] == len(results)
+    assert found["usd_per_correct_answer"] is None
+    assert found["cost"]["usd_reason"]
+    assert "eval_pipeline" in found["software"]
+    for metric, row in found["overall"].items():
         assert None not in (row["n"], row["clusters"]), metric
         complete = None not in (row["mean"], row["se"], row["low"], row["high"])
         assert complete or row["reason"], metric
-    assert {"tag", "has_type2_question", "turn_number", "operations", "error_class"} <= statistics["splits"].keys()
+    groups = json.loads((folder / found["splits_in"]).read_text(), parse_constant=pytest.fail)
+    assert {"tag", "has_type2_question", "turn_number", "operations", "error_class"} <= groups["splits"].keys()
+    assert groups["eval_date"] == found["eval_date"]
+    assert "splits" not in found, "a reader of the former field fails rather than finds nothing"
+
+
+def test_the_guide_names_every_field_of_statistics(weak: Made) -> None:
+    """Fields that the form `avg_<metric>` and the like gives are named by it."""
+    guide = (ROOT / "docs" / "reports.md").read_text().partition("### statistics.json")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`(\w+)`", guide))
+    by_form = {mean_name(metric.name, metric.kind) for metric in weak.evaluation.profile.averaged}
+    assert statistics(weak.evaluation).keys() <= named | by_form
 
 
 def test_traces_hold_everything_about_a_conversation(weak: Made, folder: Path, results: Rows) -> None:

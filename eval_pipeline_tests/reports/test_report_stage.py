@@ -27,7 +27,7 @@ from eval_pipeline_tests.support import ROOT
 
 FILES = {
     *(f"{name}.{form}" for name in ("summary", "turns", "validation", "errors") for form in ("parquet", "csv")),
-    *("statistics.json", "report.xlsx", "report.html", "charts", "traces", ".made_from"),
+    *("statistics.json", "splits.json", "report.xlsx", "report.html", "charts", "traces", ".made_from"),
 }
 
 

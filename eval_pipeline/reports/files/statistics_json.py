@@ -1,4 +1,4 @@
-"""Writes `statistics.json`: all aggregates, under their names."""
+"""Writes `statistics.json`, all aggregates under their names, and beside it `splits.json`, the figures of groups."""
 
 import json
 from pathlib import Path
@@ -9,13 +9,15 @@ from eval_pipeline.reports.contents.facts import provenance_of
 from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.files.json_text import readable_json
 
+STATISTICS, SPLITS = "statistics.json", "splits.json"
 _FIGURES = ("mean", "n", "clusters", "se", "low", "high", "method", "failures", "mean_without_failures", "reason")
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 
 
 def write_statistics(evaluation: Evaluation, folder: Path) -> None:
-    """Writes the file."""
-    (folder / "statistics.json").write_text(readable_json(statistics(evaluation), 4), encoding="utf-8")
+    """Writes both files."""
+    for name, value in ((STATISTICS, statistics(evaluation)), (SPLITS, splits(evaluation))):
+        (folder / name).write_text(readable_json(value, 4), encoding="utf-8")
 
 
 def statistics(evaluation: Evaluation) -> dict[str, Any]:
@@ -27,7 +29,7 @@ def statistics(evaluation: Evaluation) -> dict[str, Any]:
         **_evaluated(evaluation),
         **_named(evaluation),
         "overall": {metric: _figures(row) for metric, row in evaluation.overall.items()},
-        "splits": _splits(evaluation),
+        "splits_in": SPLITS,
         "cost": _without_key(evaluation.cost),
         "complexity_ceiling": {row["axis"]: _without_key(row) for row in evaluation.ceilings},
         "accuracy_by_complexity": _levels(evaluation),
@@ -98,14 +100,16 @@ def _by_turn(evaluation: Evaluation, metric: str) -> dict[str, float | None]:
     return {row["split_value"]: row["mean"] for row in sorted(rows, key=lambda row: int(row["split_value"]))}
 
 
-def _splits(evaluation: Evaluation) -> dict[str, dict[str, dict[str, Row]]]:
-    """Returns the figures by split, group and metric."""
-    splits: dict[str, dict[str, dict[str, Row]]] = {}
+def splits(evaluation: Evaluation) -> dict[str, Any]:
+    """Returns which evaluation it is, and the figures by split, group and metric under `splits`."""
+    found: dict[str, dict[str, dict[str, Row]]] = {}
     for row in evaluation.statistics:
         if row["split"] != ALL:
-            groups = splits.setdefault(row["split"], {})
+            groups = found.setdefault(row["split"], {})
             groups.setdefault(row["split_value"], {})[row["metric"]] = _figures(row)
-    return splits
+    partition = evaluation.partition
+    key = {"suite": partition.suite, "model_version": partition.model_version}
+    return {**key, "eval_date": partition.eval_date.isoformat(), "splits": found}
 
 
 def _levels(evaluation: Evaluation) -> dict[str, list[Row]]:
