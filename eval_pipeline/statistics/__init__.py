@@ -18,6 +18,7 @@ from eval_pipeline.statistics.curves.ceiling import (
     Verdict,
     accuracy_by_level,
     complexity_ceiling,
+    fitted_curve,
 )
 from eval_pipeline.statistics.curves.isotonic import antitonic
 from eval_pipeline.statistics.curves.logistic import LogisticFit, clustered_logistic
@@ -79,6 +80,7 @@ __all__ = [
     "drawn_rate",
     "estimate_mean",
     "estimate_rate",
+    "fitted_curve",
     "holm",
     "label_scores",
     "latency_quantiles",

@@ -16,6 +16,7 @@ from openpyxl.worksheet.worksheet import Worksheet
 from eval_pipeline.reports.contents.facts import SIMULATED
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
+from eval_pipeline.reports.excel.printing import rows_on_paper
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS, TURNS
 
 SHEETS = "Overview Mistakes Statistics Turns Errors Complexity Cost Comparison Gold Queries".split()
@@ -151,13 +152,14 @@ def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl
     assert len(charts) == len(evaluation.ceilings) == 3
     for chart, ceiling in zip(charts, evaluation.ceilings, strict=True):
         levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
-        accuracy, threshold = chart.series
+        accuracy, threshold, fitted = chart.series
 
         def cells(reference: str) -> list[Any]:
             return [cell.value for (cell,) in sheet[reference.split("!")[1].replace("$", "")]]
 
         assert cells(accuracy.xVal.numRef.f) == [row["level"] for row in levels]
         assert cells(accuracy.yVal.numRef.f) == [pytest.approx(row["accuracy"]) for row in levels]
+        assert cells(fitted.yVal.numRef.f) == [row["fitted"] for row in levels]
         assert cells(threshold.yVal.numRef.f) == [ceiling["threshold"]] * len(levels)
         ups = cells(accuracy.errBars.plus.numRef.f)
         downs = cells(accuracy.errBars.minus.numRef.f)
@@ -170,6 +172,7 @@ def test_every_axis_has_a_table_and_a_chart_of_it(weak: Made, workbook: openpyxl
         title = "".join(run.t for run in chart.title.tx.rich.p[0].r)
         assert title.startswith("Accuracy by ")
         assert "50% accuracy" in title or ceiling["reason"] in title
+        assert chart.visible_cells_only is False, "helpers are folded"
         assert chart.x_axis.delete is chart.y_axis.delete is False
 
 
@@ -185,6 +188,59 @@ def test_more_rows_than_a_sheet_holds_go_on_in_the_next_and_a_full_one_is_follow
     assert workbook.sheetnames == ["Long", "Long 2", "Long 3", "Full"]
     assert [[cell.value for cell in column(sheet, "a")] for sheet in workbook][:3] == [[0, 1, 2], [3, 4, 5], [6]]
     assert workbook["Long 2"].auto_filter.ref == "A1:B4"
+
+
+@pytest.mark.parametrize(
+    ("scale", "heights", "pages", "rows"),
+    [
+        # A page has 520 points; at 50% it holds 1040 of the sheet's.
+        (100, [20, *[100] * 9], 1, 6),
+        (100, [20, *[100] * 9], 2, 10),
+        (50, [40, *[100] * 30], 1, 11),
+        (100, [20, 600, 100], 1, 1),
+        (100, [20], 1, 1),
+    ],
+)
+def test_as_many_rows_are_printed_as_the_pages_hold(scale: int, heights: list[float], pages: int, rows: int) -> None:
+    assert rows_on_paper(scale, heights, pages) == rows
+
+
+def test_paper_has_whole_pages_and_says_what_it_leaves_out(weak: Made, tmp_path: Path) -> None:
+    book = Book()
+    wide = [Field("a", 60), Field("b", 60), Field("c", 60), Field("d", 60)]
+    write_long_sheet(book, "Long", wide, [dict.fromkeys("abcd", "x")] * 200, 1)
+    book.save(tmp_path / "x.xlsx", "title", weak.partition.eval_date, "")
+    sheet = openpyxl.load_workbook(tmp_path / "x.xlsx")["Long"]
+    printed = sheet.print_area.partition("!")[2].replace("$", "")
+    rows = int(printed.removeprefix("A1:C"))
+    assert 20 < rows < 80
+    assert sheet.oddFooter.left.text == f"&A: the first {rows - 1} of 200 rows; the file has all"
+    assert sheet.dimensions == "A1:D201"
+
+
+def test_of_each_group_the_accuracy_is_seen_and_a_click_shows_its_other_metrics(workbook: openpyxl.Workbook) -> None:
+    sheet = workbook["Statistics"]
+    shown = zip(*[column(sheet, name) for name in ("metric", "split", "group")], strict=True)
+    seen: dict[tuple[Any, Any], list[str]] = {}
+    for metric, split, group in shown:
+        if not sheet.row_dimensions[metric.row].hidden:
+            seen.setdefault((split.value, group.value), []).append(metric.value)
+    assert len(seen.pop(("all", "all"))) > 30
+    assert len(seen) > 20
+    assert set(map(tuple, seen.values())) == {("correct",)}
+    assert not sheet.sheet_properties.outlinePr.summaryBelow
+
+
+def test_the_overview_begins_with_figures_mistakes_and_charts(workbook: openpyxl.Workbook, weak: Made) -> None:
+    sheet = workbook["Overview"]
+    wrong = [row for row in weak.evaluation.results.to_pylist() if not row["correct"]]
+    kinds = next(row for row in range(1, 60) if sheet.cell(row, 1).value == f"{len(wrong)} wrong turns by kind")
+    bars, levels = sheet._charts  # type: ignore[attr-defined]
+    assert bars.series[0].val.numRef.f.startswith(f"'Overview'!$B${kinds + 1}:")
+    assert levels.series[0].yVal.numRef.f.startswith("'Complexity'!")
+    assert bars.anchor._from.row < kinds + 15
+    assert sheet.row_dimensions[found_row(sheet, "logic_recall")[0].row].hidden, "metrics are folded"
+    assert not sheet.row_dimensions[found_row(sheet, "Tokens per right turn")[0].row].hidden
 
 
 def test_openpyxl_is_not_imported_before_a_workbook_is_made() -> None:

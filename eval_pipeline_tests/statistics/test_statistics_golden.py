@@ -23,15 +23,13 @@ GOLDEN = golden("statistics.yaml")
 
 
 def ceiling_of_counts(levels: list[float], right: list[int], n: list[int], **settings: float) -> dict[str, Any]:
-    found = stats.complexity_ceiling(
-        np.repeat(np.array(levels, dtype=float), n),
-        np.concatenate([np.arange(total) < hits for hits, total in zip(right, n, strict=True)]),
-        np.concatenate([np.arange(total) for total in n]),
-        **settings,  # type: ignore[arg-type]
-    )
+    each = np.repeat(np.array(levels, dtype=float), n)
+    correct = np.concatenate([np.arange(total) < hits for hits, total in zip(right, n, strict=True)])
+    clusters = np.concatenate([np.arange(total) for total in n])
+    found = stats.complexity_ceiling(each, correct, clusters, **settings)  # type: ignore[arg-type]
     return asdict(found) | {
         "at": [level.level for level in found.levels],
-        "fitted": [level.fitted for level in found.levels],
+        "fitted": [level.fitted for level in stats.fitted_curve(each, correct)],
     }
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from eval_pipeline.analysis.aggregates.base import Codes, Floats, Row, Turns
 from eval_pipeline.core.errors import UsageError
-from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling
+from eval_pipeline.statistics import accuracy_by_level, complexity_ceiling, fitted_curve
 
 THRESHOLD = 0.5
 """Default accuracy from which a level counts as mastered; a suite can set `options.ceiling_threshold`."""
@@ -17,6 +17,7 @@ def accuracy_rows(turns: Turns) -> list[Row]:
     """Returns one row per axis and level."""
     rows: list[Row] = []
     for axis, levels, correct, clusters in _axes(turns):
+        curve = {(one.lowest, one.highest): one.fitted for one in fitted_curve(levels, correct)}
         for found in accuracy_by_level(levels, correct, clusters):
             estimate = found.estimate
             rows.append(
@@ -29,6 +30,7 @@ def accuracy_rows(turns: Turns) -> list[Row]:
                     "se": estimate.se,
                     "low": estimate.low,
                     "high": estimate.high,
+                    "fitted": next(at for (low, high), at in curve.items() if low <= found.level <= high),
                     "reason": estimate.reason,
                 }
             )

@@ -24,6 +24,8 @@ _LAST = ("latency_ms_p50", "latency_ms_p95")
 _SHOWN_K = frozenset({1, 2, 5, 10, 20, 50, 100})
 _NO_VALUES = "no turns"
 _COSTS: tuple[tuple[str, str, Unit, str], ...] = (
+    ("Tokens per right turn", "tokens_per_correct_turn", "tokens", "reason"),
+    ("US dollars per right turn", "usd_per_correct_turn", "usd", "usd_reason"),
     ("Tokens per successful conversation", "tokens_per_success", "tokens", "reason"),
     ("US dollars per successful conversation", "usd_per_success", "usd", "usd_reason"),
 )
@@ -90,6 +92,12 @@ def headline_figures(evaluation: Evaluation) -> Iterator[Figure]:
             yield from _repeated_figures(evaluation)
             yield from _cost_figures(evaluation.cost)
             yield from _ceiling_figures(evaluation.ceilings)
+
+
+def metric_names(evaluation: Evaluation) -> set[str]:
+    """Returns the names under which the headline has means of the track's own metrics."""
+    averaged = [metric.name for metric in evaluation.profile.averaged]
+    return {*averaged, *(f"{OF_CASES}{name}" for name in averaged)}
 
 
 def figures_apart(evaluation: Evaluation) -> dict[str, list[Figure]]:
@@ -161,7 +169,8 @@ def _repeated_figures(evaluation: Evaluation) -> Iterator[Figure]:
 def _cost_figures(cost: Row) -> Iterator[Figure]:
     for label, name, unit, reason in _COSTS:
         low, high = cost[f"{name}_low"], cost[f"{name}_high"]
-        yield Figure(name, label, unit, cost[name], low, high, cost["conversations"], None, cost[reason])
+        n = cost["turns"] if name.endswith("turn") else cost["conversations"]
+        yield Figure(name, label, unit, cost[name], low, high, n, None, None if cost[name] else cost[reason])
 
 
 def _ceiling_figures(ceilings: list[Row]) -> Iterator[Figure]:
@@ -183,12 +192,21 @@ def axis_title(axis: str) -> str:
     return _AXES.get(axis, axis.replace("_", " "))
 
 
+FITTED = (
+    "The ceiling is read from the fitted curve: it only falls, and levels of fewer than 20 turns are merged into the "
+    "one below. A single point may lie below the threshold where the curve does not."
+)
+
+
 def ceiling_sentence(row: Row) -> str:
     """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2 to 4] at 50% accuracy`."""
-    at = f"at {row['threshold']:.0%} accuracy"
+    threshold = f"{row['threshold']:.0%} accuracy"
+    interval = level_interval(row["ceiling_low"], row["ceiling_high"])
+    if row["verdict"] == "no ceiling observed":
+        return f"no ceiling [{interval}]: the fitted curve stays at or above {threshold}"
     if row["ceiling"] is None:
-        return str(row["reason"] or f"{row['verdict']} ({at})")
-    return f"ceiling {shown.number(row['ceiling'])} [{level_interval(row['ceiling_low'], row['ceiling_high'])}] {at}"
+        return str(row["reason"] or f"{row['verdict']} (at {threshold})")
+    return f"ceiling {shown.number(row['ceiling'])} [{interval}] at {threshold}"
 
 
 def level_interval(low: float | None, high: float | None) -> str:
@@ -245,8 +263,8 @@ def matrix_of(table: FigureTable) -> FigureTable | None:
     return FigureTable(CAPTION, [*columns, Column("turns", "total", "tokens")], rows, [])
 
 
-MOST = 20
-"""How many such turns a workbook lists; a page lists half as many."""
+_MOST = 10
+"""How many such turns are listed."""
 _EXTREMES = (
     ("Most expensive turns, by tokens", "tokens", "no turn's tokens are known"),
     ("Slowest turns", "latency_ms", "no turn's latency is known"),
@@ -259,8 +277,8 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def extremes(evaluation: Evaluation, most: int = MOST) -> Iterator[tuple[FigureTable, str]]:
+def extremes(evaluation: Evaluation) -> Iterator[tuple[FigureTable, str]]:
     """Yields both tables, each with the message if no turn has a value."""
     for title, column, missing in _EXTREMES:
-        sql = extremes_query(evaluation.partition, column, most)
+        sql = extremes_query(evaluation.partition, column, _MOST)
         yield FigureTable(title, _COLUMNS, evaluation.query(sql), [sql]), missing

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.queries import mistakes_query
 
@@ -16,3 +17,17 @@ def mistakes(evaluation: Evaluation) -> list[Row]:
     rows = [row | {"what": told.get((row["turn_id"], row["sample"])) or row["error_message"]} for row in found]
     often = Counter(row["kind"] for row in rows)
     return sorted(rows, key=lambda row: (-often[row["kind"]], row["kind"]))
+
+
+def wrong_text(row: Row) -> str:
+    """Returns what is wrong in a row of `mistakes`."""
+    expected, answer = (UNKNOWN if row[name] is None else row[name] for name in ("expected", "answer"))
+    return row["what"] or f"expected {expected}, answered {answer}"
+
+
+def kinds_of(found: list[Row]) -> dict[str, list[Row]]:
+    """Returns the rows of `mistakes` by kind, the most frequent first."""
+    kinds: dict[str, list[Row]] = {}
+    for row in found:
+        kinds.setdefault(row["kind"], []).append(row)
+    return kinds

@@ -32,11 +32,21 @@ class FigureQuery:
     sql: str
 
 
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The position of a table: the rows of its header and of its first and last values, counted from 1."""
+
+    header: int
+    first: int
+    last: int
+
+
 class Book:
     """A workbook whose sheets are written one after the other and cannot be read back.
 
     Attributes:
         queries: the queries that return the workbook's figures, in the order of the sheets.
+        tables: sheet and rows of tables that charts on other sheets draw from, by a name for each.
     """
 
     def __init__(self) -> None:
@@ -45,6 +55,7 @@ class Book:
         self._workbook = Workbook(write_only=True)
         self._rows: dict[str, SheetRows] = {}
         self.queries: list[FigureQuery] = []
+        self.tables: dict[str, tuple[Worksheet, Rows]] = {}
 
     def sheet(self, title: str) -> "Worksheet":
         """Adds a sheet; if the title is already used, the sheet gets the replacement title from `OTHER_TITLES`."""

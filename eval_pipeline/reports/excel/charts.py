@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.reports.excel.book import Rows
 from eval_pipeline.reports.excel.looks import ALARM, BLUE, FAINT, INK, LINE
-from eval_pipeline.reports.excel.page import Rows
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
 
-CHART_ROWS = 21
+CHART_ROWS = 17
 """How many rows of the sheet a chart covers."""
 _MOST_TICKS = 12
 _SERIES = (BLUE, "93A9C1")
@@ -42,6 +42,7 @@ class AccuracyColumns:
     Attributes:
         up: distance from the accuracy to the upper end of its interval.
         down: distance from the accuracy to the lower end.
+        fitted: the falling curve that the ceiling is read from.
     """
 
     level: int
@@ -49,17 +50,20 @@ class AccuracyColumns:
     up: int
     down: int
     threshold: int
+    fitted: int
 
 
-def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: AccuracyColumns, highest: int) -> None:
+def add_accuracy_chart(
+    sheet: "Worksheet", plot: Plot, table: tuple["Worksheet", Rows], columns: AccuracyColumns, highest: int
+) -> None:
     """Adds a chart of accuracy against complexity.
 
-    It has joined points with 95% intervals, and a dashed line at the threshold.
+    It has points with 95% intervals, the curve that is fitted to them, and a dashed line at the threshold.
 
     Args:
-        sheet: the sheet with the table, where the chart is added.
+        sheet: where the chart is added.
         plot: position and titles of the chart.
-        rows: rows of the table.
+        table: the sheet with the table, and the table's rows.
         columns: columns of the table.
         highest: highest level on the axis.
     """
@@ -67,18 +71,21 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
 
     chart: Any = ScatterChart()
     chart.style, chart.scatterStyle = 2, "lineMarker"
-    levels = Reference(sheet, min_col=columns.level, min_row=rows.first, max_row=rows.last)
-    accuracy, threshold = (
-        Series(Reference(sheet, min_col=column, min_row=rows.header, max_row=rows.last), levels, title_from_data=True)
-        for column in (columns.accuracy, columns.threshold)
+    source, rows = table
+    levels = Reference(source, min_col=columns.level, min_row=rows.first, max_row=rows.last)
+    accuracy, threshold, fitted = (
+        Series(Reference(source, min_col=column, min_row=rows.header, max_row=rows.last), levels, title_from_data=True)
+        for column in (columns.accuracy, columns.threshold, columns.fitted)
     )
     _draw_line(accuracy, BLUE, _THICK)
+    accuracy.graphicalProperties.line.noFill, accuracy.graphicalProperties.line.solidFill = True, None
     accuracy.marker.symbol, accuracy.marker.size = "circle", 8
     accuracy.marker.graphicalProperties = _filled(BLUE)
-    accuracy.errBars = _error_bars(sheet, rows, columns.up, columns.down)
+    accuracy.errBars = _error_bars(source, rows, columns.up, columns.down)
     _draw_line(threshold, ALARM, _THIN, "dash")
-    threshold.marker.symbol = "none"
-    chart.series = [accuracy, threshold]
+    _draw_line(fitted, FAINT, _THICK)
+    threshold.marker.symbol = fitted.marker.symbol = "none"
+    chart.series = [accuracy, threshold, fitted]
     _frame(chart, plot)
     step = -(-max(highest, 1) // _MOST_TICKS)
     x_axis, y_axis = chart.x_axis, chart.y_axis
@@ -87,6 +94,32 @@ def add_accuracy_chart(sheet: "Worksheet", plot: Plot, rows: Rows, columns: Accu
     x_axis.number_format = f'[<0]"";[>{max(highest, 1)}]"";0'  # no numbers in the margins beside the levels
     y_axis.scaling.min, y_axis.scaling.max, y_axis.majorUnit, y_axis.number_format = 0, 1, 0.2, "0%"
     x_axis.crosses = y_axis.crosses = "min"
+    sheet.add_chart(chart, plot.anchor)
+
+
+def add_bars_chart(sheet: "Worksheet", plot: Plot, rows: Rows, names: int, values: int) -> None:
+    """Adds a chart of horizontal bars with counts, the first row of the table on top.
+
+    Args:
+        sheet: the sheet with the table, where the chart is added.
+        plot: position and titles of the chart.
+        rows: rows of the table.
+        names: number of the table's column with the labels, counted from 1.
+        values: number of the table's column with the counts.
+    """
+    from openpyxl.chart import BarChart, Reference
+    from openpyxl.chart.label import DataLabelList
+
+    chart: Any = BarChart()
+    chart.type, chart.style, chart.gapWidth = "bar", 2, 40
+    chart.add_data(Reference(sheet, min_col=values, min_row=rows.header, max_row=rows.last), titles_from_data=True)
+    chart.set_categories(Reference(sheet, min_col=names, min_row=rows.first, max_row=rows.last))
+    chart.series[0].graphicalProperties = _filled(BLUE)
+    chart.series[0].dLbls = DataLabelList(showVal=True, showSerName=False, showCatName=False, showLegendKey=False)
+    _frame(chart, plot)
+    chart.legend, chart.x_axis.title, chart.y_axis.title = None, None, None
+    chart.x_axis.scaling.orientation = "maxMin"
+    chart.y_axis.delete, chart.y_axis.majorGridlines, chart.y_axis.scaling.min = True, None, 0
     sheet.add_chart(chart, plot.anchor)
 
 
@@ -186,7 +219,8 @@ def add_dots_chart(
 
 def _frame(chart: Any, plot: Plot) -> None:
     chart.title = _title(plot.title, 1200, bold=True)
-    chart.width, chart.height = plot.width, 9.5
+    chart.width, chart.height = plot.width, 8.0
+    chart.visible_cells_only = False  # some columns are folded
     chart.legend.position = "b"
     chart.x_axis.title, chart.y_axis.title = _title(plot.x_title, 1000), _title(plot.y_title, 1000)
     for axis in (chart.x_axis, chart.y_axis):

@@ -15,8 +15,15 @@ from eval_pipeline.reports.excel.looks import (
     TEXT,
     VERDICT,
     Look,
-    fit_to_width,
     height,
+)
+from eval_pipeline.reports.excel.printing import (
+    ROW_HEIGHT,
+    page_setup,
+    printed_columns,
+    rows_on_paper,
+    scale_for,
+    write_foot,
 )
 
 if TYPE_CHECKING:
@@ -26,6 +33,8 @@ MOST_ROWS = 1_048_576
 """The most rows that Excel allows in a sheet, including the header."""
 _MOST_LINKS = 65_000
 _HEADER_HEIGHT = 22
+_MOST_PRINTED = 500
+"""Rows whose heights are kept to see how many are printed."""
 
 Record = Mapping[str, Any]
 
@@ -71,8 +80,11 @@ def write_long_sheet(
     frozen: int,
     most_rows: int = MOST_ROWS,
     most_lines: int = 8,
+    pages: int = 1,
 ) -> None:
     """Writes the rows; if one sheet cannot hold them all, they continue in `<title> 2` and so on.
+
+    Printed are the first columns and rows that can be read on `pages` pages; the head of these says of how many rows.
 
     Args:
         book: the workbook.
@@ -82,12 +94,13 @@ def write_long_sheet(
         frozen: number of columns that stay visible when scrolling, in addition to the header.
         most_rows: maximum number of rows per sheet, including the header.
         most_lines: maximum number of lines of text that a row shows.
+        pages: maximum number of printed pages.
     """
     waiting = iter(rows)
     number = 1
     while True:
         part = islice(waiting, most_rows - 1)
-        _write_part(book, title if number == 1 else f"{title} {number}", fields, part, frozen, most_lines)
+        _write_part(book, title if number == 1 else f"{title} {number}", fields, part, frozen, most_lines, pages)
         following = next(waiting, None)
         if following is None:
             return
@@ -96,7 +109,7 @@ def write_long_sheet(
 
 
 def _write_part(
-    book: Book, title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int, most_lines: int
+    book: Book, title: str, fields: Sequence[Field], rows: Iterable[Record], frozen: int, most_lines: int, pages: int
 ) -> None:
     from openpyxl.utils import get_column_letter
 
@@ -108,13 +121,17 @@ def _write_part(
     columns = [(field.name, field.look()) for field in fields]
     wrapped = [(field.name, field.width) for field in fields if field.wrap]
     links = [(place, field.link) for place, field in enumerate(fields) if field.link is not None]
+    heights = [float(_HEADER_HEIGHT)]
     for row in rows:
         tall = height([(row[name], width) for name, width in wrapped if row[name]], most_lines)
         written.append(((row[name], look) for name, look in columns), tall)
+        if len(heights) < _MOST_PRINTED:
+            heights.append(tall or ROW_HEIGHT)
         if written.last_row <= _MOST_LINKS:
             for place, link in links:
                 written.link(place, link(row))
     last = written.last_row
+    _print(sheet, letters, heights, last, pages)
     sheet.auto_filter.ref = f"A1:{letters[-1]}{last}"
     for letter, field in zip(letters, fields, strict=True):
         cells = f"{letter}2:{letter}{max(last, 2)}"
@@ -130,8 +147,19 @@ def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field]
     sheet.freeze_panes = f"{get_column_letter(frozen + 1)}2"
     for letter, field in zip(letters, fields, strict=True):
         sheet.column_dimensions[letter].width = max(field.width, len(field.name) * 0.95 + 4)
-    fit_to_width(sheet)
+    page_setup(sheet)
     sheet.print_title_rows = "1:1"
+
+
+def _print(sheet: "Worksheet", letters: Sequence[str], heights: Sequence[float], last: int, pages: int) -> None:
+    """Chooses what is printed, and says on the page which part it is."""
+    widths = [sheet.column_dimensions[letter].width for letter in letters]
+    columns = printed_columns(widths)
+    sheet.page_setup.scale = scale = scale_for(widths[:columns])
+    rows = rows_on_paper(scale, heights, pages)
+    sheet.print_area = f"A1:{letters[columns - 1]}{rows}"
+    if rows < last:
+        write_foot(sheet, f"&A: the first {rows - 1:,} of {last - 1:,} rows; the file has all")
 
 
 def _header(field: Field) -> Look:

@@ -116,17 +116,6 @@ def _lines(words: Sequence[str], longest: int) -> int:
     return count
 
 
-def fit_to_width(sheet: "Worksheet") -> None:
-    """Sets up printing: landscape, all columns on one page, narrow margins."""
-    from openpyxl.worksheet.page import PageMargins
-    from openpyxl.worksheet.properties import PageSetupProperties
-
-    sheet.page_setup.orientation = "landscape"
-    sheet.page_setup.fitToHeight = 0
-    sheet.sheet_properties.pageSetUpPr = PageSetupProperties(fitToPage=True)
-    sheet.page_margins = PageMargins(left=0.4, right=0.4, top=0.5, bottom=0.5)
-
-
 def styled_cell(sheet: "Worksheet", look: Look, quoted: bool) -> "Cell":
     """Returns an empty cell with that look; `quoted` keeps its value as text, as a leading apostrophe does in Excel."""
     from openpyxl.cell.cell import WriteOnlyCell

@@ -1,12 +1,12 @@
 """Writes a sheet that is read from top to bottom: titles, notes and small tables."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from textwrap import wrap
 from typing import Any
 
 from eval_pipeline.reports.contents.figure_table import VERDICTS, FigureTable, Kind, plain
-from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.book import Book, Rows
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
     COUNT,
@@ -23,9 +23,9 @@ from eval_pipeline.reports.excel.looks import (
     WRAPPED,
     Look,
     Styled,
-    fit_to_width,
     height,
 )
+from eval_pipeline.reports.excel.printing import Fold, fit_to_width, foldable
 
 TEXT_HEADERS = frozenset(
     {
@@ -48,7 +48,8 @@ TEXT_HEADERS = frozenset(
     }
 )
 """Headers of text columns (the first column of a table is always text)."""
-_LINE = 120
+_LINE, _MOST_LINES = 95, 3
+"""Characters of a line, and lines of a fact that are seen."""
 _NUMBER = Look("#,##0.0###")
 """Shows four decimals at most, as a column of a plug-in has no known unit."""
 LOOKS: Mapping[Kind, Look] = {
@@ -60,15 +61,6 @@ LOOKS: Mapping[Kind, Look] = {
     "number": Look(WHOLE, align="left"),
 }
 """Looks of the cells of tables that pages show too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """The position of a table: the rows of its header and of its first and last values, counted from 1."""
-
-    header: int
-    first: int
-    last: int
 
 
 class Page:
@@ -84,6 +76,7 @@ class Page:
         self._book = book
         self.sheet = book.sheet(title)
         self._widths = widths
+        self._fold: Fold = ""
         self._rows = book.rows_of(self.sheet)
         for place, width in enumerate(widths, start=1):
             self.sheet.column_dimensions[get_column_letter(place)].width = width
@@ -100,12 +93,26 @@ class Page:
         if tall is None:
             pairs = zip(cells, self._widths, strict=False)
             tall = height([(value, width) for (value, look), width in pairs if look.wrap and isinstance(value, str)])
-        self._rows.append(cells, tall)
+        self._rows.append(cells, tall, self._fold)
         return self._rows.last_row
+
+    @contextmanager
+    def folded(self, text: str, level: Look = SECTION) -> Iterator[None]:
+        """Folds away the rows that are written meanwhile, below a heading that stays."""
+        foldable(self.sheet)
+        self.blank()
+        self._rows.append([(text, level)], 19, "head")
+        self._fold = "inside"
+        yield
+        self._fold = ""
 
     def blank(self, rows: int = 1) -> None:
         """Leaves rows empty."""
-        self._rows.last_row += rows
+        if self._fold:
+            for _ in range(rows):
+                self.row()
+        else:
+            self._rows.last_row += rows
 
     def title(self, text: str, *subtitles: str) -> None:
         """Writes the sheet's heading."""
@@ -155,9 +162,16 @@ class Page:
         return self.table([column.header for column in columns], rows, header_height)
 
     def fact(self, name: str, value: str) -> None:
-        """Writes a name and its value, which may take several lines."""
-        for place, line in enumerate(wrap(value, _LINE) or [""]):
+        """Writes a name and its value, which may take several lines; of a long one the rest is folded."""
+        foldable(self.sheet)
+        lines = wrap(value, _LINE) or [""]
+        for place, line in enumerate(lines):
+            if place >= _MOST_LINES:
+                self._fold = "inside"
+            elif place == _MOST_LINES - 1 and len(lines) > _MOST_LINES:
+                self._fold, line = "head", f"{line} …"
             self.row((name if place == 0 else None, SUBTITLE), (line, PLAIN))
+        self._fold = ""
 
 
 def _styled(value: Any, kind: Kind) -> Styled:

@@ -6,7 +6,10 @@ from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from eval_pipeline.reports.excel.looks import Look, Styled, styled_cell
+from eval_pipeline.reports.excel.printing import Fold
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
+
+_FOLDS = {"": "", "head": ' collapsed="1"', "inside": ' hidden="1" outlineLevel="1"'}
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.hyperlink import Hyperlink
@@ -30,12 +33,12 @@ class SheetRows:
         self._styles: dict[tuple[Look, bool], int] = {}
         self._letters: list[str] = []
 
-    def append(self, values: Iterable[Styled], tall: float | None = None) -> None:
+    def append(self, values: Iterable[Styled], tall: float | None = None, fold: Fold = "") -> None:
         """Writes a row; `tall` is its height in points."""
         self.last_row += 1
         row = self.last_row
         height = "" if tall is None else f' ht="{tall:g}" customHeight="1"'
-        pieces = [f'<row r="{row}"{height}>']
+        pieces = [f'<row r="{row}"{height}{_FOLDS[fold]}>']
         for place, (value, look) in enumerate(values):
             if value is not None or look.fill:
                 pieces.append(self._cell(f"{self._letter(place)}{row}", value, look))

@@ -12,7 +12,7 @@ from eval_pipeline.reports.excel.sheets.cost import write_cost
 from eval_pipeline.reports.excel.sheets.further import write_further
 from eval_pipeline.reports.excel.sheets.gold import write_gold
 from eval_pipeline.reports.excel.sheets.mistakes import write_mistakes_sheet
-from eval_pipeline.reports.excel.sheets.overview import write_overview
+from eval_pipeline.reports.excel.sheets.overview import draw_overview, write_overview
 from eval_pipeline.reports.excel.sheets.queries import write_queries
 from eval_pipeline.reports.excel.sheets.statistics import write_statistics_sheet
 from eval_pipeline.reports.excel.sheets.turns import write_errors_sheet, write_turns_sheet
@@ -42,6 +42,7 @@ def write_workbook(evaluation: Evaluation, folder: Path) -> None:
     own = len(book.titles)
     for write in SHEETS:
         write(book, evaluation)
+    draw_overview(book, evaluation)
     book.own_sheets_last(own)
     write_queries(book)
     part = evaluation.partition

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eval_pipeline.core.shown import UNKNOWN
-from eval_pipeline.reports.contents.mistakes import mistakes
+from eval_pipeline.reports.contents.mistakes import mistakes, wrong_text
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.clipping import clipped
 from eval_pipeline.reports.html.drawing import Place
@@ -67,7 +66,5 @@ def _chosen(found: list[Row]) -> list[Row]:
 
 def _line(row: Row, shown: Mapping[Place, str]) -> Line:
     turn, sample = row["turn_id"], row["sample"]
-    expected, answer = (UNKNOWN if row[name] is None else row[name] for name in ("expected", "answer"))
-    wrong = row["what"] or f"expected {expected}, answered {answer}"
     question = short(row["question"] or "", _LONGEST_QUESTION)
-    return Line(place(turn, sample), (turn, sample) in shown, row["kind"], question, clipped(wrong, _LONGEST))
+    return Line(place(turn, sample), (turn, sample) in shown, row["kind"], question, clipped(wrong_text(row), _LONGEST))

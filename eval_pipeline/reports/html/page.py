@@ -22,7 +22,6 @@ from eval_pipeline.reports.contents.facts import (
     warnings,
 )
 from eval_pipeline.reports.contents.figures import (
-    MOST,
     MOST_MESSAGES,
     Figure,
     coverage_table,
@@ -32,6 +31,7 @@ from eval_pipeline.reports.contents.figures import (
     headline_figures,
     matrix_of,
     messages_table,
+    metric_names,
     turns_of,
 )
 from eval_pipeline.reports.contents.gold import READING as GOLD_READING
@@ -43,7 +43,6 @@ from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
 from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.places.paths import CHARTS, INDEX, PAGE, exported_state
-from eval_pipeline.reports.profile import OF_CASES
 from eval_pipeline.reports.queries import explain_query, literal, outcomes_query, statistics_query, table_query
 
 _KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
@@ -75,7 +74,7 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         gold=list(gold_sheets(evaluation)),
         gold_reading=GOLD_READING,
         further=list(_further(evaluation)),
-        extremes=[(sheet_of(table), missing) for table, missing in extremes(evaluation, MOST // 2)],
+        extremes=[(sheet_of(table), missing) for table, missing in extremes(evaluation)],
         turns=turns.cards,
         turns_text=list(_turns_text(chosen, turns)),
         turns_sheet=_outcomes(chosen, evaluation) if chosen.turns else None,
@@ -124,8 +123,7 @@ def _interval(figure: Figure) -> str:
 def _headline(evaluation: Evaluation, figures: list[Figure]) -> Iterator[Sheet]:
     """Yields tables of figures: those that every track has, then the track's own metrics."""
     partition = evaluation.partition
-    averaged = [metric.name for metric in evaluation.profile.averaged]
-    own = {*averaged, *(f"{OF_CASES}{name}" for name in averaged)}
+    own = metric_names(evaluation)
     headers = ("figure", "value", "95% interval", "n", "clusters", "note")
     first = [figure for figure in figures if figure.name not in own]
     metrics = [figure for figure in figures if figure.name in own]

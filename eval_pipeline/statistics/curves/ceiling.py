@@ -158,29 +158,12 @@ def complexity_ceiling(
     if draws < 1 or min_per_level < 1:
         raise ValueError(f"draws and min_per_level must be at least 1, got {draws} and {min_per_level}")
     level, right, codes = complete(levels, correct, clusters)
-    distinct, where, counts = np.unique(level, return_inverse=True, return_counts=True)
-    group_of, represented = merge_small(counts, min_per_level)
-    group = group_of[where]
-    values = distinct[represented]
-
-    size = len(represented)
-    turns = np.bincount(group, minlength=size).astype(np.float64)
-    hits = np.bincount(group, weights=right, minlength=size).astype(np.float64)
-    curve = antitonic_from_sums(hits, turns) if size >= _MIN_LEVELS else None
-    fitted = tuple(
-        FittedLevel(
-            level=float(values[g]),
-            lowest=float(distinct[group_of == g].min()),
-            highest=float(distinct[group_of == g].max()),
-            n=int(turns[g]),
-            accuracy=float(hits[g] / turns[g]),
-            fitted=None if curve is None else float(curve[g]),
-        )
-        for g in range(size)
-    )
+    merged = _merged(level, right, min_per_level)
+    group, values, curve, fitted = merged.group, merged.values, merged.curve, merged.levels
     if curve is None:
         return Ceiling(threshold, None, None, None, None, None, None, _TOO_FEW, _TOO_FEW, fitted)
 
+    size = len(values)
     held = int(np.count_nonzero(curve >= threshold))
     verdict, reasons = _verdict(held, size)
     ceiling = None if reasons else float(values[held - 1])
@@ -197,6 +180,54 @@ def complexity_ceiling(
         reasons.append(f"slope: {fit.reason}")
     reason = "; ".join(reasons) or None
     return Ceiling(threshold, ceiling, low, high, fit.slope, fit.odds_ratio, fit.p_value, verdict, reason, fitted)
+
+
+def fitted_curve(levels: ArrayLike, correct: ArrayLike, min_per_level: int = 20) -> tuple[FittedLevel, ...]:
+    """Returns the curve that `complexity_ceiling` compares with its threshold, for the same arguments.
+
+    Raises:
+        ValueError: As `complexity_ceiling`.
+    """
+    level, right, _ = complete(levels, correct, np.zeros(np.shape(levels), np.int64))
+    return _merged(level, right, min_per_level).levels
+
+
+@dataclass(frozen=True, slots=True)
+class _Merged:
+    """Turns by merged level.
+
+    Attributes:
+        group: Shape (N,), the group of each turn, from 0.
+        values: Shape (L,), the level that represents each group.
+        curve: Shape (L,), the monotone curve; None with too few levels.
+        levels: The same as values that others can read.
+    """
+
+    group: NDArray[np.int64]
+    values: NDArray[np.float64]
+    curve: NDArray[np.float64] | None
+    levels: tuple[FittedLevel, ...]
+
+
+def _merged(level: NDArray[np.float64], right: NDArray[np.float64], least: int) -> _Merged:
+    distinct, where, counts = np.unique(level, return_inverse=True, return_counts=True)
+    group_of, represented = merge_small(counts, least)
+    group, values, size = group_of[where], distinct[represented], len(represented)
+    turns = np.bincount(group, minlength=size).astype(np.float64)
+    hits = np.bincount(group, weights=right, minlength=size).astype(np.float64)
+    curve = antitonic_from_sums(hits, turns) if size >= _MIN_LEVELS else None
+    fitted = tuple(
+        FittedLevel(
+            level=float(values[g]),
+            lowest=float(distinct[group_of == g].min()),
+            highest=float(distinct[group_of == g].max()),
+            n=int(turns[g]),
+            accuracy=float(hits[g] / turns[g]),
+            fitted=None if curve is None else float(curve[g]),
+        )
+        for g in range(size)
+    )
+    return _Merged(group, values, curve, fitted)
 
 
 def _verdict(held: int, size: int) -> tuple[Verdict, list[str]]:

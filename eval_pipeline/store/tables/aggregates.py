@@ -135,6 +135,12 @@ ACCURACY_BY_COMPLEXITY = Table(
         Column("se", "DOUBLE", f"Standard error, clustered by conversation; {_UNCERTAIN}."),
         Column("low", "DOUBLE", f"Lower end of the 95% interval; {_UNCERTAIN}."),
         Column("high", "DOUBLE", f"Upper end of the 95% interval; {_UNCERTAIN}."),
+        Column(
+            "fitted",
+            "DOUBLE",
+            "The fitted falling curve that the ceiling is read from, 0..1; levels of fewer than 20 turns are merged "
+            "into the one below and share its value; NULL: fewer than three such levels, or older than this column.",
+        ),
         _REASON,
     ),
 )

@@ -6,6 +6,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PERCENT, PLAIN, SCORE, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import JUDGE_AGREEMENT
 
@@ -38,7 +39,7 @@ def write_sql(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     page = Page(book, "SQL", _WIDTHS)
     page.title("SQL", "How queries were compared with the accepted ones, and what the validator made of them.")
-    page.sheet.page_setup.orientation, page.sheet.page_setup.fitToHeight = "portrait", 1
+    fit_to_width(page.sheet, "portrait", pages=1)
     for title, column in _LABELS:
         _counts(page, evaluation, title, column)
     _agreement(page, evaluation)

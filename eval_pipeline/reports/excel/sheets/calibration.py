@@ -6,6 +6,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import NOTE, PLAIN, SCORE, Look
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import table_query
 from eval_pipeline.store.tables import CALIBRATION
 
@@ -29,7 +30,7 @@ def write_calibration(book: Book, evaluation: Evaluation) -> None:
         return
     page = Page(book, "Calibration", _WIDTHS)
     page.title("Calibration", "Whether the words for confidence say how often answers are right.")
-    page.sheet.page_setup.fitToHeight = 1
+    fit_to_width(page.sheet, pages=1)
     overall = next(row for row in rows if row["level"] == ALL)
     page.section("Scores")
     for text in (overall["verdict"], overall["warning"], overall["reason"]):

@@ -19,6 +19,7 @@ from eval_pipeline.reports.excel.looks import (
     heading_width,
 )
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fold_columns, foldable
 from eval_pipeline.reports.queries import literal
 
 POINTS = "+0.0%;-0.0%;0.0%"
@@ -27,15 +28,22 @@ _P = "0.0000"
 _LINES = 2
 """How many lines the headings take."""
 _COLUMNS = (
-    ("second model version", 30), ("minus the first", 30), ("accuracy second", 10), ("accuracy first", 10),
+    ("second model version", 24), ("minus the first", 24), ("accuracy second", 10), ("accuracy first", 10),
     ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p by t", 10),
     ("p by sign flips", 10), ("turns answered by both", 9), ("clusters", 9), ("broken", 8), ("fixed", 8),
     ("conservative difference", 12), ("its 95% low", 10), ("its 95% high", 10), ("its p by t", 10),
     ("its p by sign flips", 10), ("common turns", 9), ("unanswered second", 11), ("unanswered first", 11),
     ("correlation", 10),
     ("smallest detectable", 11), ("tokens per turn", 11),
-    ("US dollars per turn", 12), ("latency per turn", 12), ("verdict", 34),
+    ("US dollars per turn", 12), ("latency per turn", 12), ("verdict", 30),
 )  # fmt: skip
+
+
+_FOLDED = (
+    "p by t", "p by sign flips", "conservative difference", "its 95% low", "its 95% high", "its p by t",
+    "its p by sign flips", "common turns", "unanswered second", "unanswered first", "correlation",
+)  # fmt: skip
+"""What only some readers ask for."""
 
 
 def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
@@ -50,7 +58,12 @@ def write_comparison_sheet(book: Book, evaluation: Evaluation) -> None:
 
 def comparison_page(book: Book) -> Page:
     """Returns a new sheet that contains only the title."""
+    from openpyxl.utils import get_column_letter
+
     page = Page(book, "Comparison", [max(width, heading_width(name, _LINES)) for name, width in _COLUMNS])
+    foldable(page.sheet)
+    names = [name for name, _ in _COLUMNS]
+    fold_columns(page.sheet, [get_column_letter(names.index(name) + 1) for name in _FOLDED])
     page.title("Model versions compared, turn by turn", *READING)
     page.blank()
     return page

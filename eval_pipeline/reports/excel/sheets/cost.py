@@ -7,9 +7,10 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
 from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, NOTE, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import literal, table_query
 
-_WIDTHS = (42, 16, 15.5, 17.5, 15, 15, 15, 62)
+_WIDTHS = (38, 13, 15, 18, 15, 15, 13, 40)
 _SPENT = {
     "input tokens": "input_tokens",
     "output tokens": "output_tokens",
@@ -49,6 +50,7 @@ _OF_TURNS = (
 def write_cost(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     page = Page(book, "Cost", _WIDTHS)
+    fit_to_width(page.sheet, "portrait", pages=1)
     page.title(
         "Cost",
         "Recovery attempts included, a judge's tokens apart. "
@@ -116,7 +118,7 @@ def _by_turn(page: Page, evaluation: Evaluation) -> None:
         return
     table = page.figures(FigureTable("By turn number", _OF_TURNS, rows, [sql]))
     if any(row["tokens"] is not None for row in rows):
-        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens per turn", f"G{start + 1}", 16)
+        plot = Plot("Tokens by turn number", "turn number (from 0)", "mean tokens per turn", f"G{start + 1}", 10.5)
         add_columns_chart(page.sheet, plot, table, names=1, values=(3,), number_format=INTEGER)
         page.blank(max(0, start + 1 + CHART_ROWS - page.next_row))
 

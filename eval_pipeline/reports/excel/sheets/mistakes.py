@@ -34,4 +34,4 @@ def write_mistakes_sheet(book: Book, evaluation: Evaluation) -> None:
         }
         for row in mistakes(evaluation)
     )
-    write_long_sheet(book, TITLE, fields, rows, frozen=2)
+    write_long_sheet(book, TITLE, fields, rows, frozen=2, pages=2)

@@ -10,10 +10,13 @@ from eval_pipeline.reports.contents.figures import (
     figures_apart,
     headline_figures,
     messages_table,
+    metric_names,
     turns_of,
 )
+from eval_pipeline.reports.contents.mistakes import kinds_of, mistakes, wrong_text
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
+from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_bars_chart
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.looks import (
     BY_UNIT,
@@ -29,21 +32,29 @@ from eval_pipeline.reports.excel.looks import (
     Styled,
 )
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
+from eval_pipeline.reports.excel.sheets.complexity import add_level_chart, level_table
 from eval_pipeline.reports.places.links import linked
-from eval_pipeline.reports.queries import statistics_query, table_query
+from eval_pipeline.reports.queries import mistakes_query, statistics_query, table_query
+from eval_pipeline.reports.shown import short
 
-_WIDTHS = (38, 16, 13, 13, 11, 15, 78)
+_WIDTHS = (39, 12, 11, 11, 10.5, 10, 40)
 _FIGURES = ("figure", "value", "95% low", "95% high", "n", "clusters", "note")
 _COSTS = (
+    "tokens_per_correct_turn, tokens_per_correct_turn_low, tokens_per_correct_turn_high, usd_per_correct_turn, "
+    "usd_per_correct_turn_low, usd_per_correct_turn_high, turns, "
     "tokens_per_success, tokens_per_success_low, tokens_per_success_high, reason, usd_per_success, "
     "usd_per_success_low, usd_per_success_high, usd_reason, conversations"
 )
+_KINDS, _WRONG = "Kinds of mistakes", "What went wrong"
+_MOST_KINDS, _LONGEST = 12, 74
 
 
 def write_overview(book: Book, evaluation: Evaluation) -> None:
-    """Writes the sheet."""
+    """Writes the sheet: figures and mistakes first, further figures folded, then what was evaluated."""
     partition = evaluation.partition
     page = Page(book, "Overview", _WIDTHS)
+    fit_to_width(page.sheet, "portrait", pages=1)
     page.title(
         f"{partition.suite} · {partition.model_version}",
         f"Evaluation of {partition.eval_date.isoformat()} · track {evaluation.profile.track} · "
@@ -51,9 +62,15 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
     )
     for warning in warnings(evaluation):
         page.band(warning, WARNING)
-    _headline(page, evaluation)
-    _apart(page, evaluation)
+    figures = list(headline_figures(evaluation))
+    metrics = metric_names(evaluation)
+    _headline(page, evaluation, [figure for figure in figures if figure.name not in metrics])
+    _mistakes(book, page, evaluation)
     _coverage(page, evaluation)
+    if own := [figure for figure in figures if figure.name in metrics]:
+        with page.folded(f"{len(own)} metrics, means of turns: also on the sheet Statistics, with what they mean"):
+            _figures(page, own)
+    _apart(page, evaluation)
     _failures(page, evaluation)
     page.section("What was evaluated")
     for name, value in facts(evaluation):
@@ -63,20 +80,56 @@ def write_overview(book: Book, evaluation: Evaluation) -> None:
         page.note(text)
     page.note(f"Scores from 0 to 1 are shown as {SCORE}, rates in percent. Everything about one conversation: traces/.")
     page.note("Every figure of this workbook is found again in the store by the SQL on the sheet Queries.")
+    page.note("A plus sign at the left edge opens the rows below a heading.")
 
 
-def _headline(page: Page, evaluation: Evaluation) -> None:
+def draw_overview(book: Book, evaluation: Evaluation) -> None:
+    """Adds the charts of the sheet, beside each other below the kinds of mistakes; call it after all other sheets."""
+    if not (kinds := book.tables.get(_KINDS)):
+        return
+    sheet, rows = kinds
+    row = rows.last + 2
+    add_bars_chart(sheet, Plot("Wrong turns by kind", "", "turns", f"A{row}", 10.6), rows, names=1, values=2)
+    for ceiling in evaluation.ceilings:
+        if found := book.tables.get(level_table(ceiling)):
+            add_level_chart(sheet, evaluation, ceiling, found, f"D{row}", 13)
+            return
+
+
+def _headline(page: Page, evaluation: Evaluation, figures: Sequence[Figure]) -> None:
     partition = evaluation.partition
     page.section("Headline")
-    figures = list(headline_figures(evaluation))
-    found = page.table(_FIGURES, [_figure_row(figure) for figure in figures])
-    rates = [found.first + place for place, figure in enumerate(figures) if figure.is_good_when_high]
-    if rates:
-        colour_rates(page.sheet, compressed(rates, "B"))
+    _figures(page, figures)
     page.query("Headline", statistics_query(partition, "split = 'all'"))
     page.query("Headline", table_query(partition, "cost_per_correct_answer", _COSTS))
     ceilings = "axis, ceiling, ceiling_low, ceiling_high, verdict, reason"
     page.query("Headline", table_query(partition, "complexity_ceiling", ceilings))
+
+
+def _figures(page: Page, figures: Sequence[Figure]) -> None:
+    found = page.table(_FIGURES, [_figure_row(figure) for figure in figures])
+    rates = [found.first + place for place, figure in enumerate(figures) if figure.is_good_when_high]
+    if rates:
+        colour_rates(page.sheet, compressed(rates, "B"))
+
+
+def _mistakes(book: Book, page: Page, evaluation: Evaluation) -> None:
+    """Writes how often each kind of mistake is made, with an example, and leaves room for the charts."""
+    page.section(_WRONG)
+    found = mistakes(evaluation)
+    if not found:
+        page.note("no turn is wrong" if evaluation.turns else "no turns were evaluated")
+        return
+    share = Look(PERCENT)
+    rows: list[list[Styled]] = []
+    for kind, wrong in list(kinds_of(found).items())[:_MOST_KINDS]:
+        example = short(f"{wrong[0]['question'] or ''} → {wrong_text(wrong[0])}", _LONGEST)
+        turns = len(wrong)
+        rows.append([(kind, PLAIN), (turns, COUNT), (turns / evaluation.turns, share), (example, NOTE)])
+    table = page.table([f"{len(found):,} wrong turns by kind", "turns", "share", "example"], rows)
+    book.tables[_KINDS] = page.sheet, table
+    page.query(_WRONG, mistakes_query(evaluation.partition))
+    page.blank(CHART_ROWS + 1)
 
 
 def _apart(page: Page, evaluation: Evaluation) -> None:
@@ -96,7 +149,7 @@ def _coverage(page: Page, evaluation: Evaluation) -> None:
 
 def _left_out(page: Page, evaluation: Evaluation) -> None:
     counts = evaluation.case_counts
-    if not counts.is_known:
+    if not counts.left_out:
         return
     page.section(f"Cases: {counts.count()} are in the figures")
     shown: list[list[Styled]] = [[("in the figures", PLAIN), (counts.cases, COUNT)]]
@@ -119,17 +172,17 @@ def _figure_row(figure: Figure) -> list[Styled]:
 
 
 def _failures(page: Page, evaluation: Evaluation) -> None:
-    page.section("Turns that are not correct")
     groups: dict[str, list[Row]] = {}
     for row in evaluation.error_groups:
         groups.setdefault(row["grouping"], []).append(row)
     if not groups.keys() & {"error_class", "failure_mode"}:
-        page.note("none" if evaluation.turns else "no turns were evaluated")
         return
-    _groups(page, groups)
-    _messages(page, evaluation, groups.get("message_shape", []))
+    title = "Turns that are not correct, by error class, failure mode and message"
+    with page.folded(title):
+        _groups(page, groups)
+        _messages(page, evaluation, groups.get("message_shape", []))
     columns = "grouping, value, error_class, turns, share, example_turn_id"
-    page.query("Turns that are not correct", table_query(evaluation.partition, "error_analysis", columns))
+    page.query(title, table_query(evaluation.partition, "error_analysis", columns))
 
 
 def _groups(page: Page, groups: Mapping[str, Sequence[Row]]) -> None:

@@ -15,6 +15,7 @@ from eval_pipeline.reports.profile import WORSE_WHEN_HIGH, MetricInfo
 from eval_pipeline.reports.shown import shown_json
 
 _BATCH = 500
+_MOST_LINES = 3
 _LEFT_OUT = frozenset({"turn_id", "outcome", "plan", "simulated", "num_dialogue_turns", "gold", "response"})
 _KEY = frozenset({"suite", "model_version", "eval_date"})
 _FIELDS = {
@@ -54,15 +55,16 @@ _FIELDS = {
 
 
 def write_turns_sheet(book: Book, evaluation: Evaluation) -> None:
-    """Writes one row per turn, with gold, response and every metric; metrics come before the features of the case."""
+    """Writes one row per turn: verdict, gold and response first, then every metric, then the features of the case."""
     table = turns_table(evaluation)
     metrics = {metric.name for metric in evaluation.profile.metrics}
     left_out = _LEFT_OUT | _KEY | evaluation.profile.apart.keys()
     names = [name for name in table.column_names if name not in left_out]
-    before, behind = names.index("answer") + 1, names.index("error_type") + 1
-    ordered = sorted(names[behind:], key=lambda name: name not in metrics)
+    behind = names.index("error_type") + 1
+    ordered = sorted(names[behind:], key=lambda name: (name != "failure_mode", name not in metrics))
+    mode = int(ordered[:1] == ["failure_mode"])
     book.add_query("Turns", "all rows", turns_query(evaluation))
-    names = [*names[:before], "gold", "response", *names[before:behind], *ordered]
+    names = [*names[:behind], *ordered[:mode], "gold", "response", *ordered[mode:]]
     _write(book, "Turns", evaluation, table.select(names))
 
 
@@ -84,7 +86,7 @@ def _write(book: Book, title: str, evaluation: Evaluation, table: pa.Table) -> N
         fields[0] = replace(
             fields[0], link=lambda row: f"'Turns'!A{evaluation.order[row['turn_id'], row.get('sample', 0)] + 2}"
         )
-    write_long_sheet(book, title, fields, _rows(table), frozen=2)
+    write_long_sheet(book, title, fields, _rows(table), frozen=2, most_lines=_MOST_LINES)
 
 
 def _field(name: str, kind: pa.DataType, metric: MetricInfo | None) -> Field:
