@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import subprocess
@@ -15,7 +16,13 @@ from threading import Timer
 from typing import IO, cast
 
 import pytest
+import yaml
 
+from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.reading.entries import read_entries
+from eval_pipeline.core.reading.foreign import SafeLoader, check_yaml
+from eval_pipeline.providers.model_versions import load_model_versions
+from eval_pipeline.tracks.sql.cases import source
 from eval_pipeline_tests.faults.malformed import FAMILIES, MAY_BE_READ, TARGETS, put
 from eval_pipeline_tests.support import ROOT, Lab, command
 
@@ -99,3 +106,53 @@ def test_a_run_evaluates_the_healthy_suite_beside_broken_ones(lab: Lab) -> None:
     assert lab.one("SELECT count(*) FROM turn_results WHERE correct") == 3
     for name in ("doctor", "validate"):
         assert "deep/c.yaml:1: does not parse: is nested more than 100 deep" in " ".join(command(name).text.split())
+
+
+LONG = 200_000
+NUMBERS = {
+    "base 60": "1" + ":59" * LONG,
+    "negative, base 60": "-1" + ":59" * LONG,
+    "base 60 with a fraction": "1" + ":59" * LONG + ".5",
+    "hexadecimal": "0x" + "f" * LONG,
+    "octal": "0" + "7" * LONG,
+    "binary": "0b" + "1" * LONG,
+    "decimal": "1" * LONG,
+    "with underscores": "1_" * LONG + "1",
+    "a fraction": "1." + "1" * LONG,
+    "an exponent": "1.0e+" + "9" * LONG,
+    "a time": "2001-12-14 21:59:43." + "1" * LONG,
+    "said to be one": '!!int "1' + ":59" * LONG + '"',
+}
+
+
+@pytest.mark.parametrize("what", NUMBERS)
+def test_a_number_that_is_too_long_to_be_one_is_refused_before_it_is_converted(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever YAML is read: no constructor is reached. In quotes, or among letters, it is a text."""
+    for kind in (SafeLoader, yaml.SafeLoader):
+        monkeypatch.setattr(kind, "construct_document", lambda self, node: pytest.fail("converted"))
+    (path := tmp_path / "c.yaml").write_text(f"- question: q\n- question: {NUMBERS[what]}\n")
+    (problem,) = read_entries(path, "c.yaml")
+    told = r"c.yaml:2: does not parse: has a number of [\d,]+ characters; expected at most 3,000, or a text in quotes"
+    assert re.fullmatch(told, str(problem))
+    with pytest.raises(InputError, match="has a number of"):
+        load_model_versions([path])
+    with pytest.raises(yaml.YAMLError, match="has a number of"):
+        source._yaml(path)
+    check_yaml(f"question: a{NUMBERS[what]}\nother: |\n  {NUMBERS[what]}")
+    monkeypatch.undo()
+    check_yaml(longest := NUMBERS[what][:2_998] + '"' * what.startswith("said"))
+    assert len(str(yaml.load(longest, SafeLoader))) < 4_300
+
+
+def test_long_numbers_and_keys_of_json_are_told_shortly(tmp_path: Path) -> None:
+    for value in ("1" * LONG, "1e" + "9" * LONG, "-1" + "0" * LONG):
+        for ending in (".json", ".jsonl"):
+            (path := tmp_path / f"c{ending}").write_text('{"question": ' + value + "}")
+            (problem,) = read_entries(path, path.name)
+            assert isinstance(problem, Problem) and len(str(problem)) < 200
+    for ending, written in ((".json", '{"%s": 1, "%s": 2}'), (".yaml", "%s: 1\n%s: 2")):
+        (path := tmp_path / f"k{ending}").write_text(written.replace("%s", "k" * 900))
+        (problem,) = read_entries(path, path.name)
+        assert "is given twice" in str(problem) and len(str(problem)) < 200

@@ -1,7 +1,7 @@
 """Reads files made by others in a way that none of them can crash or exhaust the process.
 
 Only regular files up to a size limit are read. YAML is checked before it is loaded, because the C parser recurses once
-per nesting level, and aliases can expand to more values than fit into memory.
+per nesting level, aliases can expand to more values than fit into memory, and numbers take the square of their length.
 """
 
 import gzip
@@ -21,7 +21,13 @@ MOST_DOCUMENT_BYTES = 64 << 20
 MOST_DEPTH = 100
 MOST_VALUES = 2_000_000
 """Limit on the number of values in a YAML file, counting those that aliases repeat."""
+MOST_OF_NUMBER = 3_000
+"""Limit on the characters of a number in YAML, where it may be in base 2, 8, 16 or 60 (`1:59:59`).
 
+What it stands for has then at most the 4,300 digits that Python reads and writes, to which JSON is held.
+"""
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:timestamp")
 _BOM = b"\xef\xbb\xbf"
 """Byte order mark before UTF-8, which Excel and PowerShell write."""
 _OTHERS = {
@@ -156,8 +162,9 @@ def check_yaml(text: str) -> None:
     """Checks that loading a YAML text cannot exhaust the process, and loses nothing of it.
 
     Raises:
-        yaml.YAMLError: the text does not parse, is nested too deeply, expands to too many values, or has a mapping with
-            the same key twice, of which only the last would be loaded; names the place.
+        yaml.YAMLError: the text does not parse, is nested too deeply, expands to too many values, has a number that is
+            too long to be one, or a mapping with the same key twice, of which only the last would be loaded; names the
+            place.
     """
     sizes: list[int] = [0]  # values seen in each open collection, outermost (the stream) first
     names: list[str | None] = []
@@ -175,6 +182,7 @@ def check_yaml(text: str) -> None:
             name, size = names.pop(), sizes.pop()
         elif isinstance(event, yaml.ScalarEvent):
             name, size = event.anchor, 1
+            _check_length(event)
         elif isinstance(event, yaml.AliasEvent):
             if event.anchor in names:
                 raise _wrong(event, f"alias '{event.anchor}' stands within what it stands for")
@@ -186,6 +194,19 @@ def check_yaml(text: str) -> None:
         sizes[-1] += size
         if sum(sizes) > MOST_VALUES:
             raise _wrong(event, f"stands for more than {MOST_VALUES:,} values; a .jsonl file may have any number")
+
+
+def _check_length(event: Any) -> None:
+    """Raises a YAMLError for a number that is too long to be one."""
+    if len(event.value) <= MOST_OF_NUMBER:
+        return
+    plain, _ = event.implicit
+    if (_RESOLVER.resolve(yaml.ScalarNode, event.value, (True, False)) if plain else event.tag) in _NUMBERS:
+        most = f"{MOST_OF_NUMBER:,}, or a text in quotes"
+        raise _wrong(event, f"has a number of {len(event.value):,} characters; expected at most {most}")
+
+
+_RESOLVER: Any = yaml.resolver.Resolver()
 
 
 class _Keys:
@@ -214,7 +235,7 @@ class _Keys:
         if known is None or not self._is_key[-1] or event.value == "<<":
             return
         if event.value in known:
-            raise _wrong(event, f"the key '{event.value}' is given twice, first in line {known[event.value]}")
+            raise _wrong(event, f"the key '{event.value[:60]}' is given twice, first in line {known[event.value]}")
         known[event.value] = event.start_mark.line + 1
 
 

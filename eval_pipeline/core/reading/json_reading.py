@@ -218,13 +218,13 @@ def _lost(text: str, start: int) -> JsonError:
         if place.is_key and place.path in keys:
             first = keys[place.path]
             before = "" if first == line else f", first in line {first}"
-            return JsonError(f"the key '{place.path[-1]}' is given twice{before}", line)
+            return JsonError(f"the key '{str(place.path[-1])[:60]}' is given twice{before}", line)
         if place.is_key:
             keys[place.path] = line
         elif _is_lost(place.piece):
             told = "is no number that JSON has; expected a finite one, or null for what is missing"
             at = f"'{'.'.join(map(str, place.path))}': " if place.path else ""
-            return JsonError(f"{at}{place.piece} {told}", line)
+            return JsonError(f"{at}{place.piece[:60]} {told}", line)
     raise AssertionError("the parser found what is not there")
 
 
