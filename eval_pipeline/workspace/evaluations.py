@@ -16,10 +16,13 @@ from eval_pipeline.store.tables import GENERATIONS, MODEL_VERSIONS, STATISTICS, 
 from eval_pipeline.workspace.runs import run_rows
 from eval_pipeline.workspace.workspace import Workspace
 
-EVALUATION, DATA, PROMPT_HASH = "evaluation", "data", "prompt_hash"
+EVALUATION, DATA, PROMPT_HASH, STAND_IN = "evaluation", "data", "prompt_hash", "stand_in"
 """Entries in the footer of `generations` that older files lack: the evaluation's id, the hash of what models are shown
-of the suite's cases (`suite_editions.data_hash`), and the hash of the suite's prompt."""
-ADDED = frozenset({EVALUATION, DATA, PROMPT_HASH})
+of the suite's cases (`suite_editions.data_hash`), the hash of the suite's prompt, and of a stand-in the fingerprint of
+the code that makes up its answers (empty for models)."""
+ADDED = frozenset({EVALUATION, DATA, PROMPT_HASH, STAND_IN})
+_ANSWERS = "answers"
+"""The entry that older files have instead of `STAND_IN`."""
 _TOLD = ("identity", "prompt", "predictions", "epoch")
 _LENGTH = 10
 
@@ -38,6 +41,7 @@ class Evaluation:
         data_hash: hash of what models are shown of the suite's cases.
         epoch: freshness epoch.
         newest: whether it is the newest of its date.
+        stand_in: fingerprint of the code of a stand-in; of older ones that of any provider within the process.
     """
 
     id: str
@@ -49,6 +53,7 @@ class Evaluation:
     data_hash: str
     epoch: str
     newest: bool
+    stand_in: str = ""
 
 
 def evaluations(
@@ -91,6 +96,7 @@ def evaluation_at(workspace: Workspace, partition: Partition) -> Evaluation | No
         told.get(DATA) or told.get("cases", ""),
         told.get("epoch", ""),
         not partition.evaluation,
+        _stand_in(told),
     )
 
 
@@ -107,7 +113,7 @@ def id_of(partition: Partition, generated: Header) -> str:
 
 def new_id(partition: Partition, told: Mapping[str, str]) -> str:
     """Returns the id of an evaluation with this footer of `generations`, a function of what decides its answers."""
-    what = [told.get(name, "") for name in (*_TOLD, PROMPT_HASH)]
+    what = [told.get(name, "") for name in (*_TOLD, PROMPT_HASH)] + [told[STAND_IN]] * bool(told.get(STAND_IN))
     place = [partition.suite, partition.model_version, partition.eval_date.isoformat()]
     return json_hash([*place, *what, told.get(DATA) or told.get("cases", "")])[:_LENGTH]
 
@@ -115,9 +121,11 @@ def new_id(partition: Partition, told: Mapping[str, str]) -> str:
 def is_same(before: Mapping[str, str], now: Mapping[str, str], *, epoch: bool = True) -> bool:
     """Whether two footers of `generations` are of one evaluation: a run would resume the first to make the second.
 
-    Scope, code, prices and gold may differ. Of older footers, which do not tell the gold from what models are shown,
-    the cases have to be the same.
+    Scope, code, prices and gold may differ, but not the code that makes up the answers of a stand-in. Of older footers,
+    which do not tell the gold from what models are shown, the cases have to be the same.
     """
+    if now.get(STAND_IN) and _stand_in(before) not in ("", now[STAND_IN]):
+        return False
     if any(before.get(name, "") != now.get(name, "") for name in _TOLD if epoch or name != "epoch"):
         return False
     if DATA not in before:
@@ -136,7 +144,13 @@ def causes(before: Evaluation, after: Evaluation) -> list[str]:
         found.append("cases changed")
     if before.epoch != after.epoch:
         found.append("asked anew")
+    if after.stand_in and before.stand_in not in ("", after.stand_in):
+        found.append("the stand-in's own code changed")
     return found
+
+
+def _stand_in(told: Mapping[str, str]) -> str:
+    return told.get(STAND_IN, told.get(_ANSWERS, ""))
 
 
 def _changed(before: Mapping[str, Json], after: Mapping[str, Json]) -> Iterator[str]:

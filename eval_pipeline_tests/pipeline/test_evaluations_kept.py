@@ -14,8 +14,9 @@ from eval_pipeline.operations.runs.rescoring import Chosen, rescore
 from eval_pipeline.operations.runs.rescoring import evaluations as rescorable
 from eval_pipeline.operations.upkeep.pruning import prune
 from eval_pipeline.providers.base import Call
+from eval_pipeline.stages.attempts import asked
 from eval_pipeline.stages.publishing import publish_all
-from eval_pipeline.store.tables import STATISTICS, SUPERSEDED_STATISTICS
+from eval_pipeline.store.tables import GENERATIONS, STATISTICS, SUPERSEDED_STATISTICS
 from eval_pipeline.workspace.evaluations import Evaluation, causes, evaluations
 from eval_pipeline_tests.killing import killed_at
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
@@ -144,3 +145,25 @@ def test_a_run_that_is_killed_loses_neither_evaluation(
     newest, before = found(small)
     assert (newest.newest, accuracy(small, before.id), len(puppet.asked)) == (True, 0.0, asked)
     assert small.inputs(version=VERSION).header(SUPERSEDED_STATISTICS) is None
+
+
+@pytest.mark.parametrize(("provider", "anew"), [("oracle", True), ("puppet", False)])
+def test_a_stand_in_whose_code_changed_is_evaluated_anew_beside_the_old_and_never_asked_by_rescoring(
+    small: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch, provider: str, anew: bool
+) -> None:
+    """Its code makes up its answers; that of any other provider does not."""
+    small.versions({"name": VERSION.partition("+")[0], "provider": provider})
+    version = VERSION.partition("+")[0]
+    small.evaluate(version=version, run_id=uuid4().hex)
+    (before,) = evaluations(small.workspace(), "small", version, DAY)
+    answers = small.inputs(version=version).header(GENERATIONS)
+    monkeypatch.setattr(asked, "answers_code", lambda inputs: "changed")
+    (told,) = rescore(small.workspace(), rescorable(small.workspace(), Chosen()))
+    assert (told.after, told.problem) == (1.0, "")
+    kept = small.inputs(version=version).header(GENERATIONS)
+    assert (kept == answers) == anew  # the others are read again from the journal
+    assert [one.id for one in evaluations(small.workspace(), "small", version, DAY)] == [before.id]
+    small.evaluate(version=version, run_id=uuid4().hex)
+    after, *earlier = evaluations(small.workspace(), "small", version, DAY)
+    assert [one.id for one in earlier] == [before.id] * anew
+    assert causes(earlier[0] if anew else before, after) == ["the stand-in's own code changed"] * anew

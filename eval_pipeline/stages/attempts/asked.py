@@ -36,7 +36,7 @@ from eval_pipeline.workspace.asked.planned import (
     recorded_epoch,
 )
 from eval_pipeline.workspace.earlier import keep, put_back, settle
-from eval_pipeline.workspace.evaluations import DATA, EVALUATION, PROMPT_HASH, id_of, is_same, new_id
+from eval_pipeline.workspace.evaluations import DATA, EVALUATION, PROMPT_HASH, STAND_IN, id_of, is_same, new_id
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.runs import open_run
 from eval_pipeline.workspace.workspace import Workspace
@@ -186,6 +186,7 @@ def _asked_with(inputs: Inputs) -> dict[str, str]:
         "epoch": inputs.run.epoch,
         DATA: data_hash(inputs),
         PROMPT_HASH: json_hash(own_words(inputs)),
+        STAND_IN: answers_code(inputs) if provider_class(inputs.version.provider).simulated else "",
         **inputs.hashes([CASES]),
     }
 
