@@ -94,6 +94,7 @@ def test_from_home_to_the_third_regression_in_four_keys_or_clicks(browser: Brows
     page.goto(url)
     newest = Counted(page)
     newest.press("c")
+    expect(page).to_have_url(f"{url}{NIGHTS}")  # the loss, and not the two that are the newest
     expect(page.locator("article").nth(2)).to_contain_text("Only B wrong")
     newest.press("3")
     expect(page.get_by_role("heading", level=1)).to_contain_text("✗ wrong")
@@ -110,6 +111,41 @@ def test_from_home_to_the_third_regression_in_four_keys_or_clicks(browser: Brows
     expect(page).to_have_url(f"{url}{NIGHTS}")
     page.keyboard.press("u")
     expect(page).to_have_url(f"{url}/")
+    context.close()
+    assert complaints == []
+
+
+QUESTIONS = {
+    f"what broke since {FIRST}": ("", "12 of 31 turns"),
+    f"which failure mode grew since {FIRST}": ("#how-wrong", "12 of 31 turns"),
+    "dearest wrong answers": ("", "12 of 31 turns, by tokens"),
+    f"what {STEADY} gets right and this one wrong, by tag": ("#by-tag", "6 of 31 turns"),
+    "flaky turns": ("", "0 of 31 turns"),
+    "what could not be read": ("", "0 of 31 turns"),
+    "what nobody has reviewed": ("", "31 of 31 turns"),
+}
+
+
+def test_what_people_ask_is_at_most_three_clicks_from_home(browser: Browser, places: tuple[str, str]) -> None:
+    """Each leads to the turns that answer it, by a table where there is one, and on to a turn."""
+    context, page, url, complaints = entered(browser, places[0], viewport=DESK)
+    for words, (section, found) in QUESTIONS.items():
+        page.goto(url)
+        user = Counted(page)
+        user.click(words)
+        if section:
+            expect(page.locator(section)).to_be_in_viewport()
+            user.count += 1
+            page.locator(
+                f"section[aria-labelledby={section[1:]}] tbody .main a, {section} ~ .scroll tbody th a"
+            ).first.click()
+        expect(page.get_by_role("status")).to_contain_text(found)
+        turns = page.locator("a[data-open]")
+        if turns.count():
+            user.count += 1
+            turns.first.click()
+            expect(page.get_by_role("navigation", name="Pages")).to_contain_text("harbour")
+        assert user.count <= 3, words
     context.close()
     assert complaints == []
 

@@ -70,7 +70,7 @@ def test_flaky_turns_disagree_in_samples_or_turn_back_over_dates(other: TestClie
     assert listed(other, turns_of(FALLING, only="flaky")) == {*back, "ship_07#0", "ship_07#0~1"}
     again = turns_of(FALLING, _NEXT, only="flaky")
     assert listed(other, again) == back
-    assert "03-01 ✓ · 03-02 ✗ · 03-03 ✓" in Parts(other.get(again).text).text
+    assert "03\u201101 ✓ · 03\u201102 ✗ · 03\u201103 ✓" in Parts(other.get(again).text).text
     assert listed(other, turns_of(FALLING, str(FIRST), only="flaky", verdict="wrong")) == set()
 
 

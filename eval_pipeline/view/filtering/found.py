@@ -63,7 +63,7 @@ def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mappi
     signs = "string_agg(if(f.correct, '✓', '✗'), '' ORDER BY f.sample)"
     found = look.rows(
         f"""SELECT turn_id, string_agg(said, ' · ' ORDER BY eval_date) AS said FROM (
-            SELECT f.turn_id, f.eval_date, strftime(f.eval_date, '%m-%d\u00a0') || {signs} AS said
+            SELECT f.turn_id, f.eval_date, strftime(f.eval_date, '%m\u2011%d\u00a0') || {signs} AS said
             FROM turn_results AS f
             WHERE {of_version(evaluation, "f")} AND f.turn_id IN ({named}) AND f.correct IS NOT NULL
             GROUP BY f.turn_id, f.eval_date
