@@ -1,7 +1,7 @@
 """Reads questions with answers from JSON Lines, JSON, CSV, Excel or Parquet into the suite's file format.
 
-Columns that are named like a field of a case are used; `--map question=prompt` assigns another column. Names other than
-those of a case's fields become fields for the prompt template: `--map passage=context`.
+Columns that are named like a field of a case are used; `--map question=prompt` assigns another column, or a path within
+one. Names other than those of a case's fields become fields for the prompt template: `--map passage=context`.
 """
 
 import re
@@ -19,6 +19,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.entries import FileEntry, problem_at, read_entries
 from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.core.reading.users_tables import Unreadable
+from eval_pipeline.operations.recorded.mapping import has, is_there, value_at
 from eval_pipeline.tracks.importing.import_places import PlacedCase
 from eval_pipeline.tracks.text.cases.case_file import TextCaseFile
 from eval_pipeline.tracks.text.cases.settings import FITTING
@@ -36,6 +37,7 @@ def read_rows(
     columns: Mapping[str, str],
     form: str | None,
     say: Callable[[str], None] = lambda sentence: None,
+    labels: Sequence[str] = (),
 ) -> tuple[list[dict[str, Json]], dict[str, Json]]:
     """Returns the cases of a file and the options of their suite.
 
@@ -45,6 +47,7 @@ def read_rows(
         columns: the column for each field of a case or of the prompt template.
         form: answer form; guessed from the answers if None.
         say: gets a sentence on how a table was read.
+        labels: labels beside those of the answers, if the form is `label`.
 
     Raises:
         InputError: the file cannot be read, or rows lack a question or an answer.
@@ -58,7 +61,7 @@ def read_rows(
         raise InputError([Problem(str(source), None, "", "has no rows")])
     known = dict.fromkeys(name for _, entry in rows for name in (*entry.columns, *entry.raw))
     for name, theirs in columns.items():
-        if theirs not in known:
+        if theirs not in known and not any(has(entry.raw, theirs) for _, entry in rows):
             raise UsageError(f"--map {name}={theirs}: no column '{theirs}'; the file has {', '.join(known)}")
     ours = [name for name in _OURS if name in known and name != "fields" and name not in columns.values()]
     taken = {name: name for name in ours if name != "difficulty" or _are_levels(rows)} | dict(columns)
@@ -78,7 +81,7 @@ def read_rows(
         raise InputError(problems[:_MOST_PROBLEMS])
     chosen = form or guessed_form([case["answer"] for case in cases])
     _as_form(cases, chosen)
-    return cases, _options(cases, chosen, [name for name in taken if name not in _OURS])
+    return cases, _options(cases, chosen, [name for name in taken if name not in _OURS], labels)
 
 
 def guessed_form(answers: Sequence[Json]) -> str:
@@ -114,8 +117,8 @@ def _are_levels(rows: Sequence[tuple[int, FileEntry]]) -> bool:
 
 def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tuple[dict[str, Json], list[str]]:
     """Converts a row to a case; also returns the names of required fields that it lacks."""
-    values = {ours: row.get(theirs) for ours, theirs in taken.items()}
-    found = {ours: value for ours, value in values.items() if value is not None and value != ""}
+    values = {ours: value_at(row, theirs) for ours, theirs in taken.items()}
+    found = {ours: value for ours, value in values.items() if is_there(value) and value != ""}
     case: dict[str, Json] = {"id": str(found.pop("id", f"row-{number}"))}
     fields = {name: found.pop(name) for name in list(found) if name not in _OURS}
     for name in _LISTS:
@@ -150,10 +153,12 @@ def _is_texts(answer: Json) -> bool:
     return isinstance(answer, list) and all(isinstance(item, str) for item in answer)
 
 
-def _options(cases: Sequence[Mapping[str, Json]], form: str, fields: Sequence[str]) -> dict[str, Json]:
+def _options(
+    cases: Sequence[Mapping[str, Json]], form: str, fields: Sequence[str], labels: Sequence[str]
+) -> dict[str, Json]:
     answer: dict[str, Json] = {"form": form}
     if form == "label":
-        answer["labels"] = list(dict.fromkeys(str(case["answer"]) for case in cases))
+        answer["labels"] = list(dict.fromkeys((*labels, *(str(case["answer"]) for case in cases))))
     options: dict[str, Json] = {"answer": answer}
     if fields:
         shown = [f"{{% if {name} is defined %}}{{{{ {name} }}}}\n\n{{% endif %}}" for name in fields]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from eval_pipeline.core.errors import InputError, MissingExtraError, Problem
 from eval_pipeline.core.installed.extras import install
 from eval_pipeline.core.model import Json
-from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
+from eval_pipeline_plugins.logs.texts import question_text, verdict_of
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog, EvalSample
@@ -80,11 +81,39 @@ def _entry(header: "EvalLog", sample: "EvalSample", of_all: Mapping[str, Json]) 
     else:
         given["response"] = sample.output.completion
         given["stop_reason"] = sample.output.stop_reason if sample.output.choices else None
+    given |= _judged(sample)
     given["prompt"] = _prompt(sample.messages) or (sample.input if isinstance(sample.input, str) else None)
     found = sample.model_dump(mode="json", include={"id", "epoch", "input", "target", "metadata", "scores", "uuid"})
     found |= {"output": {"completion": sample.output.completion}, "task": header.eval.task, "model": header.eval.model}
     place = f"sample {sample.id}, epoch {sample.epoch}"
-    return Entry(None, place, {k: v for k, v in given.items() if v is not None}, found, tuple(said))
+    task = LoggedTask(str(sample.id), _question(sample), _expected(sample), (), header.eval.task)
+    return Entry(None, place, {k: v for k, v in given.items() if v is not None}, found, tuple(said), task=task)
+
+
+def _judged(sample: "EvalSample") -> dict[str, Json]:
+    """Returns the scorers' values and their verdict; a value that is an object has a score for each of its names."""
+    scores: dict[str, Json] = {}
+    for name, score in (sample.scores or {}).items():
+        if isinstance(score.value, Mapping):
+            scores |= {f"{name}.{inner}": value for inner, value in score.value.items()}
+        else:
+            scores[name] = score.value
+    return {"source_scores": scores or None, "source_correct": verdict_of(scores)}
+
+
+def _question(sample: "EvalSample") -> str:
+    asked = sample.input
+    text = asked if isinstance(asked, str) else question_text([{"role": m.role, "content": m.text} for m in asked])
+    choices = "".join(f"\n{chr(ord('A') + place)}) {choice}" for place, choice in enumerate(sample.choices or ()))
+    return f"{text}\n{choices}" if choices else text
+
+
+def _expected(sample: "EvalSample") -> tuple[Json, ...]:
+    """Returns the targets, each of which is right; with several choices, the letters of all of them are."""
+    target = sample.target
+    if sample.choices and isinstance(target, list) and len(target) > 1:
+        return (",".join(target),)
+    return tuple(one for one in ([target] if isinstance(target, str) else target) if one)
 
 
 def _error(header: "EvalLog", sample: "EvalSample") -> str | None:

@@ -10,8 +10,9 @@ from typing import Any
 
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.model import Json
-from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline_plugins.foreign_entries import json_objects, read_json
+from eval_pipeline_plugins.logs.texts import expected_answers, question_text
 
 SAMPLING: tuple[str, ...] = (
     "temperature",
@@ -25,6 +26,12 @@ SAMPLING: tuple[str, ...] = (
 SAMPLING += ("top_k", "topK", "seed", "stop", "presence_penalty", "frequency_penalty", "reasoning_effort")
 """The settings that are kept; a provider's other settings may include keys and addresses."""
 _LONGEST_LABEL = 80
+QUESTIONS = ("question", "input", "query", "user_input", "problem", "task")
+"""Names of variables that people give to a question."""
+EXPECTED = ("expected", "expected_output", "expected_answer", "answer", "reference", "ground_truth", "target", "gold")
+_EQUALS = {"equals", "factuality", "model-graded-factuality", "similar", "levenshtein", "rouge-n", "bleu", "answer"}
+_ERROR = 2
+"""Reason of a failure that is no assertion's (`ResultFailureReason.ERROR`)."""
 
 
 def read_promptfoo(source: Path) -> Iterator[Entry]:
@@ -70,8 +77,37 @@ def _entry(place: int, line: int | None, raw: Mapping[str, Any], whole: Mapping[
         given["error"] = _text(response.get("error") or raw.get("error")) or "no output"
     else:
         given["response"] = output if isinstance(output, str | dict | list) else json.dumps(output)
+    given |= _judged(raw)
     told = {name: value for name, value in given.items() if value is not None}
-    return Entry(line, f"results.{place} (test {raw.get('testIdx')})", told, raw)
+    return Entry(line, f"results.{place} (test {raw.get('testIdx')})", told, raw, task=_task(raw))
+
+
+def _judged(raw: Mapping[str, Any]) -> dict[str, Json]:
+    """Returns the verdict of the assertions, and the score of each metric that they name."""
+    asserted = _mapping(raw.get("testCase")).get("assert") or _mapping(raw.get("gradingResult")).get("componentResults")
+    scores = {str(name): value for name, value in _mapping(raw.get("namedScores")).items()}
+    if asserted and isinstance(raw.get("score"), int | float):
+        scores["score"] = raw["score"]
+    judged = bool(asserted) and isinstance(raw.get("success"), bool) and raw.get("failureReason") != _ERROR
+    return {"source_scores": scores or None, "source_correct": raw["success"] if judged else None}
+
+
+def _task(raw: Mapping[str, Any]) -> LoggedTask:
+    """Returns what was asked: the variable that is named like a question, else the prompt.
+
+    What is right is what an assertion on equality, or one that compares with a reference, says; or such a variable.
+    """
+    variables, test = _mapping(raw.get("vars")), _mapping(raw.get("testCase"))
+    asked = next((variables[name] for name in QUESTIONS if variables.get(name)), None)
+    checks = [_mapping(one) for one in test.get("assert") or ()]
+    expected = [one["value"] for one in checks if one.get("type") in _EQUALS and one.get("value") not in (None, "")]
+    expected += [variables[name] for name in EXPECTED if variables.get(name)]
+    prompt = question_text(_mapping(raw.get("prompt")).get("raw"))
+    described = _text(test.get("description")) or ""
+    numbered = raw.get("testIdx")
+    name = described or ("" if numbered is None else f"test-{numbered}")
+    right = expected_answers(expected[0]) if expected else ()
+    return LoggedTask(name, prompt if asked is None else question_text(asked), right)
 
 
 def _spent(raw: Mapping[str, Any], response: Mapping[str, Any]) -> dict[str, Json]:

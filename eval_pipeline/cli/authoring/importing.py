@@ -130,7 +130,7 @@ def _import_answers(
     price: Sequence[str] | None,
     priced_as: str | None,
 ) -> None:
-    from eval_pipeline.cli.terminal import ProgressBars, note
+    from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.recorded.importing import import_predictions
     from eval_pipeline.operations.recorded.wanted import Wanted
     from eval_pipeline.workspace.progress import busy
@@ -139,6 +139,14 @@ def _import_answers(
     workspace = open_workspace()
     with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
         made = import_predictions(workspace, source, suite, model_version, wanted)
+    answers_told(made)
+    typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
+
+
+def answers_told(made: "ImportedPredictions") -> None:
+    """Prints what was imported as a model version."""
+    from eval_pipeline.cli.terminal import note
+
     typer.echo(f"{made.predictions:,} predictions imported as model version '{made.model_version}'")
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")
@@ -154,7 +162,6 @@ def _import_answers(
         typer.echo(sentence)
     if made.priced_as and not made.has_price:
         note(f"note: the price table has no model '{made.priced_as}': dollars will be NULL")
-    typer.echo(f"next: eval-pipeline run --suite {suite} --model-version {model_version}")
 
 
 def _token_sentence(made: "ImportedPredictions") -> Iterator[str]:

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -81,10 +81,14 @@ class Columns:
     Attributes:
         by_field: the column for each field of a case.
         answer_form: form of the answers; guessed if None.
+        origin: what the table was made from, if it is not the user's own file.
+        labels: the labels that an answer may have, beside those that are right somewhere.
     """
 
     by_field: Mapping[str, str] = field(default_factory=dict)
     answer_form: str | None = None
+    origin: str = ""
+    labels: tuple[str, ...] = ()
 
 
 NO_COLUMNS = Columns()
@@ -130,7 +134,10 @@ def import_suite(
         options: dict[str, Json] = {}
         if foreign.maps_columns:
             said: list[str] = []
-            raws, options = cast(Any, importer)(source, limit, columns.by_field, columns.answer_form, said.append)
+            further_labels = {"labels": columns.labels} if columns.labels else {}
+            raws, options = cast(Any, importer)(
+                source, limit, columns.by_field, columns.answer_form, said.append, **further_labels
+            )
             add_import_notes(made, [sentence.removeprefix(f"{source}: ") for sentence in said])
         else:
             raws = list(importer(source, limit, further, made) if foreign.further else importer(source, limit))
@@ -140,7 +147,7 @@ def import_suite(
         known.take_origins()
         _write_cases(made, raws)
         notes = import_notes(made)
-        described = "; ".join([f"{IMPORTED_FROM}{source.name} ({form})", *notes])
+        described = "; ".join([f"{IMPORTED_FROM}{columns.origin or f'{source.name} ({form})'}", *notes])
         options |= take_import_options(made) | _kept_packages(folder, made)
         _write_header(made, foreign.track, options, described)
         if (folder / OVERRIDES_FILE).exists():  # people's work, not part of the import
@@ -266,7 +273,7 @@ def import_at_arms_length(
         EvalError: as for `import_suite`.
     """
     given: list[Json] = [str(path) for path in further]
-    mapped: list[Json] = [dict(columns.by_field), columns.answer_form, into_data]
+    mapped: list[Json] = [asdict(columns), into_data]
     told = at_arms_length(_import_there, [form, str(source), name, limit, given, *mapped], [source, *further], heard)
     return _imported.validate_python(told)
 
@@ -277,13 +284,12 @@ def _import_there(
     name: str,
     limit: int | None,
     further: list[str],
-    by_field: dict[str, str],
-    answer: str | None,
+    columns: dict[str, Any],
     into_data: bool,
 ) -> Json:
     paths = [Path(path) for path in further]
-    columns = Columns(by_field, answer)
-    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, columns, into_data=into_data)
+    told = Columns(**columns)
+    made = import_suite(Workspace(find_home()), form, Path(source), name, limit, paths, told, into_data=into_data)
     found: Json = _imported.dump_python(made, mode="json")
     return found
 

@@ -14,6 +14,25 @@ from eval_pipeline.suites.rehearsal import rehearse_table
 
 
 @dataclass(frozen=True, slots=True)
+class LoggedTask:
+    """What was asked, as a log tells it; cases of a suite can be made from these.
+
+    Attributes:
+        id: its id in the log; empty if it has none.
+        question: as text.
+        expected: the answers that count as right, the preferred one first; empty if the log names none.
+        tags: its tags in the log.
+        group: name of what it belongs to, e.g. the task of the benchmark; empty if the log names none.
+    """
+
+    id: str
+    question: str
+    expected: tuple[Json, ...] = ()
+    tags: tuple[str, ...] = ()
+    group: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """One recorded answer of a file, or several if it is a whole conversation.
 
@@ -24,6 +43,7 @@ class Entry:
         found: the entry with its own field names; `--map` looks here.
         conversation: the answers to the turns of a case, in order, if the entry is a conversation.
         fault: why it is not a valid entry; reported together with all other problems.
+        task: what was asked, if the log tells it.
     """
 
     line: int | None
@@ -32,6 +52,7 @@ class Entry:
     found: Mapping[str, Json] = field(default_factory=dict)
     conversation: tuple[str, ...] = ()
     fault: str = ""
+    task: LoggedTask | None = None
 
 
 def read_rows(source: Path, wanted: Collection[str], say: Callable[[str], None]) -> Iterator[Entry]:

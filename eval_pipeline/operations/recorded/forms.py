@@ -15,11 +15,13 @@ class LogForm:
             InputError with file, line and field.
         what: description of such a file, for people.
         folders: whether a folder of such files can be read, too.
+        marks: what such a file is told by: alternatives, each of paths that its first entry has (`recognising.head`).
     """
 
     place: str
     what: str
     folders: bool = False
+    marks: tuple[tuple[str, ...], ...] = ()
 
 
 def _form(plugin: Plugin, value: Any) -> LogForm:

@@ -63,11 +63,12 @@ def import_predictions(
     wanted: Wanted | None = None,
     *,
     unreadable_fine: bool = False,
+    entries: Sequence[Entry] | None = None,
 ) -> ImportedPredictions:
     """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
 
     Importing the same answers again with more provenance updates it. With `unreadable_fine` it is no error that none of
-    the answers can be read.
+    the answers can be read. `entries` are those of the file, if it has been read.
 
     Raises:
         InputError: rows do not parse, name turns that the suite lacks, or give a turn twice; or there is no readable
@@ -78,11 +79,13 @@ def import_predictions(
     found = workspace.suite(suite)
     track, cases = found.track(), read_cases(found)
     notes: list[str] = []
-    if wanted.form == ROWS:
+    if entries is not None:
+        pass
+    elif wanted.form == ROWS:
         entries = list(read_rows(source, {*FIELD_NAMES, *wanted.mapped.fields.values()}, notes.append))
     else:
         entries = read_log(wanted.form, source)
-    wanted.mapped.check([entry.found for entry in entries])
+    wanted.mapped.check([entry.found for entry in entries if not entry.fault])
     rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
     read = read_back(track, cases, rows)
     if not read.readable and not unreadable_fine:

@@ -5,39 +5,52 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.arms_length import at_arms_length
 from eval_pipeline.core.reading.foreign import lines_of
-from eval_pipeline.operations.recorded.entries import Entry
+from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
+from eval_pipeline.operations.recorded.recognising import recognised
 
 LogReader = Callable[[Path], Iterator[Entry]]
 
 
 def read_log(form: str, source: Path) -> list[Entry]:
-    """Returns the answers in a log, which is read in a child process, as it may crash its parser.
+    """Returns the answers in a log of a form; see `read_any_log`."""
+    return read_any_log(source, form)[1]
+
+
+def read_any_log(source: Path, form: str | None = None) -> tuple[str, list[Entry]]:
+    """Returns the form of a log, which its content tells if it is None, and the answers in it.
+
+    It is read in a child process, as it may crash its parser.
 
     Raises:
         UsageError: there is no such file.
         InputError: the log does not have that format.
         MissingExtraError: a required package is not installed.
     """
-    if not source.is_file() and not (ALL_LOGS.get(form).folders and source.is_dir()):
+    if not source.is_file() and not (source.is_dir() and (form is None or ALL_LOGS.get(form).folders)):
         raise UsageError(f"no file {source}")
     with TemporaryDirectory() as folder:
         made = Path(folder) / "entries.jsonl"
-        at_arms_length(_read_there, [form, str(source), str(made)], [source])
-        return [_entry(json.loads(line)) for line in lines_of(made)]
+        told = at_arms_length(_read_there, [form, str(source), str(made)], [source])
+        return str(told), [_entry(json.loads(line)) for line in lines_of(made)]
 
 
-def _read_there(form: str, source: str, made: str) -> None:
+def _read_there(form: str | None, source: str, made: str) -> str:
+    form = form or recognised(Path(source))
     reader: LogReader = ALL_LOGS.load(form, ALL_LOGS.get(form).place)
     with Path(made).open("w", encoding="utf-8") as file:
         file.writelines(json_text(asdict(entry)) + "\n" for entry in reader(Path(source)))
+    return form
 
 
-def _entry(told: dict[str, Json]) -> Entry:
-    return Entry(**{**told, "conversation": tuple(told["conversation"])})
+def _entry(told: dict[str, Any]) -> Entry:
+    task = told["task"]
+    if task is not None:
+        task = LoggedTask(**{**task, "expected": tuple(task["expected"]), "tags": tuple(task["tags"])})
+    return Entry(**{**told, "conversation": tuple(told["conversation"]), "task": task})

@@ -63,9 +63,9 @@ class Mapped:
         for ours, path in self.fields.items():
             if entries and all(value_at(entry, path) is _MISSING for entry in entries):
                 names = sorted({name for entry in entries[:100] for name in paths_of(entry)})
-                has = f"; it has: {', '.join(names[:30])}" + (" …" if len(names) > 30 else "")
+                told = f"; it has: {', '.join(names[:30])}" + (" …" if len(names) > 30 else "")
                 raise UsageError(
-                    f"--map {ours}={path}: nothing in the file has a field '{path}'{nearest(path, names) or has}"
+                    f"--map {ours}={path}: nothing in the file has a field '{path}'{nearest(path, names) or told}"
                 )
 
 
@@ -81,6 +81,11 @@ def value_at(found: Json, path: str) -> Any:
         else:
             return _MISSING
     return found
+
+
+def has(found: Json, path: str) -> bool:
+    """Whether there is anything, even null, at a dotted path."""
+    return value_at(found, path) is not _MISSING
 
 
 def is_there(value: Any) -> bool:

@@ -14,6 +14,7 @@ from eval_pipeline.tracks.base import Track
 _ALWAYS = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
 """Fields of every canonical row. Other fields are added only if given, so that rows equal those of earlier imports."""
 _WHERE_TOLD = {"cache_read_tokens", "cache_write_tokens", "usd", "stop_reason", "error"}
+_WHERE_TOLD |= {"source_correct", "source_scores"}
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
@@ -55,6 +56,8 @@ class PredictionRow(BaseModel):
     seed: int | None = None
     asked_on: date | None = None
     tool: str | None = None
+    source_correct: bool | None = None
+    source_scores: dict[str, Json] | None = None
 
     @field_validator("asked_on", mode="before")
     @classmethod

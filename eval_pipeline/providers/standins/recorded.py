@@ -19,6 +19,8 @@ from eval_pipeline.providers.validation import SettingsError, refuse_settings
 
 NAME = "recorded"
 """Name of the provider for imported predictions."""
+SOURCE = "source"
+"""Key in the metadata of a recorded answer: the verdict of the tool that the answer comes from."""
 _Count = Annotated[int, Field(ge=0)]
 _Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
@@ -35,6 +37,8 @@ class Prediction(TypedDict):
         stop_reason: the word of the model's provider, or of the tool that asked it.
         error: why there is no answer, in the words of that tool.
         provenance: facts about this answer alone; fields of `Provenance`.
+        source_correct: the verdict of the tool that the answer comes from.
+        source_scores: what that tool's scorers gave, by their names.
     """
 
     case_id: str
@@ -50,6 +54,8 @@ class Prediction(TypedDict):
     stop_reason: NotRequired[str | None]
     error: NotRequired[str | None]
     provenance: NotRequired[dict[str, Json]]
+    source_correct: NotRequired[bool | None]
+    source_scores: NotRequired[dict[str, Json] | None]
 
 
 Place = tuple[str, int, int]
@@ -124,7 +130,7 @@ class RecordedProvider(Immediate):
             asked_on=known.get("asked_on") or "",
             call_error=call_error_of(stopped),
             usd=row.get("usd"),
-            metadata={PROVENANCE: {name: told for name, told in known.items() if name != "prompt"}},
+            metadata={PROVENANCE: {name: told for name, told in known.items() if name != "prompt"}} | _judged(row),
         )
 
     def _known(self, call: Call, row: Prediction) -> dict[str, Json]:
@@ -232,3 +238,10 @@ def _parsed(path: Path, lines: list[bytes], problems: list[Problem]) -> list[tup
             for location, message in complaints(error):
                 problems.append(Problem(str(path), number, dotted(location), message))
     return sound
+
+
+def _judged(row: Prediction) -> dict[str, Json]:
+    """Returns the verdict that the answer had where it comes from, as metadata."""
+    told: dict[str, Json] = {"correct": row.get("source_correct"), "scores": row.get("source_scores")}
+    told = {name: value for name, value in told.items() if value is not None}
+    return {SOURCE: told} if told else {}

@@ -220,6 +220,69 @@ COMMENT ON VIEW answers IS 'One row per turn and sample of every evaluation and 
     'model''s answer, as text and as the result of executing it, with the response of the final attempt. '
     'gold and expected_result are from the suite as it is now.';
 
+CREATE VIEW source_verdicts AS
+SELECT
+    t.suite, t.model_version, t.eval_date, t.turn_id, t.sample, t.metadata->>'$.provenance.tool' AS source,
+    (t.metadata->>'$.source.correct')::BOOLEAN AS source_correct, r.correct, t.metadata->'$.source.scores' AS source_scores,
+    r.cluster, r.question, r.expected, r.answer
+FROM attempts AS t
+JOIN turn_results AS r
+    ON r.suite = t.suite AND r.model_version = t.model_version AND r.eval_date = t.eval_date
+    AND r.turn_id = t.turn_id AND r.sample = t.sample
+WHERE t.number = 0 AND json_exists(t.metadata, '$.source');
+
+COMMENT ON VIEW source_verdicts IS 'Recorded answers with the verdict that the tool they come from gave (source_correct, and '
+    'source_scores by the names of its scorers), beside ours (correct). NULL: it gave none, or ours could not be scored.';
+
+CREATE VIEW source_agreement AS
+WITH counted AS (
+    SELECT
+        s.suite, s.model_version, s.eval_date, s.cluster, any_value(s.source) AS source, count(*) AS n,
+        count(*) FILTER (s.correct AND s.source_correct) AS both_right,
+        count(*) FILTER (s.correct AND NOT s.source_correct) AS only_ours,
+        count(*) FILTER (NOT s.correct AND s.source_correct) AS only_theirs,
+        count(*) FILTER (NOT s.correct AND NOT s.source_correct) AS both_wrong
+    FROM source_verdicts AS s WHERE s.correct IS NOT NULL AND s.source_correct IS NOT NULL
+    GROUP BY s.suite, s.model_version, s.eval_date, s.cluster
+), whole AS (
+    SELECT
+        c.suite, c.model_version, c.eval_date, any_value(c.source) AS source, count(*) AS clusters, sum(c.n)::BIGINT AS n,
+        sum(c.both_right)::BIGINT AS both_right, sum(c.only_ours)::BIGINT AS only_ours,
+        sum(c.only_theirs)::BIGINT AS only_theirs, sum(c.both_wrong)::BIGINT AS both_wrong
+    FROM counted AS c GROUP BY c.suite, c.model_version, c.eval_date
+), left_out AS (  -- each cluster left out once: the jackknife
+    SELECT
+        w.suite, w.model_version, w.eval_date, w.both_right - c.both_right AS a, w.only_ours - c.only_ours AS b,
+        w.only_theirs - c.only_theirs AS c, w.both_wrong - c.both_wrong AS d
+    FROM whole AS w JOIN counted AS c
+        ON c.suite = w.suite AND c.model_version = w.model_version AND c.eval_date = w.eval_date
+), kappas AS (
+    SELECT l.suite, l.model_version, l.eval_date,
+        2.0 * (l.a * l.d - l.b * l.c) / nullif((l.a + l.b) * (l.b + l.d) + (l.a + l.c) * (l.c + l.d), 0) AS kappa
+    FROM left_out AS l
+), spread AS (
+    SELECT
+        k.suite, k.model_version, k.eval_date,
+        -- Unknown if one left out leaves no kappa.
+        CASE WHEN count(k.kappa) = count(*) AND count(*) > 1
+            THEN sqrt((count(*) - 1) * var_pop(k.kappa)) END AS se
+    FROM kappas AS k GROUP BY k.suite, k.model_version, k.eval_date
+)
+SELECT
+    w.suite, w.model_version, w.eval_date, w.source, w.n, w.clusters, w.both_right, w.only_ours, w.only_theirs, w.both_wrong,
+    (w.both_right + w.both_wrong) / w.n AS agreement,
+    2.0 * (w.both_right * w.both_wrong - w.only_ours * w.only_theirs) / nullif(
+        (w.both_right + w.only_ours) * (w.only_ours + w.both_wrong)
+        + (w.both_right + w.only_theirs) * (w.only_theirs + w.both_wrong), 0
+    ) AS kappa,
+    s.se AS kappa_se
+FROM whole AS w JOIN spread AS s
+    ON s.suite = w.suite AND s.model_version = w.model_version AND s.eval_date = w.eval_date;
+
+COMMENT ON VIEW source_agreement IS 'How far our verdicts agree with those of the tool that recorded answers come from, by '
+    'evaluation: counts, the share that agree, and Cohen''s kappa with its standard error (jackknife over the groups of '
+    'turns that are not independent). source_verdicts has the answers.';
+
 CREATE VIEW explain_turn AS
 WITH parts AS (
     SELECT

@@ -145,10 +145,10 @@ def test_a_document_of_several_filters_is_read_once_and_without_results_the_mode
     assert "unknown, and shown as that: model that answered" in said
 
 
-def test_log_likelihoods_are_no_answers(home: Lab, tmp_path: Path) -> None:
+def test_one_log_likelihood_is_no_answer(home: Lab, tmp_path: Path) -> None:
     file = answering((), tmp_path, resps=[[["-3.1", "False"]], [["-0.2", "True"]]])
     said = imported(home, file, *BY_RECORD, form="lm-eval", code=2)
-    assert "resps: expected one list of texts; a task of log-likelihoods" in said
+    assert "resps: expected one list of texts, or a log-likelihood for each choice" in said
 
 
 def test_a_log_that_names_no_case_says_how_to(home: Lab) -> None:
