@@ -117,6 +117,22 @@ def test_what_nobody_has_reviewed_knows_the_store_and_what_is_newer(
         assert third.partition("/")[2] not in listed(reader, turns_of(FALLING, only="unreviewed"))
 
 
+def test_answers_that_their_source_judged_otherwise(home: Home, look: Look, tmp_path: Path) -> None:
+    rows = look.rows(
+        f"SELECT turn_id, correct FROM turn_results WHERE {_of(NOW)} AND sample = 0 AND correct IS NOT NULL"
+    )
+    same, other, unsaid = (row["turn_id"] for row in rows[:3])
+    said = {same: rows[0]["correct"], other: not rows[1]["correct"]}
+    updates = [
+        f"UPDATE attempts SET metadata = json_object('source', json_object('correct', {verdict})) "
+        f"WHERE {_of(NOW)} AND turn_id = '{turn}' AND number = 0 AND sample = 0"
+        for turn, verdict in said.items()
+    ]
+    assert unsaid not in said
+    with changed(home, tmp_path, *updates) as reader:
+        assert listed(reader, turns_of(FALLING, only="judged_otherwise")) == {other.partition("/")[2]}
+
+
 def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: TestClient, look: Look) -> None:
     asked = questions(look, NOW)
     assert [one.words for one in asked if not one.address] == ["what its prompt changed"]

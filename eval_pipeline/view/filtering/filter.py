@@ -13,11 +13,13 @@ IS, IS_NOT, CONTAINS, AT_LEAST, AT_MOST, EMPTY, NOT_EMPTY = OPERATORS = (
 )  # fmt: skip
 VERDICTS = ("right", "wrong", "unscored")
 FLAKY, UNANSWERED, UNREADABLE, UNREVIEWED = "flaky", "unanswered", "unreadable", "unreviewed"
+JUDGED_OTHERWISE = "judged_otherwise"
 ONLY: Mapping[str, str] = {
     FLAKY: "flaky: samples disagree, or right and wrong by turns over dates",
     UNANSWERED: "not answered",
     UNREADABLE: "answered, but not readable",
     UNREVIEWED: "reviewed by nobody",
+    JUDGED_OTHERWISE: "judged otherwise by the tool they were recorded by",
 }
 """What turns can be limited to that no column of theirs tells, with words for it."""
 DESCENDING = "desc"

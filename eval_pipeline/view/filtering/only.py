@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from eval_pipeline.core.covering.coverage import ITS_OWN_DOING
 from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.evaluation import Evaluation, of_earlier
-from eval_pipeline.view.filtering.filter import FLAKY, UNANSWERED, UNREADABLE, UNREVIEWED
+from eval_pipeline.view.filtering.filter import FLAKY, JUDGED_OTHERWISE, UNANSWERED, UNREADABLE, UNREVIEWED
 
 _TURN = "(r.turn_id, r.sample)"
 _LEAST_CHANGES = 2
@@ -83,9 +83,16 @@ def _unreviewed(evaluation: Evaluation) -> str:
     )
 
 
-def _attempts(evaluation: Evaluation) -> str:
+def _judged_otherwise(evaluation: Evaluation) -> str:
+    """As the view `source_verdicts`, which knows the newest evaluations only."""
+    theirs = f"(a.metadata->>{text('$.source.correct')})::BOOLEAN"
+    return f"(r.turn_id, r.sample, NOT r.correct) IN ({_attempts(evaluation, theirs)} AND a.number = 0)"
+
+
+def _attempts(evaluation: Evaluation, further: str = "") -> str:
     table, mine = evaluation.table("attempts"), of_evaluation(evaluation, "a")
-    return f"SELECT a.turn_id, a.sample FROM {table} AS a\n    WHERE {mine}"
+    columns = ", ".join(filter(None, ("a.turn_id, a.sample", further)))
+    return f"SELECT {columns} FROM {table} AS a\n    WHERE {mine}"
 
 
 _CONDITIONS: Mapping[str, Callable[[Evaluation], str]] = {
@@ -93,4 +100,5 @@ _CONDITIONS: Mapping[str, Callable[[Evaluation], str]] = {
     UNANSWERED: _unanswered,
     UNREADABLE: _unreadable,
     UNREVIEWED: _unreviewed,
+    JUDGED_OTHERWISE: _judged_otherwise,
 }

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from eval_pipeline.core.errors import InputError
+from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline_plugins.data_sets.text import read_rows
 from eval_pipeline_tests.outside import FINQA, SQL, given
 from eval_pipeline_tests.support import Lab
@@ -258,3 +258,12 @@ def test_public_data_becomes_a_suite_whose_ends_hold(lab: Lab, tmp_path: Path, s
     said = lab.cli("validate", "--suite", "public")
     assert said.code == 0
     assert "gold answers score 1.0 and no answer 0.0 on all 12 turns" in said.out
+
+
+def test_a_column_may_be_a_path_within_one(tmp_path: Path) -> None:
+    file = tmp_path / "nested.jsonl"
+    file.write_text('{"doc": {"question": "Why?", "gold": ["so"]}, "tags": "a"}\n')
+    cases, _ = read_rows(file, None, {"question": "doc.question", "answer": "doc.gold.0", "id": "tags"}, None)
+    assert cases == [{"id": "a", "question": "Why?", "answer": "so"}]
+    with pytest.raises(UsageError, match=r"no column 'doc\.q'; the file has doc, tags"):
+        read_rows(file, None, {"question": "doc.q"}, None)
