@@ -31,7 +31,7 @@ Paths = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class RecordShape:
     """Where a tool's records have what we need: paths, of which the first that is there counts.
 
     Attributes:
@@ -66,7 +66,7 @@ class Shape:
     only: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
 
-DEEPEVAL = Shape(
+DEEPEVAL = RecordShape(
     "deepeval",
     question=("input",),
     response=("actualOutput", "actual_output"),
@@ -82,7 +82,7 @@ DEEPEVAL = Shape(
     latency=("completionTime",),
     seconds=True,
 )
-BRAINTRUST = Shape(
+BRAINTRUST = RecordShape(
     "braintrust",
     question=("input",),
     response=("output",),
@@ -98,7 +98,7 @@ BRAINTRUST = Shape(
     seconds=True,
     only={"span_attributes.type": ("eval", "task", None), "is_root": (True, None)},
 )
-LANGFUSE = Shape(
+LANGFUSE = RecordShape(
     "langfuse",
     question=("input",),
     response=("output",),
@@ -115,7 +115,7 @@ LANGFUSE = Shape(
     seconds=True,
     only={"type": ("GENERATION", "AGENT", None)},
 )
-PHOENIX = Shape(
+PHOENIX = RecordShape(
     "phoenix",
     question=("input", "attributes.input.value", "attributes.llm.input_messages"),
     response=("output", "attributes.output.value", "attributes.llm.output_messages"),
@@ -131,7 +131,7 @@ PHOENIX = Shape(
     latency=("latency_ms",),
     only={"span_kind": ("LLM", None)},
 )
-MLFLOW = Shape(
+MLFLOW = RecordShape(
     "mlflow",
     question=("inputs", "request", "question", "input", "prompt"),
     response=("outputs", "response", "prediction", "predictions", "output"),
@@ -141,7 +141,7 @@ MLFLOW = Shape(
     score_suffixes=("/score", "/value"),
     latency=("latency", "execution_duration", "execution_time_ms"),
 )
-ROWS = Shape(
+ROWS = RecordShape(
     "unknown",
     question=("question", "prompt", "input", "query", "instruction", "problem", "doc.question", "user_input", "task"),
     response=("response", "output", "prediction", "completion", "model_output", "model_answer", "generated", "actual"),
@@ -191,7 +191,7 @@ def read_rows(source: Path) -> Iterator[Entry]:
     return _read(source, ROWS)
 
 
-def _read(source: Path, shape: Shape) -> Iterator[Entry]:
+def _read(source: Path, shape: RecordShape) -> Iterator[Entry]:
     count = 0
     for line, place, raw, whole in _records(source, shape):
         if any(_first(raw, (path,)) not in values for path, values in shape.only.items()):
@@ -202,7 +202,9 @@ def _read(source: Path, shape: Shape) -> Iterator[Entry]:
         raise InputError([Problem(str(source), None, "", f"has no answer of {shape.tool}")])
 
 
-def _records(source: Path, shape: Shape) -> Iterator[tuple[int | None, str, Mapping[str, Json], Mapping[str, Json]]]:
+def _records(
+    source: Path, shape: RecordShape
+) -> Iterator[tuple[int | None, str, Mapping[str, Json], Mapping[str, Json]]]:
     """Yields line, place, record and the document that it is in."""
     for found in read_entries(source, str(source), (), else_lines=True):
         if isinstance(found, Problem):
@@ -224,7 +226,9 @@ def _records(source: Path, shape: Shape) -> Iterator[tuple[int | None, str, Mapp
                 yield None, f"record {count}", raw, whole
 
 
-def _entry(line: int | None, place: str, raw: Mapping[str, Json], whole: Mapping[str, Json], shape: Shape) -> Entry:
+def _entry(
+    line: int | None, place: str, raw: Mapping[str, Json], whole: Mapping[str, Json], shape: RecordShape
+) -> Entry:
     """Returns the entry of a record."""
     response, error = _first(raw, shape.response), _first(raw, shape.error)
     scores = _scores(raw, shape)
@@ -277,7 +281,7 @@ def _of_any(raw: Mapping[str, Json], whole: Mapping[str, Json], paths: Paths) ->
     return None
 
 
-def _scores(raw: Mapping[str, Json], shape: Shape) -> dict[str, Json]:
+def _scores(raw: Mapping[str, Json], shape: RecordShape) -> dict[str, Json]:
     """Returns what the tool's scorers gave, by their names."""
     told = opened(_first(raw, shape.scores))
     found: dict[str, Json] = {}
