@@ -1,6 +1,6 @@
 """Determines which evaluation a page is about, and which columns its turns have."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date
 
@@ -18,6 +18,11 @@ from eval_pipeline.view.reviewing import reviewed_since
 
 KEY = ("suite", "model_version", "eval_date")
 _OF_ALL, _OF_TRACK = "r", "t"
+LEADERBOARD = """SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn,
+    d.tokens / nullif(d.turns, 0) AS tokens_per_turn, c.usd_per_correct_turn, c.tokens_per_correct_turn
+FROM leaderboard_details AS d LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)
+ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version"""
+"""The newest evaluation of each model version, the most accurate first, with what a turn and a right turn cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +189,19 @@ def evaluation_at(look: Look, partition: Partition) -> Evaluation:
 def model_versions_of(look: Look, suite: str) -> Mapping[str, tuple[date, ...]]:
     """Returns the model versions that were evaluated on a suite, each with its dates, newest first."""
     return _all_evaluations(look).get(suite, {})
+
+
+def leaderboard(look: Look) -> Mapping[str, Sequence[Row]]:
+    """Returns the rows of `LEADERBOARD` by suite, retired model versions too."""
+    return look.remembered("leaderboard", lambda: by_suite(look.rows(LEADERBOARD)))
+
+
+def by_suite(rows: Iterable[Row]) -> Mapping[str, Sequence[Row]]:
+    """Returns rows by their suite, each in the order in which they came."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row["suite"], []).append(row)
+    return found
 
 
 def _all_evaluations(look: Look) -> Mapping[str, Mapping[str, tuple[date, ...]]]:

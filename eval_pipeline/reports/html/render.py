@@ -9,6 +9,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
+from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
 from eval_pipeline.reports.places.links import view_url
 
@@ -66,7 +67,7 @@ def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) ->
     """
     from markupsafe import Markup
 
-    style, script = _text("style.css"), _text(_SCRIPT)
+    style, script = _text("style.css") + stylesheet(), _text(_SCRIPT)
     allowed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
         _environment()

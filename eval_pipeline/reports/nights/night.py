@@ -1,7 +1,7 @@
 """Reads the results of a night from the record."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from typing import Any
 
@@ -96,6 +96,7 @@ class Night:
     """Everything to report about an evaluation date.
 
     Attributes:
+        trends: for each suite and model version of the night that is compared, its rows of `trends` up to that date.
         limit: what was spent of the limit on costs, and what was not asked because of it; empty without a limit.
     """
 
@@ -104,6 +105,7 @@ class Night:
     losses: tuple[OpenLoss, ...]
     launched: tuple[Launched, ...] = ()
     limit: str = ""
+    trends: Mapping[str, Mapping[str, Sequence[Row]]] = field(default_factory=dict)
 
     @property
     def usd(self) -> float | None:
@@ -134,7 +136,17 @@ def read_night(record: Record, day: date, launched: Sequence[Launched] = (), lim
     trends = {suite: _trends(record, suite) for suite in suites}
     evaluated = tuple(_evaluated(record, key, trends[key.suite or ""]) for key in keys)
     losses = tuple(loss for suite in suites for loss in _losses(record, suite, trends[suite], day))
-    return Night(day, evaluated, losses, tuple(launched), limit)
+    series = {suite: found for suite in suites if (found := _series(trends[suite], day))}
+    return Night(day, evaluated, losses, tuple(launched), limit, series)
+
+
+def _series(trends: Sequence[Row], day: date) -> dict[str, list[Row]]:
+    """Returns the rows of each model version in use that has one of that date, up to it, oldest first."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(trends, key=lambda row: (row["model_version"], row["eval_date"])):
+        if row["eval_date"] <= day:
+            found.setdefault(row["model_version"], []).append(row)
+    return {name: rows for name, rows in found.items() if rows[-1]["eval_date"] == day and not rows[-1]["retired"]}
 
 
 def _trends(record: Record, suite: str) -> list[Row]:

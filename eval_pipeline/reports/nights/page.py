@@ -1,12 +1,14 @@
 """Writes `reports/nights/<date>.html`: a night on one page, with links to its reports."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from eval_pipeline.core import shown
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import UNKNOWN
+from eval_pipeline.reports.charts.trend import trend_of
 from eval_pipeline.reports.html.render import Sheet, render
 from eval_pipeline.reports.nights.message import (
     changed,
@@ -17,10 +19,13 @@ from eval_pipeline.reports.nights.message import (
     loss_text,
     part_losses,
 )
-from eval_pipeline.reports.nights.night import Evaluated, Night
-from eval_pipeline.reports.places.links import view_url
+from eval_pipeline.reports.nights.night import Evaluated, Night, Row
+from eval_pipeline.reports.places.links import linked, view_url
 from eval_pipeline.reports.places.paths import PAGE, comparison_folder, nights_folder, report_folder
 from eval_pipeline.store.durable import make_folders, replace_durably, temporary_path
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _HEADERS = ("evaluation", "accuracy", "change", "coverage", "tokens", "dollars", "status")
 _SIMULATED = "SIMULATED model versions are among these: they are stand-ins, and say nothing about any real model."
@@ -43,6 +48,7 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
         failed=[
             (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
         ],
+        trends=[_trend(suite, series) for suite, series in night.trends.items()],
         evaluated=Sheet("Evaluations", _HEADERS, [_cells(one) for one in night.evaluated], frozenset({1, 2, 3, 6})),
         links=list(_links(night, reports)),
     )
@@ -51,6 +57,15 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
     aside.write_text(text, encoding="utf-8")
     replace_durably(aside, place)
     return place
+
+
+def _trend(suite: str, series: Mapping[str, Sequence[Row]]) -> tuple[str, str, "Markup"]:
+    """Returns a suite's name, what the picture shows, and the picture; its marks lead on where people reach pages."""
+    from markupsafe import Markup
+
+    found = trend_of(suite, series, linked if view_url() else lambda path: "")
+    left = f", {found.model_versions} of {len(series)} model versions" if found.model_versions < len(series) else ""
+    return suite, f"{found.title}{left}", Markup(found.svg)  # noqa: S704, every text in it is escaped
 
 
 def _cells(one: Evaluated) -> list[str]:

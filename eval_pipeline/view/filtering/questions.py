@@ -6,9 +6,8 @@ from datetime import date, timedelta
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
-from eval_pipeline.store.published.ddl import text
 from eval_pipeline.view.addresses import turns_address
-from eval_pipeline.view.evaluation import listed, model_versions_of, of_earlier, table_of
+from eval_pipeline.view.evaluation import leaderboard, listed, model_versions_of, of_earlier, table_of
 from eval_pipeline.view.filtering.filter import DESCENDING, FLAKY, UNREADABLE, UNREVIEWED
 from eval_pipeline.view.published import Look, Row
 
@@ -98,7 +97,7 @@ def _cost(look: Look, now: Partition) -> str:
 
 def _best_other(look: Look, now: Partition) -> Partition | None:
     """Returns the most accurate evaluation of another model version; only of the same scope, else it tells nothing."""
-    rows = look.rows(f"SELECT model_version, eval_date, scope FROM leaderboard_details({text(now.suite)})")
+    rows = [row for row in leaderboard(look).get(now.suite, ()) if not row["retired"]]
     mine = next((row["scope"] for row in listed(look, now.suite) if _is_row(now, row)), None)
     others = (row for row in rows if row["model_version"] != now.model_version and mine in {None, row["scope"]})
     return next((Partition(now.suite, row["model_version"], row["eval_date"]) for row in others), None)

@@ -7,7 +7,7 @@ from datetime import date
 from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.places.links import compare_path
 from eval_pipeline.view.addresses import turns_address
-from eval_pipeline.view.evaluation import implausible
+from eval_pipeline.view.evaluation import LEADERBOARD, by_suite, implausible, leaderboard
 from eval_pipeline.view.published import Look, Row
 
 
@@ -110,21 +110,16 @@ class SuiteLines:
 def suites_of(look: Look, *, with_retired: bool) -> list[SuiteLines]:
     """Returns the suites with an evaluation, newest first."""
     suites = look.rows("SELECT suite, track, version, description FROM suites ORDER BY suite")
-    board, nights = _by_suite(look, BOARD), _by_suite(look, TRENDS)
+    board, nights = leaderboard(look), by_suite(look.rows(TRENDS))
     found = []
     for suite in suites:
         rows = board.get(suite["suite"], [])
         shown = [row for row in rows if with_retired or not row["retired"]]
         lines = _lines(look, suite["suite"], shown, nights.get(suite["suite"], []))
-        found.append(SuiteLines(suite, lines, len(rows) - len(shown), [BOARD, TRENDS]))
+        found.append(SuiteLines(suite, lines, len(rows) - len(shown), [LEADERBOARD, TRENDS]))
     return sorted((one for one in found if one.lines), key=lambda one: one.newest, reverse=True)
 
 
-BOARD = """SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn, d.tokens / nullif(d.turns, 0) AS tokens_per_turn,
-    c.usd_per_correct_turn, c.tokens_per_correct_turn
-FROM leaderboard_details AS d LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)
-ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version"""
-"""The newest evaluation of each model version, the most accurate first, with what a turn and a right turn cost."""
 TRENDS = """SELECT t.*, k.who, k.why FROM trends AS t LEFT JOIN (
     SELECT suite, model_version, open_loss_date, arg_max(who, acknowledged_at) AS who,
         arg_max(why, acknowledged_at) AS why
@@ -132,13 +127,6 @@ TRENDS = """SELECT t.*, k.who, k.why FROM trends AS t LEFT JOIN (
 ) AS k USING (suite, model_version, open_loss_date)
 ORDER BY t.suite, t.model_version, t.eval_date"""
 """All dates of each model version, with who has acknowledged its open loss."""
-
-
-def _by_suite(look: Look, sql: str) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in look.rows(sql):
-        found.setdefault(row["suite"], []).append(row)
-    return found
 
 
 def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) -> list[Line]:
