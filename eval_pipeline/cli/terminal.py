@@ -314,14 +314,11 @@ def _rate(row: Any) -> str:
 
 
 # Control characters that affect a terminal (C0 except tab and newline, DEL, C1). Model answers must not use them.
-_CONTROLS = dict.fromkeys([*range(9), *range(11, 32), *range(127, 160)], "\ufffd")
-
-
 def _cell(value: Any) -> Any:
-    return value.translate(_CONTROLS) if isinstance(value, str) else value
+    return shown.visible_text(value) if isinstance(value, str) else value
 
 
 def _escaped(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text.translate(_CONTROLS))
+    return escape(shown.visible_text(text))

@@ -4,8 +4,10 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from eval_pipeline.core.shown import visible_text
+
 _MOST_FILE, _MOST_FIELD, _MOST_MESSAGE = 4_096, 120, 600
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+_HALVES = re.compile("[\ud800-\udfff]")
 
 
 class EvalError(Exception):
@@ -87,5 +89,4 @@ def _bearable(text: str, most: int) -> str:
         text = f"{text[: most // 2]} … {text[-most // 4 :]}"
     if text.isprintable():
         return text
-    text = " ".join(text.split())
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+    return _HALVES.sub(lambda found: rf"\u{ord(found[0]):x}", visible_text(" ".join(text.split())))

@@ -1,4 +1,4 @@
-"""Formats figures for people, so that the same figure reads the same wherever it is shown.
+"""Formats figures and foreign texts for people, so that the same reads the same wherever it is shown.
 
 Each function takes a value, None if it is unknown, and the ends of its 95% interval where there is one. An interval
 bounds the decimals: half its width is told with two significant digits, and its middle with no more decimals than that
@@ -6,6 +6,7 @@ bounds the decimals: half its width is told with two significant digits, and its
 figure has a proper minus sign, which is as wide as a plus, and one that is rounded to zero has none.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import floor, isfinite, log10
@@ -15,6 +16,12 @@ Unit = Literal["rate", "points", "score", "count", "tokens", "usd", "ms", "p"]
 """What a figure is: a rate from 0 to 1; a difference between rates; a score from 0 to 1; a mean of counts; a whole
 number such as tokens; US dollars; milliseconds; or a probability."""
 UNKNOWN = "–"
+UNSEEN = (
+    "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\U000e0000-\U000e007f"
+)
+"""Characters, as a class of a regular expression, that control a terminal, change the direction of writing (Unicode's
+property Bidi_Control) or are not seen at all. Tab, line feed, and what joins letters and emoji are none of them."""
 LEAST_P = 0.0001
 """Smaller probabilities are not told apart."""
 CENTS, LEAST_USD, MOST_USD = 2, 4, 6
@@ -24,8 +31,14 @@ _LEAST_FIXED = 1e-9
 _SIGNIFICANT = 4
 _MOST: Mapping[Unit, int] = {"rate": 1, "points": 1, "score": 3, "count": 2, "usd": MOST_USD}
 _IN_PERCENT = frozenset({"rate", "points"})
+_UNSEEN = re.compile(f"[{UNSEEN}]")
 _CONTEXT = Context(prec=400, rounding=ROUND_HALF_UP)
 Ends = float | None
+
+
+def visible_text(text: str) -> str:
+    r"""Returns a text with characters that are not seen, or change how others are, as escapes (`\x1b`, `\u202e`)."""
+    return _UNSEEN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def rate(value: float | None, low: Ends = None, high: Ends = None) -> str:

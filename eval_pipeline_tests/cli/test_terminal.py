@@ -5,12 +5,14 @@ import logging
 import pytest
 
 from eval_pipeline.cli.terminal import ProgressBars, ceiling_text, console, print_rows
+from eval_pipeline.core.errors import InputError, Problem
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    print_rows(["answer"], [["\x1b]0;owned\x07 \x1b[31mred\x00\x9b2J [bold]b[/bold]\tend"]], "table")
+    print_rows(["answer"], [["\x1b]0;owned\x07 \x1b[31mred\x00\x9b2J\u202e\u200b [bold]b[/bold]\tend"]], "table")
     shown = capsys.readouterr().out
-    assert not {"\x1b", "\x07", "\x00", "\x9b"} & set(shown)
+    assert not {"\x1b", "\x07", "\x00", "\x9b", "\u202e", "\u200b"} & set(shown)
+    assert r"\u202e" in str(InputError([Problem("a\u202e.yaml", None, "", "b")]))
     assert "[bold]b[/bold]" in shown
     assert "owned" in shown
 

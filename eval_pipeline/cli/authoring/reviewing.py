@@ -232,6 +232,6 @@ def _tell_figures(rows: "Sequence[Mapping[str, Any]]") -> None:
 
 def _safe(text: str) -> str:
     """Returns what people wrote, without control characters that would affect the terminal."""
-    from eval_pipeline.reports.files.csv_cells import visible_text
+    from eval_pipeline.core.shown import visible_text
 
     return visible_text(text)

@@ -8,12 +8,12 @@ import re
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core.shown import UNSEEN, visible_text
+
 # Characters that a spreadsheet may read as the start of a formula, including the full-width forms.
 _FORMULA = re.compile("[=+\\-@\t\r\n＝＋－＠]")
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*(e[+-]?[0-9]+)?%?", re.IGNORECASE)
-# Only tab and line feed are allowed as control characters; others, such as ESC, could control a terminal.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-_SUSPECT = r"^[=+\-@\t\r\n＝＋－＠]|[\x00-\x08\x0b-\x1f\x7f-\x{9f}\x{2028}-\x{202e}\x{2066}-\x{2069}]"
+_SUSPECT = f"^[=+\\-@\t\r\n＝＋－＠]|[{UNSEEN}]"
 
 
 def harmless(table: pa.Table) -> pa.Table:
@@ -27,11 +27,6 @@ def harmless(table: pa.Table) -> pa.Table:
             texts = [None if text is None else harmless_text(text) for text in column.to_pylist()]
             table = table.set_column(place, field.name, pa.array(texts, field.type))
     return table
-
-
-def visible_text(text: str) -> str:
-    r"""Returns the text with control characters (including those that change writing direction) as escapes (`\x1b`)."""
-    return _CONTROL.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
 def harmless_text(text: str) -> str:

@@ -8,6 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from eval_pipeline.core.shown import visible_text
 from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
@@ -95,10 +96,21 @@ def _environment() -> "Environment":
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
-        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader(_PACKAGE),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     made.globals["undrawn"] = UNDRAWN
     return made
+
+
+def _finalized(value: Any) -> Any:
+    from markupsafe import Markup
+
+    return visible_text(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
 def _text(name: str) -> str:

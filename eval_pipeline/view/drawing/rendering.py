@@ -11,9 +11,8 @@ from markupsafe import Markup
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import Coverage, implausible_text
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.shown import UNKNOWN
+from eval_pipeline.core.shown import UNKNOWN, visible_text
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
-from eval_pipeline.reports.files.csv_cells import visible_text
 from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import short
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard

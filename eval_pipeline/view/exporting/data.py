@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.reports.files.csv_cells import visible_text
+from eval_pipeline.core.shown import visible_text
 from eval_pipeline.reports.places.paths import turn_page
 from eval_pipeline.reports.queries import KIND
 from eval_pipeline.reports.shown import short

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from math import ceil, floor, log10
 
-from eval_pipeline.reports.files.csv_cells import visible_text
+from eval_pipeline.core.shown import visible_text
 
 WIDTH = 320.0
 """Width of a chart in its own units. It is about that of a phone in pixels, so that text stays readable there."""
