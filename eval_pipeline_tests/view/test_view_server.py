@@ -1,5 +1,6 @@
 """Who is let in, what a page may load, and the store as it changes while people look."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -8,8 +9,13 @@ from pathlib import Path
 
 import httpx2
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
 from starlette.testclient import TestClient
+from uvicorn.server import ServerState
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.home import Home
@@ -17,7 +23,8 @@ from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.view.page import Bench, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Published
-from eval_pipeline.view.serving.app import application
+from eval_pipeline.view.serving.app import _form, application
+from eval_pipeline.view.serving.patience import Impatient
 from eval_pipeline.web.guard import Door
 from eval_pipeline_tests.view.homes import FALLING, STEADY
 from eval_pipeline_tests.view.pages import PORT, Parts, let_in, serving, turn_of, turns_of
@@ -208,3 +215,54 @@ def test_the_command_serves_until_it_is_interrupted(home: Home, end: signal.Sign
         command.send_signal(end)
         assert command.wait(20) == 0
         assert command.stderr.read() == ""
+
+
+HEAD = b"HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+DAWDLING = {
+    "says nothing": b"",
+    "sends half of the head": b"GET / " + HEAD,
+    "sends half of the form": b"POST /noted " + HEAD + b"Content-Length: 9\r\n\r\na=",
+    "sends half of the next head": b"GET / " + HEAD + b"\r\n",
+    "does not read": b"GET /large " + HEAD + b"\r\n",
+}
+
+
+@pytest.mark.parametrize("what", DAWDLING)
+def test_who_dawdles_is_sent_away(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the server's patience ends the connection: the other side keeps it open, and waits for the end."""
+    forms: list[dict[str, list[str]]] = []
+
+    async def answer(request: Request) -> Response:
+        forms.append(await _form(request) if request.method == "POST" else {})
+        return PlainTextResponse("x" * (20_000_000 if request.url.path == "/large" else 3))
+
+    routes = [Route("/{page:path}", answer, methods=["GET", "POST"])]
+    monkeypatch.setattr(Impatient, "sending_s", 30.0 if "read" in what else 0.02)
+    monkeypatch.setattr(Impatient, "reading_s", 0.02 if "read" in what else 30.0)
+    config = uvicorn.Config(Starlette(routes=routes), lifespan="off", log_level="critical", timeout_keep_alive=60)
+    config.load()
+
+    async def dawdle() -> None:
+        lost = asyncio.Event()
+
+        class Watched(Impatient):
+            def connection_lost(self, exc: Exception | None) -> None:
+                super().connection_lost(exc)
+                lost.set()
+
+        state = ServerState()
+        server = await asyncio.get_running_loop().create_server(
+            lambda: Watched(config=config, server_state=state, app_state={}), "127.0.0.1", 0
+        )
+        async with server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname()[:2], limit=1_000)
+            writer.write(DAWDLING[what])
+            if "next" in what:
+                await reader.readuntil(b"xxx")
+                writer.write(b"GET / HT")
+            await asyncio.wait_for(lost.wait(), 20)
+            await asyncio.gather(*state.tasks, return_exceptions=True)
+            writer.close()
+
+    asyncio.run(dawdle())
+    assert forms == ([{}] if "next" in what or "read" in what else []), "half a form is none"

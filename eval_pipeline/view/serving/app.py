@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
@@ -47,7 +47,10 @@ def application(bench: Bench, door: Door, pages: Sequence[Page] = PAGES) -> ASGI
 
 def _endpoint(page: Page, bench: Bench) -> Callable[[Request], Awaitable[Response]]:
     async def endpoint(request: Request) -> Response:
-        form = await _form(request) if request.method == "POST" else {}
+        try:
+            form = await _form(request) if request.method == "POST" else {}
+        except ClientDisconnect:  # nobody is left to be told; half a form says nothing
+            return Response(status_code=HTTPStatus.REQUEST_TIMEOUT)
         return await run_in_threadpool(_answer, page, bench, request, form)
 
     return endpoint

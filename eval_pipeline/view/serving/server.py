@@ -29,6 +29,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
 
     from eval_pipeline.view.page import Bench
     from eval_pipeline.view.serving.app import application
+    from eval_pipeline.view.serving.patience import Impatient
 
     make_private(home.root)
     if not home.root.is_dir():
@@ -47,6 +48,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         sys.stdout.flush()
         settings = uvicorn.Config(
             application(bench, door),
+            http=Impatient,
             log_level="warning",
             lifespan="off",
             server_header=False,
