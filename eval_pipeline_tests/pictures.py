@@ -19,6 +19,8 @@ def sketch(chart: Chart) -> Drawn:
 
         chart.draw(Figure().add_subplot())
         sketched_names.add(chart.name)
+    if chart.svg:
+        return Drawn(chart, chart.svg, _PNG, chart.svg)
     return Drawn(chart, _SVG, _PNG, _inline(chart, _SVG))
 
 

@@ -61,6 +61,13 @@ def test_nothing_is_loaded_from_anywhere_and_charts_lie_there_as_files_too(
     names = {path.stem for path in (folder / "charts").iterdir()}
     assert names == {found["id"] for found in outline.of("figure")}
     assert {"accuracy-by-turn-number", "accuracy-by-operations", "error-class"} <= names
+    text = "".join(outline.text)
+    order = [
+        text.index(told)
+        for told in ("A right turn costs", "Failure modes", "the most frequent kind first", "Coverage:")
+    ]
+    assert order == sorted(order), "figures, pictures, mistakes; then all figures, folded"
+    assert [found.get("open") for found in outline.of("details") if found.get("class") == "figures"] == [None, None]
     for name in names:
         assert (folder / "charts" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (folder / "charts" / f"{name}.svg").read_text()
@@ -209,11 +216,11 @@ def test_tables_charts_and_links_can_be_used_without_seeing(outline: Outline) ->
     assert all(found.get("scope") in ("col", "row") for found in outline.of("th"))
     assert outline.tags["main"] == outline.tags["header"] == outline.tags["footer"] == outline.tags["h1"] == 1
     charts = outline.of("svg")
-    assert len(charts) == outline.tags["figure"] == outline.tags["desc"] > 3
+    assert len(charts) == outline.tags["figure"] == outline.tags["figcaption"] > 3
     ids = Counter(found["id"] for _, found in outline.attributes if "id" in found)
     for chart in charts:
         assert chart["role"] == "img"
-        assert all(place in ids for place in (chart["aria-labelledby"] or "").split())
+        assert len(chart["aria-label"] or "") > 40
     assert [place for place, times in ids.items() if times > 1] == []
     assert outline.of("html")[0]["lang"] == "en"
     targets = [found["href"] or "" for found in outline.of("a") if (found["href"] or "").startswith("#")]

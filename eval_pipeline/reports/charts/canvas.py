@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.installed.extras import install
+from eval_pipeline.reports.charts.svg.drawing import stylesheet
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,6 +64,8 @@ class Chart:
         headers, rows: the figures it shows, as a table of texts.
         draw: draws the chart on the given axes.
         height: in inches; all charts have the same width.
+        svg: the chart as pages show it; empty: pages show what `draw` draws.
+        note: what to take from it, in a phrase below its title.
     """
 
     name: str
@@ -72,13 +75,15 @@ class Chart:
     rows: Sequence[Sequence[str]]
     draw: "Callable[[Axes], None]"
     height: float = 3.5
+    svg: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """A drawn chart: the contents of its files, and the markup for a page.
 
-    Without matplotlib both are empty, and pages show the chart's figures as a table.
+    Without matplotlib there is no picture in PNG, and pages show the figures of charts without `svg` as a table.
     """
 
     chart: Chart
@@ -88,11 +93,12 @@ class Drawn:
 
 
 def drawn(chart: Chart) -> Drawn:
-    """Draws a chart, if matplotlib is installed."""
+    """Draws a chart, as far as it needs matplotlib only if that is installed."""
+    alone = chart.svg.replace(">", f"><style>{stylesheet()}</style>", 1)
     try:
         import matplotlib
     except ImportError:
-        return Drawn(chart, "", b"", "")
+        return Drawn(chart, alone, b"", chart.svg)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -104,17 +110,19 @@ def drawn(chart: Chart) -> Drawn:
         chart.draw(axes)
         text, picture = StringIO(), BytesIO()
         figure.savefig(picture, format="png", dpi=_DPI, metadata={"Software": None})
+        if chart.svg:
+            return Drawn(chart, alone, picture.getvalue(), chart.svg)
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None, "Title": chart.title})
     svg = text.getvalue()
     return Drawn(chart, svg, picture.getvalue(), _inline(chart, svg))
 
 
 def write_chart(found: Drawn, folder: Path) -> None:
-    """Writes `<name>.svg` and `<name>.png`, if the chart could be drawn."""
-    if not found.png:
-        return
-    (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
-    (folder / f"{found.chart.name}.png").write_bytes(found.png)
+    """Writes `<name>.svg` and `<name>.png`, as far as they could be drawn."""
+    if found.svg:
+        (folder / f"{found.chart.name}.svg").write_text(found.svg, encoding="utf-8")
+    if found.png:
+        (folder / f"{found.chart.name}.png").write_bytes(found.png)
 
 
 def _inline(chart: Chart, svg: str) -> str:

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
-from eval_pipeline.reports.contents.figures import axis_title, ceiling_sentence
+from eval_pipeline.reports.charts.svg.plane import CeilingMark, LevelPoint, level_chart
+from eval_pipeline.reports.charts.svg.rows import IntervalRow, Part, parts_chart, rate_rows
+from eval_pipeline.reports.contents.figures import FITTED, axis_title, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.store.tables import CALIBRATION
 
@@ -20,21 +22,24 @@ _LEVELS = ("low", "medium", "high")
 
 
 def evaluation_charts(evaluation: Evaluation) -> Iterator[Chart]:
-    """Yields charts of accuracy by complexity, of failures, of the track, and of calibration if it is known."""
+    """Yields charts of failures, of accuracy by complexity, of the track, and of calibration if it is known."""
+    yield from _failures(evaluation, "failure_mode", "Failure modes", evaluation.wrong_in_form)
     for ceiling in evaluation.ceilings:
         levels = [row for row in evaluation.levels if row["axis"] == ceiling["axis"]]
         if any(row["accuracy"] is not None for row in levels):
             yield _accuracy(ceiling, levels)
-    for grouping, title in (("error_class", "Error classes"), ("failure_mode", "Failure modes")):
-        groups = [row for row in evaluation.error_groups if row["grouping"] == grouping]
-        if groups:
-            forms = evaluation.wrong_in_form if grouping == "failure_mode" else None
-            yield _bars(grouping, title, groups[:_MOST_BARS], forms)
+    yield from _failures(evaluation, "error_class", "Error classes", None)
     if evaluation.profile.charts is not None:
         yield from evaluation.profile.charts(evaluation)
     levels = [row for row in evaluation.optional(CALIBRATION) if row["level"] in _LEVELS]
     if levels:
         yield _calibration(sorted(levels, key=lambda row: _LEVELS.index(row["level"])))
+
+
+def _failures(evaluation: Evaluation, grouping: str, title: str, forms: Mapping[str, int] | None) -> Iterator[Chart]:
+    groups = [row for row in evaluation.error_groups if row["grouping"] == grouping]
+    if groups:
+        yield _bars(grouping, title, groups[:_MOST_BARS], forms)
 
 
 def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
@@ -44,25 +49,44 @@ def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
     return Chart(
         f"accuracy-by-{ceiling['axis'].replace('_', '-')}",
         f"Accuracy by {axis}",
-        f"Share of correct turns at each level, with 95% intervals clustered by conversation; {sentence}.",
-        (axis, "turns", "accuracy", "95% interval"),
+        f"Share of correct turns at each level, with 95% intervals clustered by conversation; {sentence}. {FITTED}",
+        (axis, "turns", "accuracy", "95% interval", "fitted curve"),
         [
             (
                 str(row["level"]),
                 shown.count(row["n"]),
                 shown.rate(row["accuracy"], row["low"], row["high"]),
                 shown.interval(row["low"], row["high"]),
+                shown.rate(row["fitted"]),
             )
             for row in levels
         ],
-        partial(_draw_accuracy, ceiling=ceiling, points=points),
+        partial(_draw_accuracy, ceiling=ceiling, points=points, fitted=[row["fitted"] for row in levels]),
+        svg=_accuracy_svg(ceiling, levels),
+        note=sentence,
     )
 
 
-def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point]) -> None:
+def _accuracy_svg(ceiling: Row, levels: list[Row]) -> str:
+    axis = axis_title(ceiling["axis"])
+    told = [shown.estimate(row["accuracy"], row["low"], row["high"]) for row in levels]
+    points = [
+        LevelPoint(
+            row["level"], row["accuracy"], row["low"], row["high"], row["fitted"],
+            f"{axis} {row['level']}: {text} of {shown.count(row['n'])} turns",
+        )
+        for row, text in zip(levels, told, strict=True)
+    ]  # fmt: skip
+    mark = CeilingMark(ceiling["threshold"], ceiling["ceiling"], ceiling["ceiling_low"], ceiling["ceiling_high"])
+    return level_chart(points, mark, axis, f"Accuracy by {axis}: {ceiling_sentence(ceiling)}")
+
+
+def _draw_accuracy(axes: "Axes", ceiling: Row, points: list[Point], fitted: list[float | None]) -> None:
     from matplotlib.ticker import MaxNLocator
 
-    draw_points(axes, points, BLUE, joined=True)
+    known = [(point.x, at) for point, at in zip(points, fitted, strict=True) if at is not None]
+    draw_points(axes, points, BLUE, joined=not known)
+    axes.plot([x for x, _ in known], [at for _, at in known], color=BLUE, linewidth=1.6)
     threshold = ceiling["threshold"]
     axes.axhline(threshold, color=ALARM, linestyle=(0, (5, 4)), linewidth=1.1)
     axes.annotate(
@@ -100,8 +124,19 @@ def _bars(grouping: str, title: str, groups: list[Row], forms: Mapping[str, int]
         headers,
         rows,
         partial(_draw_bars, groups=groups, forms=forms),
+        svg=_bars_svg(title, groups, forms),
         height=1.1 + 0.32 * (len(groups) + (forms is not None)),
     )
+
+
+def _bars_svg(title: str, groups: list[Row], forms: Mapping[str, int] | None) -> str:
+    parts = []
+    for row in groups:
+        in_form = (forms or {}).get(row["value"], 0)
+        count, told = shown.count(row["turns"]), f"{shown.count(in_form)} {FORM}" if in_form else ""
+        words = f"{row['value']}: {count} turns, {shown.rate(row['share'])}" + (f", {told}" if told else "")
+        parts.append(Part(str(row["value"]), row["share"], None, count, told, words=words))
+    return parts_chart(parts, "turns", "", f"{title}: {', '.join(part.words for part in parts)}")
 
 
 def _draw_bars(axes: "Axes", groups: list[Row], forms: Mapping[str, int] | None) -> None:
@@ -138,7 +173,19 @@ def _calibration(levels: list[Row]) -> Chart:
         ],
         partial(_draw_calibration, levels=levels),
         height=4.2,
+        svg=_calibration_svg(levels),
+        note="how often each level of confidence is right",
     )  # fmt: skip
+
+
+def _calibration_svg(levels: list[Row]) -> str:
+    rows = []
+    for row in levels:
+        name = f"{row['level']}: promises {shown.rate(row['nominal'])}"
+        text = shown.rate(row["accuracy"], row["low"], row["high"])
+        words = f"{name}, {text} of {shown.count(row['n'])} answers are right"
+        rows.append(IntervalRow(name, row["accuracy"], row["low"], row["high"], text, words=words))
+    return rate_rows(rows, "Calibration: how often answers are right at each level of confidence")
 
 
 def _draw_calibration(axes: "Axes", levels: list[Row]) -> None:

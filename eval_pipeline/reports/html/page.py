@@ -1,7 +1,7 @@
 """Writes `report.html`: one evaluation on one page."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
@@ -43,9 +43,19 @@ from eval_pipeline.reports.html.mistakes import mistakes_shown
 from eval_pipeline.reports.html.render import Sheet, render, sheet_of
 from eval_pipeline.reports.html.turns import Cards, turn_cards
 from eval_pipeline.reports.places.paths import CHARTS, INDEX, PAGE, exported_state
-from eval_pipeline.reports.queries import explain_query, literal, outcomes_query, statistics_query, table_query
+from eval_pipeline.reports.queries import (
+    NOT_SCORED,
+    RIGHT,
+    explain_query,
+    literal,
+    outcomes_query,
+    statistics_query,
+    table_query,
+)
 
-_KEY = ("correct", "conversation_success", "tokens_per_success", "usd_per_success", "ceiling")
+_MOST_TOLD = 3
+_FIRST_CHARTS = 3
+"""Charts that are seen first, a row of a wide screen; others are folded."""
 _MOST_GROUPS = 25
 
 
@@ -66,8 +76,10 @@ def write_page(evaluation: Evaluation, folder: Path) -> None:
         heading=f"{part.suite} · {part.model_version}",
         subheading=_subheading(evaluation),
         warnings=warnings(evaluation),
-        key=[_key(figure) for figure in figures if figure.name in _KEY and figure.value is not None],
-        headline=list(_headline(evaluation, figures)),
+        first_charts=_FIRST_CHARTS,
+        key=list(_cards(evaluation, figures, chosen.outcomes)),
+        figures=list(_headline(evaluation, figures)),
+        figures_title=_figures_title(evaluation, figures),
         mistakes=mistakes_shown(evaluation, chosen.kinds),
         groups=list(_groups(evaluation)),
         comparisons=list(_comparisons(evaluation)),
@@ -101,10 +113,37 @@ def _subheading(evaluation: Evaluation) -> str:
     )
 
 
-def _key(figure: Figure) -> tuple[str, str, str]:
-    """Returns label, value and interval of a figure that is shown large at the top."""
+def _cards(
+    evaluation: Evaluation, figures: Sequence[Figure], outcomes: Mapping[str, tuple[int, int]]
+) -> Iterator[tuple[str, str, str]]:
+    """Yields label, value and remark of what is shown large: how good, at what cost, what went wrong, how far."""
+    known = {figure.name: figure for figure in reversed(figures) if figure.value is not None}
+    if accuracy := known.get("correct"):
+        yield accuracy.label, _value(accuracy, accuracy.value), _sure(accuracy, f"{shown.count(accuracy.n)} turns")
+    if cost := known.get("usd_per_correct_turn") or known.get("tokens_per_correct_turn"):
+        tokens = known.get("tokens_per_correct_turn")
+        unit = "" if cost.unit == "usd" else " tokens"
+        also = f"{_value(tokens, tokens.value)} tokens" if tokens and tokens is not cost else ""
+        yield "A right turn costs", f"{_value(cost, cost.value)}{unit}", _sure(cost, also)
+    wrong = {kind: there for kind, (there, _) in outcomes.items() if kind not in (RIGHT, NOT_SCORED)}
+    often = sorted(wrong, key=lambda kind: -wrong[kind])[:_MOST_TOLD]
+    if evaluation.turns:
+        told = ", ".join(f"{kind} {shown.count(wrong[kind])}" for kind in often)
+        yield "Wrong turns", shown.count(sum(wrong.values())), told
+    if whole := known.get("conversation_success"):
+        yield whole.label, _value(whole, whole.value), _sure(whole, f"{shown.count(whole.n)} conversations")
+    if ceiling := known.get("ceiling"):
+        yield ceiling.label, _value(ceiling, ceiling.value), _sure(ceiling)
+
+
+def _sure(figure: Figure, also: str = "") -> str:
     interval = _interval(figure)
-    return figure.label, _value(figure, figure.value), f"95%: {interval}" if interval else (figure.note or "")
+    return ", ".join(filter(None, [f"95%: {interval}" if interval else "", also]))
+
+
+def _figures_title(evaluation: Evaluation, figures: Sequence[Figure]) -> str:
+    metrics = sum(figure.name in metric_names(evaluation) for figure in figures)
+    return f"All figures: coverage, accuracy, cost, ceilings, latency, {metrics} metrics of {evaluation.profile.track}"
 
 
 def _value(figure: Figure, value: float | None) -> str:

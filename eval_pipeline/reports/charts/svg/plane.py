@@ -52,12 +52,16 @@ class CostPoint:
 
 @dataclass(frozen=True, slots=True)
 class LevelPoint:
-    """Accuracy at a level of complexity; `words` and `href` as of `CostPoint`, unknown numbers are None."""
+    """Accuracy at a level of complexity; `words` and `href` as of `CostPoint`, unknown numbers are None.
+
+    `fitted` is the curve at that level from which the ceiling is read.
+    """
 
     level: float
     value: float | None
     low: float | None = None
     high: float | None = None
+    fitted: float | None = None
     words: str = ""
     href: str = ""
 
@@ -102,7 +106,7 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     """Draws accuracy by level of complexity with the threshold and the ceiling that follows from it.
 
     Args:
-        points: by level; at least one.
+        points: by level; at least one. A line joins them, or runs along the fitted curve where that is known.
         ceiling: the threshold, and the highest level that stays above it.
         axis: what the levels measure, below the axis.
         words: description for people who cannot see it.
@@ -111,14 +115,16 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     low, high = min(levels), max(levels)
     along = Scale(low - 0.5, high + 0.5, _LEFT, WIDTH - _RIGHT)
     up, marks = _rates([0.0, 1.0])
-    marks += _bounds(ceiling, along, up)
+    marks += _bounds(ceiling, along, up, _side(points, ceiling.threshold))
     step = max(1, -(-len(levels) // _MOST_LEVELS))
     for level in sorted(levels)[::step]:
         marks.append(text(along(level), _TOP + _PLOT + 15, f"{level:g}", "tick", "middle"))
     marks.append(text(WIDTH - _RIGHT, _TOP + _PLOT + 31, fitted(axis, WIDTH - _RIGHT), "tick", "end"))
     known = [(point, along(point.level), up(point.value)) for point in points if point.value is not None]
-    if len(known) > 1:
-        marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for _, x, y in known)))
+    curve = [(along(point.level), up(point.fitted)) for point in points if point.fitted is not None]
+    joined = curve or [(x, y) for _, x, y in known]
+    if len(joined) > 1:
+        marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in joined)))
     marks += [_at(point, x, y, up, "dot s0") for point, x, y in known]
     return picture(_TOP + _PLOT + _BOTTOM, words, marks)
 
@@ -172,8 +178,14 @@ def _at(point: CostPoint | LevelPoint, x: float, y: float, up: Scale, kind: str,
     return mark("".join(marks), point.words, point.href)
 
 
-def _bounds(ceiling: CeilingMark, along: Scale, up: Scale) -> Iterator[str]:
-    """Yields the threshold as a dashed line, and the ceiling with its interval as a shaded band."""
+def _side(points: Sequence[LevelPoint], threshold: float) -> str:
+    """Returns at which end of its line the threshold's name is farther from a point: `start` or `end`."""
+    first, last = (1.0 if one.value is None else abs(one.value - threshold) for one in (points[0], points[-1]))
+    return "start" if first > last else "end"
+
+
+def _bounds(ceiling: CeilingMark, along: Scale, up: Scale, side: str) -> Iterator[str]:
+    """Yields the threshold as a dashed line with its name, and the ceiling with its interval as a shaded band."""
     if ceiling.level is not None:
         low = along.low if ceiling.low is None else ceiling.low
         high = along.high if ceiling.high is None else ceiling.high
@@ -182,4 +194,5 @@ def _bounds(ceiling: CeilingMark, along: Scale, up: Scale) -> Iterator[str]:
         )
         yield line(along(ceiling.level), up.end, along(ceiling.level), up.start, "ceiling")
     yield line(along.start, up(ceiling.threshold), along.end, up(ceiling.threshold), "threshold")
-    yield text(along.end, up(ceiling.threshold) - 4, percent(ceiling.threshold), "tick worse", "end")
+    x = along.start + 4 if side == "start" else along.end
+    yield text(x, up(ceiling.threshold) - 4, percent(ceiling.threshold), "tick worse", side)
