@@ -273,6 +273,13 @@ def test_what_was_not_tested_is_neither_alike_nor_in_a_chart(compared: SuiteComp
         assert (standing.equals, standing.untested) == ((), (other,))
         assert equals_text(standing) == f"none; not compared with {other}"
     assert "model-against-model" not in {chart.name for chart in comparison_charts(found)}
+    found.__dict__.pop("standings")
+    found.__dict__["nights"] = [
+        row | {"scope": '{"cases":["a"]}'} if row["model_version"] == "null" else row for row in found.nights
+    ]
+    assert [standing.model_version for standing in found.charted] == ["weak"]
+    (chart, *_) = comparison_charts(found)
+    assert [row[0] for row in chart.rows] == ["weak"], "one that was asked another part of the suite is not drawn"
     assert [standing.untested for standing in compared.standings] == [(), ()]
 
 

@@ -34,7 +34,7 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
     )
     _accuracy(page, compared)
     for simulated in (False, True):
-        group = [found for found in compared.standings if found.row["simulated"] is simulated]
+        group = [found for found in compared.charted if found.row["simulated"] is simulated]
         priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
         if len(priced) > 1:
             _cost(page, priced, "simulated stand-ins" if simulated else "models")
@@ -49,7 +49,7 @@ def write_chart_sheet(book: Book, compared: SuiteComparison) -> None:
 
 def _accuracy(page: Page, compared: SuiteComparison) -> None:
     start = _section(page, "Accuracy of model versions")
-    known = [found for found in compared.standings if found.row["accuracy"] is not None]
+    known = [found for found in compared.charted if found.row["accuracy"] is not None]
     rows = [
         [(found.model_version, PLAIN), *_with_interval(found.row, "accuracy", "low", "high", PERCENT)]
         for found in known

@@ -26,9 +26,9 @@ _UNITS = {"usd": "US dollars per turn", "tokens": "tokens per turn"}
 
 def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
     """Yields charts of accuracy, cost against accuracy, paired differences, and the trend over dates."""
-    yield _side_by_side(compared.standings)
+    yield _side_by_side(compared.charted)
     for simulated in (False, True):
-        group = [found for found in compared.standings if found.row["simulated"] is simulated]
+        group = [found for found in compared.charted if found.row["simulated"] is simulated]
         priced = [found for found in group if found.cost is not None and found.row["accuracy"] is not None]
         if len(priced) > 1:
             yield _cost(priced, simulated)

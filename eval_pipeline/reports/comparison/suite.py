@@ -29,6 +29,8 @@ from eval_pipeline.store.tables import GOLD_SUSPECTS, MODEL_COMPARISONS, TRENDS
 Row = dict[str, Any]
 SIDES = ("a", "b")
 NOT_SIGNIFICANT = "not_significant"
+_FULL = "full"
+"""The scope of an evaluation of the whole suite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Standing:
         on_front: whether no other of its kind (real or simulated) is at least as cheap and as accurate; None if
             unknown.
         equals: model versions from which it does not differ significantly.
-        untested: model versions against which it was not tested.
+        untested: model versions against which it was not tested, as those that were asked another part of the suite.
     """
 
     row: Row
@@ -119,8 +121,18 @@ class SuiteComparison:
     def standings(self) -> list[Standing]:
         """The newest evaluation of each model version, the most accurate first."""
         newest = {row["model_version"]: row for row in self.nights}
-        found = [_standing(row, self.pairs) for row in newest.values()]
+        found = [
+            _standing(row, self.pairs, [name for name in newest if name != row["model_version"]])
+            for row in newest.values()
+        ]
         return sorted(found, key=lambda standing: (-(standing.row["accuracy"] or 0), standing.model_version))
+
+    @property
+    def charted(self) -> list[Standing]:
+        """Those that were asked the same: the whole suite, if any was, else what the most accurate one was."""
+        scopes = [found.row["scope"] for found in self.standings]
+        common = _FULL if _FULL in scopes else scopes[0]
+        return [found for found in self.standings if found.row["scope"] == common]
 
 
 def read_comparison(record: Record, suite: str) -> SuiteComparison | None:
@@ -195,11 +207,13 @@ def pairs_of(record: Record, partition: Partition) -> list[Row]:
     return [row for row in rows if any((row[f"model_{s}"], row[f"eval_date_{s}"]) == wanted for s in SIDES)]
 
 
-def _standing(row: Row, pairs: list[Row]) -> Standing:
+def _standing(row: Row, pairs: list[Row], others: Sequence[str]) -> Standing:
     name = row["model_version"]
     mine = [(pair, side) for pair in pairs for side in SIDES if pair[f"model_{side}"] == name]
-    others = [(pair["model_b" if side == "a" else "model_a"], pair["verdict"]) for pair, side in mine]
-    equals, untested = (tuple(other for other, said in others if said == one) for one in (NOT_SIGNIFICANT, None))
+    verdicts = {pair["model_b" if side == "a" else "model_a"]: pair["verdict"] for pair, side in mine}
+    equals, untested = (
+        tuple(other for other in others if verdicts.get(other) == verdict) for verdict in (NOT_SIGNIFICANT, None)
+    )
     if mine:
         unit, on_front = mine[0][0][f"pareto_cost_{mine[0][1]}"], mine[0][0][f"on_front_{mine[0][1]}"]
     else:

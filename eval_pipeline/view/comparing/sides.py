@@ -109,6 +109,17 @@ def names_of_sides(look: Look, sides: Sequence[Evaluation]) -> list[str]:
     return names_of([known.get(place) or Known(place[0], place[1], id=place[2]) for place in places])
 
 
+def other_parts(look: Look, sides: Sequence[Evaluation]) -> list[str]:
+    """Returns the letters of the evaluations that were asked another part of the suite than the first one."""
+    scopes = {
+        (row["model_version"], row["eval_date"], "" if row["newest"] else row["id"]): row["scope"] or FULL
+        for row in listed(look, sides[0].partition.suite)
+    }
+    places = [(one.partition.model_version, one.partition.eval_date, one.partition.evaluation) for one in sides]
+    first, *others = (scopes.get(place, FULL) for place in places)
+    return [letter for letter, scope in zip(LETTERS[1:], others, strict=False) if scope != first]
+
+
 def sides_address(sides: Sequence[Evaluation], arguments: Mapping[str, object] | None = None) -> str:
     """Returns the address of evaluations side by side, with dates, so that it shows the same tomorrow."""
     return compare_path([side.partition for side in sides], arguments)

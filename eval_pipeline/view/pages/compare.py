@@ -15,6 +15,7 @@ from eval_pipeline.view.comparing.sides import (
     address_arguments,
     choices,
     names_of_sides,
+    other_parts,
     sides_address,
     sides_of,
 )
@@ -58,6 +59,7 @@ def _respond(visit: Visit) -> Response:
         regressions_code=agreement.REGRESSIONS,
         words=agreement.words,
         common=len(everything),
+        other_parts=other_parts(visit.look, sides),
         odd=[odd.get(side.partition, ()) for side in sides],
         matching=len(turns),
         left_out=left_out(visit.look, sides),
