@@ -103,7 +103,7 @@ def test_overview_statistics_and_cost_tell_the_figures_and_what_is_simulated(
         row, figures = found_row(sheet, label), overall[metric]
         wanted = [figures["mean"], figures["low"], figures["high"], figures["n"], figures["clusters"]]
         assert [cell.value for cell in row[1:6]] == [pytest.approx(value) for value in wanted]
-    assert found_row(sheet, "Accuracy (numerical_match)")[1].number_format == "0.0%"
+    assert found_row(sheet, "Accuracy (numerical_match)")[1].number_format == "0%"
     dollars = found_row(sheet, "US dollars per successful conversation")
     assert dollars[1].value is None
     assert dollars[6].value == weak.evaluation.cost["usd_reason"]

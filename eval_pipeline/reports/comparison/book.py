@@ -22,9 +22,23 @@ from eval_pipeline.reports.contents.gold import READING as SUSPECTS_READING
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.long_sheet import Field, write_long_sheet
-from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, INTEGER, NOTE, PERCENT, PLAIN, TEXT, WARNING, Look, Styled
+from eval_pipeline.reports.excel.looks import (
+    COUNT,
+    DOLLARS,
+    INTEGER,
+    NOTE,
+    P_VALUE,
+    PERCENT,
+    PLAIN,
+    POINTS,
+    TEXT,
+    WARNING,
+    Look,
+    Styled,
+    figure_cells,
+)
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.excel.sheets.comparison import POINTS, comparison_page, write_pairs
+from eval_pipeline.reports.excel.sheets.comparison import comparison_page, write_pairs
 from eval_pipeline.reports.excel.sheets.gold import TITLE as GOLD
 from eval_pipeline.reports.excel.sheets.gold import WIDTHS as GOLD_WIDTHS
 from eval_pipeline.reports.excel.sheets.gold import write_suspects
@@ -36,9 +50,9 @@ _TRENDS = (
     Field("model version", 30), Field("date", 12), *(Field(name, 9, INTEGER) for name in WORDS),
     Field("clusters", 9, INTEGER),
     Field("accuracy", 10, PERCENT, rate=True), Field("95% low", 10, PERCENT), Field("95% high", 10, PERCENT),
-    Field("since the date before", 12, POINTS), Field("p, corrected", 11, "0.0000"),
-    Field("since the first date", 12, POINTS), Field("p, corrected again", 11, "0.0000"), Field("tokens", 12, INTEGER),
-    Field("US dollars", 12, DOLLARS), Field("verdict", 60),
+    Field("points since last date", 12, POINTS), Field("p, corrected", 11, P_VALUE),
+    Field("points since first date", 12, POINTS), Field("p, corrected again", 11, P_VALUE),
+    Field("tokens", 12, INTEGER), Field("US dollars", 12, DOLLARS), Field("verdict", 60),
 )  # fmt: skip
 _CONVERSATIONS = (
     Field("model version", 30), Field("date", 12), Field("figure", 44), Field("turns", 9, INTEGER),
@@ -118,7 +132,7 @@ def _cases(name: str, counts: CaseCounts) -> list[Styled]:
 
 
 def _standing(found: Standing) -> list[Styled]:
-    row, rate = found.row, Look(PERCENT)
+    row = found.row
     tokens, usd = (
         row[name] / row["n"] if row[name] is not None and row["n"] else None for name in ("tokens_total", "usd_total")
     )
@@ -126,7 +140,7 @@ def _standing(found: Standing) -> list[Styled]:
     note = f"not distinguishable from: {equals_text(found)}" + ("; simulated" if row["simulated"] else "")
     return [
         (found.model_version, PLAIN), (row["eval_date"].isoformat(), TEXT), *((row[name], COUNT) for name in REACHED),
-        (row["accuracy"], Look(PERCENT, bold=True)), (row["low"], rate), (row["high"], rate), (tokens, COUNT),
+        *figure_cells(row["accuracy"], "rate", row["low"], row["high"]), (tokens, COUNT),
         (usd, Look(DOLLARS)), (front, Look(align="right")), (note, NOTE),
     ]  # fmt: skip
 
@@ -160,12 +174,16 @@ def _conversation(row: Row) -> Row:
     }  # fmt: skip
 
 
+def _points(difference: float | None) -> float | None:
+    return None if difference is None else 100 * difference
+
+
 def _night(row: Row) -> Row:
     return {
         "model version": row["model_version"], "date": row["eval_date"].isoformat(),
         **{word: row[name] for word, name in zip(WORDS, REACHED, strict=True)}, "clusters": row["clusters"],
         "accuracy": row["accuracy"], "95% low": row["low"], "95% high": row["high"],
-        "since the date before": row["previous_difference"], "p, corrected": row["previous_p_corrected"],
-        "since the first date": row["first_difference"], "p, corrected again": row["first_p_corrected"],
+        "points since last date": _points(row["previous_difference"]), "p, corrected": row["previous_p_corrected"],
+        "points since first date": _points(row["first_difference"]), "p, corrected again": row["first_p_corrected"],
         "tokens": row["tokens_total"], "US dollars": row["usd_total"], "verdict": trend_verdict(row),
     }  # fmt: skip

@@ -5,12 +5,22 @@ from datetime import date
 from itertools import groupby
 from math import ceil, floor
 
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Dots, Plot, add_columns_chart, add_dots_chart
-from eval_pipeline.reports.excel.looks import COUNT, DOLLARS, FAINT, PERCENT, PLAIN, SCORE, Look, Styled
+from eval_pipeline.reports.excel.looks import (
+    COUNT,
+    DOLLARS,
+    FAINT,
+    PERCENT,
+    PLAIN,
+    SCORE,
+    Look,
+    Styled,
+    figure_cells,
+)
 from eval_pipeline.reports.excel.page import Page
-from eval_pipeline.reports.excel.sheets.comparison import POINTS
 from eval_pipeline.reports.queries import literal
 
 TITLE = "Charts"
@@ -51,8 +61,7 @@ def _accuracy(page: Page, compared: SuiteComparison) -> None:
     start = _section(page, "Accuracy of model versions")
     known = [found for found in compared.charted if found.row["accuracy"] is not None]
     rows = [
-        [(found.model_version, PLAIN), *_with_interval(found.row, "accuracy", "low", "high", PERCENT)]
-        for found in known
+        [(found.model_version, PLAIN), *_with_interval(found.row, "accuracy", "low", "high", "rate")] for found in known
     ]
     table = page.table(("model version", "accuracy", "95% low", "95% high", "up", "down"), rows)
     if rows:
@@ -84,21 +93,26 @@ def _pairs(page: Page, pairs: Sequence[Row]) -> None:
     rows = [
         [
             (f"{row['model_b']} minus {row['model_a']}", PLAIN),
-            *_with_interval(row, "difference", "low_corrected", "high_corrected", POINTS),
+            *_with_interval(row, "difference", "low_corrected", "high_corrected", "points"),
         ]
         for row in pairs
     ]
-    table = page.table(("pair", "difference", "95% low", "95% high", "up", "down"), rows)
-    plot = Plot("Model against model", "pair", "difference of accuracy", f"{_COLUMN}{start}")
-    add_columns_chart(page.sheet, plot, table, 1, [2], POINTS, whiskers=(5, 6), limits=_limits(pairs))
+    table = page.table(("pair", "difference, points", "95% low", "95% high", "up", "down"), rows)
+    plot = Plot("Model against model", "pair", "percentage points", f"{_COLUMN}{start}")
+    add_columns_chart(page.sheet, plot, table, 1, [2], "0", whiskers=(5, 6), limits=_limits(pairs))
     _room(page, start)
 
 
 def _limits(pairs: Sequence[Row]) -> tuple[float, float]:
-    """Returns the ends of an axis for differences: tenths, between which all intervals and 0 lie."""
-    ends = [row[name] for row in pairs for name in ("difference", "low_corrected", "high_corrected")]
-    known = [0.0, *(end for end in ends if end is not None)]
-    return floor(10 * min(known)) / 10, ceil(10 * max(known)) / 10
+    """Returns the ends of an axis for differences: tens of points, between which all intervals and 0 lie."""
+    ends = [
+        10 * row[name]
+        for row in pairs
+        for name in ("difference", "low_corrected", "high_corrected")
+        if row[name] is not None
+    ]
+    known = [0.0, *ends]
+    return 10 * floor(min(known)), 10 * ceil(max(known))
 
 
 def _trend(page: Page, compared: SuiteComparison) -> None:
@@ -137,16 +151,14 @@ def _room(page: Page, start: int) -> None:
     page.blank(max(0, start + CHART_ROWS - page.next_row))
 
 
-def _with_interval(row: Row, value: str, low: str, high: str, form: str) -> list[Styled]:
+def _with_interval(row: Row, value: str, low: str, high: str, unit: Unit) -> list[Styled]:
     """Returns a value, its interval and the lengths of the whiskers."""
-    known = row[low] is not None and row[high] is not None
-    up, down = (max(row[high] - row[value], 0.0), max(row[value] - row[low], 0.0)) if known else (None, None)
+    ends, each = (row[low], row[high]), 100 if unit == "points" else 1
+    known = None not in ends
+    up, down = (max(row[high] - row[value], 0.0), max(row[value] - row[low], 0.0)) if known else (0.0, 0.0)
     return [
-        (row[value], Look(form, bold=True)),
-        (row[low], Look(form)),
-        (row[high], Look(form)),
-        (up, _HELPER),
-        (down, _HELPER),
+        *figure_cells(row[value], unit, *ends),
+        *((each * length if known else None, _HELPER) for length in (up, down)),
     ]
 
 
@@ -161,7 +173,8 @@ def _trends_query(suite: str) -> str:
 
 def _pairs_query(suite: str) -> str:
     return (
-        "SELECT model_a, model_b, difference, low_corrected, high_corrected, "
-        "greatest(high_corrected - difference, 0) AS up, greatest(difference - low_corrected, 0) AS down "
+        "SELECT model_a, model_b, 100 * difference AS points, 100 * low_corrected AS low, "
+        "100 * high_corrected AS high, "
+        "100 * greatest(high_corrected - difference, 0) AS up, 100 * greatest(difference - low_corrected, 0) AS down "
         f"FROM model_comparisons WHERE suite = {literal(suite)} ORDER BY model_a, model_b"
     )

@@ -86,15 +86,26 @@ def equals_text(standing: Standing) -> str:
     return f"{', '.join(standing.equals) or 'none'}{untested}"
 
 
+POINTS = (
+    "difference", "low_corrected", "high_corrected", "conservative_difference", "conservative_low", "conservative_high",
+    "minimum_detectable_difference",
+)  # fmt: skip
+"""Columns of `model_comparisons` that the workbook shows in percentage points."""
+
+
 def pairs_query(suite: str, condition: str = "") -> str:
     """Returns the query for rows of `model_comparisons`."""
     also = f" AND {condition}" if condition else ""
-    return f"SELECT * FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
+    in_points = ", ".join(f"100 * {name} AS {name}_points" for name in POINTS)
+    return (
+        f"SELECT *, {in_points} FROM model_comparisons WHERE suite = {literal(suite)}{also} ORDER BY model_a, model_b"
+    )
 
 
 def trends_query(suite: str) -> str:
     """Returns the query for rows of `trends`, with costs per turn."""
     return (
-        "SELECT *, tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
+        "SELECT *, 100 * previous_difference AS previous_points, 100 * first_difference AS first_points, "
+        "tokens_total / n AS tokens_a_turn, usd_total / n AS usd_a_turn "
         f"FROM trends WHERE suite = {literal(suite)} ORDER BY model_version, eval_date"
     )

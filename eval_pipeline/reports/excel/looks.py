@@ -1,10 +1,12 @@
 """The look of cells (number formats, fonts and fills), and how cells are made from it."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
 
 if TYPE_CHECKING:
@@ -21,6 +23,9 @@ DECIMAL = "#,##0.00"
 SCORE = "0.000"
 DOLLARS = "[=0]$0.00;[<1]$0.0000##;$#,##0.00"
 MILLISECONDS = '#,##0" ms"'
+POINTS = '+0.0;"−"0.0;0.0'
+"""For a difference between rates, in percentage points."""
+P_VALUE = f'[<{shown.LEAST_P}]"< {shown.LEAST_P}";0.0000'
 VERDICT = '"TRUE";"TRUE";"FALSE"'
 """Number format of booleans. Excel needs none, but LibreOffice 7.4 crashes on conditional formats without it."""
 
@@ -31,7 +36,11 @@ BY_UNIT: dict[Unit, str] = {
     "tokens": INTEGER,
     "usd": DOLLARS,
     "ms": MILLISECONDS,
+    "points": POINTS,
+    "p": P_VALUE,
 }
+"""Formats of whole columns. `figure_cell` goes by the figure, as its interval bounds the digits."""
+_FIGURE = re.compile(r"([−+]?)(\$?)([\d,]+)((?:\.\d+)?)(.*)")
 
 INK, PAPER, FAINT, LINE = "1F2937", "FFFFFF", "6B7280", "D1D5DB"
 BLUE, ALARM = "1F4E79", "B42318"
@@ -82,6 +91,38 @@ NOTE = Look(italic=True, colour=FAINT, align="left", indent=1)
 LINK = Look(colour="1155CC", underline=True)
 
 Styled = tuple[Value, Look]
+
+
+def figure_cell(
+    value: float | None, unit: Unit, low: float | None = None, high: float | None = None, *, bold: bool = False
+) -> Styled:
+    """Returns a cell that shows a figure with the digits and the sign of `shown.figure`.
+
+    A difference between rates is written in percentage points, as Excel's formats cannot multiply.
+    """
+    if value is None:
+        return None, Look(BY_UNIT[unit], bold=bold)
+    form = number_format(shown.figure(value, unit, low, high), negative=value < 0)
+    return (100 * value if unit == "points" else value), Look(form, bold=bold)
+
+
+def figure_cells(value: float | None, unit: Unit, low: float | None, high: float | None) -> list[Styled]:
+    """Returns the cells of a figure and of the ends of its interval."""
+    ends = (low, high)
+    return [figure_cell(value, unit, *ends, bold=True), *(figure_cell(end, unit, *ends) for end in ends)]
+
+
+def number_format(text: str, *, negative: bool) -> str:
+    """Returns Excel's number format with which a number reads like its text, such as `−$12.50` or `1,200 ms`."""
+    found = _FIGURE.fullmatch(text)
+    if found is None:
+        return f'"{text}"'
+    sign, currency, whole, decimals, unit = found.groups()
+    digits = currency + ("#,##0" if "," in whole else "0") + re.sub(r"\d", "0", decimals)
+    digits += unit if unit in ("", "%") else f'"{unit}"'
+    if negative:
+        return f"{digits};" + (f'"{sign}"{digits}' if sign else digits)
+    return sign + digits
 
 
 def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) -> float | None:

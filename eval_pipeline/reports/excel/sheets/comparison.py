@@ -9,38 +9,34 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import (
     COUNT,
     DECIMAL,
-    DOLLARS,
-    MILLISECONDS,
     NOTE,
     PERCENT,
     PLAIN,
     Look,
     Styled,
+    figure_cell,
+    figure_cells,
     heading_width,
 )
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.excel.printing import fold_columns, foldable
 from eval_pipeline.reports.queries import literal
 
-POINTS = "+0.0%;-0.0%;0.0%"
-"""Number format for a difference between rates."""
-_P = "0.0000"
 _LINES = 2
 """How many lines the headings take."""
 _COLUMNS = (
     ("second model version", 24), ("minus the first", 24), ("accuracy second", 10), ("accuracy first", 10),
-    ("difference", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10), ("p by t", 10),
-    ("p by sign flips", 10), ("turns answered by both", 9), ("clusters", 9), ("broken", 8), ("fixed", 8),
-    ("conservative difference", 12), ("its 95% low", 10), ("its 95% high", 10), ("its p by t", 10),
-    ("its p by sign flips", 10), ("common turns", 9), ("unanswered second", 11), ("unanswered first", 11),
-    ("correlation", 10),
-    ("smallest detectable", 11), ("tokens per turn", 11),
+    ("difference, points", 11), ("corrected 95% low", 11), ("corrected 95% high", 11), ("p corrected", 10),
+    ("p by t", 10), ("p by sign flips", 10), ("turns answered by both", 9), ("clusters", 9), ("broken", 8),
+    ("fixed", 8), ("conservative difference, points", 12), ("its 95% low", 10), ("its 95% high", 10),
+    ("its p by t", 10), ("its p by sign flips", 10), ("common turns", 9), ("unanswered second", 11),
+    ("unanswered first", 11), ("correlation", 10), ("smallest detectable, points", 11), ("tokens per turn", 11),
     ("US dollars per turn", 12), ("latency per turn", 12), ("verdict", 30),
 )  # fmt: skip
 
 
 _FOLDED = (
-    "p by t", "p by sign flips", "conservative difference", "its 95% low", "its 95% high", "its p by t",
+    "p by t", "p by sign flips", "conservative difference, points", "its 95% low", "its 95% high", "its p by t",
     "its p by sign flips", "common turns", "unanswered second", "unanswered first", "correlation",
 )  # fmt: skip
 """What only some readers ask for."""
@@ -76,17 +72,18 @@ def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
 
 
 def _cells(row: Row) -> list[Styled]:
+    corrected = figure_cells(row["difference"], "points", row["low_corrected"], row["high_corrected"])
+    alone = figure_cells(row["conservative_difference"], "points", row["conservative_low"], row["conservative_high"])
+    least = row["minimum_detectable_difference"]
     return [
         (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
-        (row["accuracy_a"], Look(PERCENT)), (row["difference"], Look(POINTS, bold=True)),
-        (row["low_corrected"], Look(POINTS)), (row["high_corrected"], Look(POINTS)),
-        (row["p_corrected"], Look(_P)), (row["p_value"], Look(_P)), (row["p_exact"], Look(_P)),
+        (row["accuracy_a"], Look(PERCENT)), *corrected,
+        *(figure_cell(row[name], "p") for name in ("p_corrected", "p_value", "p_exact")),
         (row["n"], COUNT), (row["clusters"], COUNT), (row["broken"], COUNT), (row["fixed"], COUNT),
-        (row["conservative_difference"], Look(POINTS)), (row["conservative_low"], Look(POINTS)),
-        (row["conservative_high"], Look(POINTS)), (row["conservative_p_value"], Look(_P)),
-        (row["conservative_p_exact"], Look(_P)), (row["conservative_n"], COUNT), (row["unanswered_b"], COUNT),
+        *alone, figure_cell(row["conservative_p_value"], "p"),
+        figure_cell(row["conservative_p_exact"], "p"), (row["conservative_n"], COUNT), (row["unanswered_b"], COUNT),
         (row["unanswered_a"], COUNT), (row["correlation"], Look(DECIMAL)),
-        (row["minimum_detectable_difference"], Look(PERCENT)), (row["tokens_difference"], COUNT),
-        (row["usd_difference"], Look(DOLLARS)), (row["latency_ms_difference"], Look(MILLISECONDS)),
+        (None if least is None else 100 * least, Look("0.0")), (row["tokens_difference"], COUNT),
+        figure_cell(row["usd_difference"], "usd"), figure_cell(row["latency_ms_difference"], "ms"),
         (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs(row) else NOTE),
     ]  # fmt: skip

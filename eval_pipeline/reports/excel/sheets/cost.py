@@ -1,11 +1,12 @@
 """The sheet `Cost`: total spending, what it was for, and the cost per correct result."""
 
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.contents.figures import extremes
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_chart
-from eval_pipeline.reports.excel.looks import DOLLARS, INTEGER, NOTE, PLAIN, Look, Styled
+from eval_pipeline.reports.excel.looks import INTEGER, NOTE, PLAIN, Styled, figure_cells
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import literal, table_query
@@ -65,25 +66,23 @@ def write_cost(book: Book, evaluation: Evaluation) -> None:
 
 def _per_success(page: Page, cost: Row) -> None:
     page.section("Over what came out right")
-    figures = (
-        ("Tokens in all", "tokens_total", INTEGER, None),
-        ("US dollars in all", "usd_total", DOLLARS, None),
-        ("Tokens per successful conversation", "tokens_per_success", INTEGER, "reason"),
-        ("US dollars per successful conversation", "usd_per_success", DOLLARS, "usd_reason"),
-        ("Tokens per correct turn", "tokens_per_correct_turn", INTEGER, None),
-        ("US dollars per correct turn", "usd_per_correct_turn", DOLLARS, None),
-        ("Successful conversations", "successful_conversations", INTEGER, None),
-        ("Conversations", "conversations", INTEGER, None),
-        ("Correct turns", "correct_turns", INTEGER, None),
-        ("Turns", "turns", INTEGER, None),
+    figures: tuple[tuple[str, str, Unit, str | None], ...] = (
+        ("Tokens in all", "tokens_total", "tokens", None),
+        ("US dollars in all", "usd_total", "usd", None),
+        ("Tokens per successful conversation", "tokens_per_success", "tokens", "reason"),
+        ("US dollars per successful conversation", "usd_per_success", "usd", "usd_reason"),
+        ("Tokens per correct turn", "tokens_per_correct_turn", "tokens", None),
+        ("US dollars per correct turn", "usd_per_correct_turn", "usd", None),
+        ("Successful conversations", "successful_conversations", "tokens", None),
+        ("Conversations", "conversations", "tokens", None),
+        ("Correct turns", "correct_turns", "tokens", None),
+        ("Turns", "turns", "tokens", None),
     )
     rows: list[list[Styled]] = []
-    for label, name, form, reason in figures:
+    for label, name, unit, reason in figures:
         note = cost[reason] if reason else _unknown(cost, name)
-        rows.append(
-            [(label, PLAIN), (cost[name], Look(form, bold=True)), (cost.get(f"{name}_low"), Look(form)),
-             (cost.get(f"{name}_high"), Look(form)), (note, NOTE)]
-        )  # fmt: skip
+        cells = figure_cells(cost[name], unit, cost.get(f"{name}_low"), cost.get(f"{name}_high"))
+        rows.append([(label, PLAIN), *cells, (note, NOTE)])
     page.table(["figure", "value", "95% low", "95% high", "note"], rows)
 
 

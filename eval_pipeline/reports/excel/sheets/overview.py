@@ -19,9 +19,7 @@ from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_bars_chart
 from eval_pipeline.reports.excel.colours import colour_rates, compressed
 from eval_pipeline.reports.excel.looks import (
-    BY_UNIT,
     COUNT,
-    GENERAL,
     NOTE,
     PERCENT,
     PLAIN,
@@ -30,6 +28,7 @@ from eval_pipeline.reports.excel.looks import (
     WRAPPED,
     Look,
     Styled,
+    figure_cells,
 )
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.excel.printing import fit_to_width
@@ -163,11 +162,13 @@ def _left_out(page: Page, evaluation: Evaluation) -> None:
 
 
 def _figure_row(figure: Figure) -> list[Styled]:
-    form = GENERAL if figure.unit == "level" else BY_UNIT[figure.unit]
-    look = Look(form)
+    if figure.unit == "level":
+        values: list[Styled] = [(figure.value, Look(bold=True)), (figure.low, PLAIN), (figure.high, PLAIN)]
+    else:
+        values = [*figure_cells(figure.value, figure.unit, figure.low, figure.high)]
     return [
-        (figure.label, Look(bold=figure.is_primary)), (figure.value, Look(form, bold=True)), (figure.low, look),
-        (figure.high, look), (figure.n, COUNT), (figure.clusters, COUNT), (figure.note, NOTE),
+        (figure.label, Look(bold=figure.is_primary)), *values, (figure.n, COUNT), (figure.clusters, COUNT),
+        (figure.note, NOTE),
     ]  # fmt: skip
 
 
