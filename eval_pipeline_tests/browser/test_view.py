@@ -159,7 +159,7 @@ def test_an_address_is_the_filter_and_the_back_button_knows_it(browser: Browser,
 
 def test_it_works_without_a_script(browser: Browser, opened: str) -> None:
     context, page, *_ = entered(browser, opened, viewport=DESK, java_script_enabled=False)
-    page.get_by_role("link", name=FALLING).click()
+    page.get_by_role("link", name=FALLING, exact=True).click()
     page.get_by_label("Text in question").fill("ship_04")
     page.get_by_text("Conditions on columns and metrics").click()
     page.locator("select[name=column]").first.select_option("turn_index")

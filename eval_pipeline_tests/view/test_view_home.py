@@ -122,7 +122,8 @@ def test_each_picture_tells_its_figures_and_each_mark_leads_to_the_turns_behind_
     # Half of what was asked under each tag is wrong now; the interval is the paired test's (two conversations added).
     assert "even: −50 points [−70 to −5], 6 broken and 0 fixed of 12" in tags
     assert "falling: 110 tokens a turn, 61%" in cost
-    links = {a["href"] or "" for tag, a in found if tag == "a" and "aria-label" in a}
+    links = {link for svg in re.findall(r"<svg.*?</svg>", html) for link in Parts(svg).links()}
+    assert len(links) > 6
     assert {link.partition("?")[2].count("tag=") for link in links} == {0, 1}
     for link in links:
         answer = client.get(link)

@@ -21,7 +21,7 @@ class Trend(NamedTuple):
 
     Attributes:
         title: what it shows: dates, if there are several.
-        model_versions: how many it has room for.
+        model_versions: how many it shows.
         svg: the drawing.
     """
 
@@ -33,11 +33,14 @@ class Trend(NamedTuple):
 def trend_of(suite: str, nights: Mapping[str, Sequence[Row]], linked: Linked = str) -> Trend:
     """Draws the accuracy of model versions over dates, or a row for each if all have one date only.
 
+    Only of those that were asked the same part of the suite.
+
     Args:
         suite: the suite.
         nights: rows of `trends` of each model version, oldest first; none is empty.
         linked: makes the address of a page from the workbench's path; an empty one makes no link.
     """
+    nights = _of_one_scope(nights)
     if all(len(rows) == 1 for rows in nights.values()):
         several = [_interval_row(suite, rows[-1], linked) for rows in nights.values()][:_MOST_ROWS]
         words = f"Accuracy of model versions on {suite}: {'; '.join(row.words for row in several)}"
@@ -48,6 +51,13 @@ def trend_of(suite: str, nights: Mapping[str, Sequence[Row]], linked: Linked = s
     series = [_series(suite, rows, linked) for rows in chosen.values()]
     words = f"Accuracy on {suite} by date, with 95% intervals: {'; '.join(_words(r[-1]) for r in chosen.values())}"
     return Trend("Accuracy by date", len(series), series_chart(series, words))
+
+
+def _of_one_scope(nights: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:
+    """Returns those that were asked the same: the whole suite if one was, otherwise what the first was."""
+    scopes = {name: rows[-1]["scope"] for name, rows in nights.items()}
+    common = "full" if "full" in scopes.values() else next(iter(scopes.values()))
+    return {name: rows for name, rows in nights.items() if scopes[name] == common}
 
 
 def _series(suite: str, rows: Sequence[Row], linked: Linked) -> Series:

@@ -88,7 +88,8 @@ def mark(inner: str, words: str, href: str = "") -> str:
     told = element("title", inner=escaped(words))
     if not href:
         return element("g", inner=told + inner)
-    return element("a", inner=told + inner, href=href, aria_label=words)
+    # A label beside text that is seen would have to repeat it word by word; the title tells the same.
+    return element("a", inner=told + inner, href=href, aria_label="" if "<text" in inner else words)
 
 
 def picture(height: float, words: str, marks: Sequence[str], width: float = WIDTH) -> str:
