@@ -49,7 +49,9 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
             (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
         ],
         trends=[_trend(suite, series) for suite, series in night.trends.items()],
-        evaluated=Sheet("Evaluations of this night", _HEADERS, [_cells(one) for one in night.evaluated], frozenset({1, 2, 3, 6})),
+        evaluated=Sheet(
+            "Evaluations of this night", _HEADERS, [_cells(one) for one in night.evaluated], frozenset({1, 2, 3, 6})
+        ),
         links=list(_links(night, reports)),
     )
     make_folders(place.parent)
