@@ -15,7 +15,7 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs, open_outputs
-from eval_pipeline.workspace.runs import FAILED, RUNNING, in_turn, now, partition_lock, record_run
+from eval_pipeline.workspace.runs import RUNNING, broken_off, in_turn, now, partition_lock, record_run
 from eval_pipeline.workspace.workspace import StageResult
 
 if TYPE_CHECKING:
@@ -106,16 +106,16 @@ def _again(inputs: Inputs, name: str, partition: Partition) -> StageResult:
 
 @contextmanager
 def _noted(stage: Stage, inputs: Inputs) -> Iterator[None]:
-    """Records in `runs` what a stage asked, and that the run failed if the block raises."""
+    """Records in `runs` what a stage asked, and how the run ended if the block raises."""
     if stage.asks is None:
         yield
         return
     place = (inputs.workspace, inputs.place, inputs.run.run_id, inputs.counts)
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(EvalError):  # the error that ended the run is the one to report
-            record_run(*place, status=FAILED, finished_at=now())
+            record_run(*place, status=broken_off(error), finished_at=now())
         raise
     record_run(*place, status=RUNNING, finished_at=None)
 

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from eval_pipeline.database.leases import Lease
     from eval_pipeline.workspace.watching.watch import Watch
 
-COMPLETE, INCOMPLETE, FAILED, RUNNING = "complete", "incomplete", "failed", "running"
+COMPLETE, INCOMPLETE, FAILED, CANCELED, RUNNING = "complete", "incomplete", "failed", "canceled", "running"
+BROKEN_OFF = frozenset({FAILED, CANCELED})
+"""Statuses of runs that did not come to their end."""
 MADE_OF = ("evaluation_id", "identity", "prompt", "prompt_text")
 """Columns of `runs` that say what evaluation a run works on."""
 _PATIENCE = 60.0
@@ -134,23 +136,28 @@ def is_closed(workspace: Workspace, partition: Partition) -> bool:
 def end_run(workspace: Workspace, partition: Partition, run_id: str, status: str) -> None:
     """Records how a run ended; does nothing if it has no row in the partition's `runs` or has that status already."""
     rows = run_rows(workspace, partition, ["run_id", "status"])
-    if any(row["run_id"] == run_id and row["status"] not in {status, FAILED} for row in rows):
+    if any(row["run_id"] == run_id and row["status"] not in {status, *BROKEN_OFF} for row in rows):
         record_run(workspace, partition, run_id, status=status, finished_at=now())
 
 
 @contextmanager
 def ending_failed(workspace: Workspace, partition: Partition, run_id: str) -> Iterator[None]:
-    """Records that the run failed if the block raises."""
+    """Records that the run failed, or was canceled, if the block raises."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         with suppress(EvalError):  # the error that ended the run is the one to report
-            end_run(workspace, partition, run_id, FAILED)
+            end_run(workspace, partition, run_id, broken_off(error))
         raise
 
 
-def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> set[str]:
-    """Marks runs as failed whose process is gone; returns those that are of this home.
+def broken_off(error: BaseException) -> str:
+    """Returns the status of a run that this ended: what is no `Exception` comes from whoever ended it by hand."""
+    return FAILED if isinstance(error, Exception) else CANCELED
+
+
+def end_dead_runs(workspace: Workspace, run_ids: Collection[str], status: str = FAILED) -> set[str]:
+    """Gives runs whose process is gone that status; returns those that are of this home.
 
     The time of their end is unknown, so `finished_at` stays NULL.
     """
@@ -161,7 +168,7 @@ def fail_dead_runs(workspace: Workspace, run_ids: Collection[str]) -> set[str]:
             if row["run_id"] in run_ids:
                 known.add(row["run_id"])
                 if row["status"] == RUNNING:
-                    record_run(workspace, partition, row["run_id"], status=FAILED)
+                    record_run(workspace, partition, row["run_id"], status=status)
     return known
 
 

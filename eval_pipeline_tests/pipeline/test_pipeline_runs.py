@@ -23,7 +23,7 @@ from eval_pipeline.workspace.runs import (
     RunContext,
     end_run,
     ending_failed,
-    fail_dead_runs,
+    end_dead_runs,
     partition_lock,
     record_run,
     run_rows,
@@ -376,7 +376,7 @@ def test_dead_runs_are_failed_without_an_end(small: Lab) -> None:
     for run_id in ("dead", "alive"):
         record_run(workspace, PARTITION, run_id)
     record_run(workspace, PARTITION, "done", status="complete")
-    fail_dead_runs(workspace, ["dead", "done", "unknown"])
+    end_dead_runs(workspace, ["dead", "done", "unknown"])
     found = {run_id: (row["status"], row["finished_at"]) for run_id, row in rows(small).items()}
     assert found == {"dead": ("failed", None), "alive": ("running", None), "done": ("complete", None)}
 

@@ -13,7 +13,7 @@ from eval_pipeline.reports.nights.night import Launched, Night, read_night
 from eval_pipeline.reports.nights.page import write_night
 from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
+from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, COVERAGE, MODEL_VERSIONS, RUNS, TRENDS
 from eval_pipeline_tests.store.samples import key_of, put
 
 DAY = dt.date(2026, 1, 15)
@@ -75,10 +75,8 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
     assert text.splitlines() == [
         "eval-pipeline: night of 2026-01-15: 5 model versions on 2 suites; 1 new loss, 1 still open; 1 run failed; "
         "1 evaluation not complete; $4.25",
-        "• new loss: finqa · lost: −20 points against 2026-01-14, p < 0.0001: "
-        "/suites/finqa/compare?versions=lost,lost&eval_dates=2026-01-14,2026-01-15",
-        "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030: "
-        "/suites/finqa/compare?versions=same,same&eval_dates=2026-01-09,2026-01-15",
+        "• new loss: finqa · lost: −20 points against 2026-01-14, p < 0.0001",
+        "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030",
         "• the run of broken failed: http://here:3000/runs/run-1",
         "finqa",
         "  lost: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
@@ -89,9 +87,10 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
         "the date before (prompt changed); planned 100 · asked 100 · answered 90 · readable 88 · scored 100; $1.25",
         "  stand-in (simulated): 80.0% [70.0% to 88.0%], first evaluation; all 100 turns; $0.00",
         "sql",
-        "  broken: failed: failed before it could be compared; $0.5000",
+        "  broken: failed before it could be compared; $0.5000",
         "page: /home/reports/nights/2026-01-15.html",
         "runs: http://here:3000/runs",
+        "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links",
     ]
 
 
@@ -103,14 +102,55 @@ def test_losses_of_others_stand_on_the_page_only_where_they_are_open(night: Nigh
     ], "neither a retired model version nor a later night"
 
 
+def test_what_is_not_known_yet_is_told_as_such(tmp_path: Path) -> None:
+    """Neither as a loss, nor as failed, nor as nothing: of a night that was ended by hand and is not compared."""
+    record = Record(tmp_path)
+    found = {"model_version": "lost", "eval_date": BEFORE} | LOST | {"open_loss_date": BEFORE}
+    trends(
+        record, "finqa", found, {"model_version": "known"} | LOST, {"model_version": "drifted", "verdict": "drift_down"}
+    )
+    put(record, ACKNOWLEDGEMENTS, RecordKey.of_suite("finqa"), model_version=["known"], open_loss_date=[DAY])
+    newer = {**USUAL, **found, "suite": "finqa", "eval_date": DAY, "verdict": None, "accuracy": 0.0, "compared": False}
+    ran(record, "ended", status="canceled", usd_spent=None, tokens_spent=0)
+    for name in ("lost", "known", "drifted"):
+        ran(record, name, usd_spent=3.32)
+    put(
+        record,
+        COVERAGE,
+        key_of("drifted", DAY, "finqa"),
+        implausible=['["answers are 100 times the gold"]'],
+        left_out=[None],
+    )
+    launched = [Launched("ended", "run-1", canceled=True)]
+    text = night_message(read_night(record, DAY, launched, uncompared=[newer]), "page").splitlines()
+    assert text[:-2] == [
+        "eval-pipeline: night of 2026-01-15: 4 model versions on 1 suite; 1 new loss (1 acknowledged), 1 still open; "
+        "1 evaluation not compared yet; 1 run canceled; 1 evaluation not complete; at least $9.96, "
+        "unknown of 1 evaluation",
+        "• loss of 2026-01-14 still open: finqa · lost: −20.0 points against 2026-01-14, p < 0.0001",
+        "• the run of ended was canceled: run run-1",
+        "• finqa · drifted: this looks like the configuration, not like the model: answers are 100 times the gold",
+        "• finqa · lost: this looks like the configuration, not like the model: none of 100 turns is right",
+        "finqa",
+        "  drifted: 80.0% [70.0% to 88.0%], +1.0 points [−2.0 to +4.0] against 2026-01-14, p 0.4000: drifted below its "
+        "first date; all 100 turns; $3.32",
+        "  ended: canceled before it could be compared; dollars unknown",
+        "  known: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
+        "worse; all 100 turns; $3.32",
+        "  lost: 0.0% [50.0% to 70.0%], not compared yet; all 100 turns; $3.32",
+    ]
+    (ended,) = [one for one in read_night(record, DAY).evaluated if one.model_version == "ended"]
+    assert ended.tokens is None, "who answers without telling has not used none"
+
+
 def test_unknown_dollars_and_names_that_mean_harm_are_told_as_such(tmp_path: Path) -> None:
     record = Record(tmp_path)
     ran(record, "a", usd_spent=None)
     ran(record, "b")
     limit = "$4.9000 of $5; 12 calls not made because of this limit"
     text = night_message(read_night(record, DAY, limit=limit), "page")
-    assert text.splitlines()[0].endswith(f"; dollars unknown; limit: {limit}")
-    assert "b: complete: failed before it could be compared; $1.25" in text
+    assert text.splitlines()[0].endswith(f"; at least $1.25, unknown of 1 evaluation; limit: {limit}")
+    assert "b: not compared; $1.25" in text
     record = Record(tmp_path / "record")
     hostile = "<img src=x onerror=alert(1)>"
     trends(record, "finqa", {"model_version": hostile})

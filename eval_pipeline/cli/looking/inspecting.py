@@ -135,13 +135,16 @@ def publish(
 ) -> None:
     """Publishes the record to the DuckDB store; for incomplete evaluations the store keeps its previous state."""
     from eval_pipeline.cli.evaluating.sweeping import begin
-    from eval_pipeline.cli.terminal import ProgressBars, fail
+    from eval_pipeline.cli.terminal import ProgressBars, fail, note
     from eval_pipeline.operations.runs.publication import publish_record
+    from eval_pipeline.operations.upkeep.completing import compare_what_is_new
 
     workspace = open_workspace()
     with ProgressBars() as progress:
         begin(workspace, progress)
         result = publish_record(workspace, full=full, progress=progress)
+        for problem in compare_what_is_new(workspace, progress, "publish"):
+            note(f"warning: {problem}")
     typer.echo(f"{workspace.home.store}: {result.facts['partitions_replaced']} partitions replaced")
     for sentence in result.facts["left_out"]:
         fail(sentence)

@@ -4,7 +4,9 @@ import logging
 import os
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date
+from typing import Any
 
 import dagster as dg
 
@@ -19,6 +21,7 @@ from eval_pipeline.operations.runs.cost_limits import spent_text
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.reports.nights.page import write_night
+from eval_pipeline.store.published.compared import uncompared
 from eval_pipeline.workspace.workspace import Workspace
 
 QUIET_SECONDS = 60
@@ -74,7 +77,7 @@ def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -
     ui = os.environ.get(UI_URL, "")
     limit = cost_limit(night_account(day.isoformat()))
     told = spent_text(workspace.home.root, limit) if limit else ""
-    night = read_night(workspace.record, day, launched, told)
+    night = read_night(workspace.record, day, launched, told, _uncompared(workspace))
     text = night_message(night, str(write_night(night, workspace.home.reports, ui)), ui)
     url = os.environ.get(NOTIFY_URL, "")
     if url:
@@ -82,6 +85,13 @@ def send_digest(workspace: Workspace, day: date, launched: Sequence[Launched]) -
     else:
         logger.info(text)
     return text
+
+
+def _uncompared(workspace: Workspace) -> list[dict[str, Any]]:
+    """Returns the evaluations that are not compared; none where no store can tell."""
+    with suppress(EvalError):
+        return uncompared(workspace.home.store)
+    return []
 
 
 def _nights(instance: dg.DagsterInstance) -> dict[str, list[dg.RunRecord]]:
@@ -109,4 +119,9 @@ def _last(records: Sequence[dg.RunRecord]) -> list[dg.RunRecord]:
 
 def _launched(record: dg.RunRecord) -> Launched:
     run = record.dagster_run
-    return Launched(run.tags.get(PARTITION_NAME_TAG, ""), run.run_id, run.status == dg.DagsterRunStatus.FAILURE)
+    return Launched(
+        run.tags.get(PARTITION_NAME_TAG, ""),
+        run.run_id,
+        failed=run.status == dg.DagsterRunStatus.FAILURE,
+        canceled=run.status == dg.DagsterRunStatus.CANCELED,
+    )

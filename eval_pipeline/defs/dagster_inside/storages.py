@@ -3,8 +3,13 @@
 from dagster._core.event_api import EventLogRecord
 from dagster._core.events.log import EventLogEntry
 from dagster._core.storage.base_storage import DagsterStorage
-from dagster._core.storage.event_log import EventLogStorage
-from dagster._core.storage.event_log.schema import AssetKeyTable, SqlEventLogStorageMetadata
+from dagster._core.storage.event_log import EventLogStorage, SqlEventLogStorage
+from dagster._core.storage.event_log.schema import (
+    AssetCheckExecutionsTable,
+    AssetKeyTable,
+    SqlEventLogStorageMetadata,
+    SqlEventLogStorageTable,
+)
 from dagster._core.storage.event_log.sqlite import SqliteEventLogStorage
 from dagster._core.storage.noop_compute_log_manager import NoOpComputeLogManager
 from dagster._core.storage.runs import RunStorage
@@ -20,6 +25,7 @@ from dagster._serdes import ConfigurableClass, ConfigurableClassData
 
 __all__ = [
     "ALEMBIC_SCRIPTS_LOCATION",
+    "AssetCheckExecutionsTable",
     "AssetKeyTable",
     "ConfigurableClass",
     "ConfigurableClassData",
@@ -33,7 +39,9 @@ __all__ = [
     "RunStorageSqlMetadata",
     "ScheduleStorage",
     "ScheduleStorageSqlMetadata",
+    "SqlEventLogStorage",
     "SqlEventLogStorageMetadata",
+    "SqlEventLogStorageTable",
     "SqliteEventLogStorage",
     "SqliteRunStorage",
     "SqliteScheduleStorage",

@@ -17,7 +17,7 @@ from eval_pipeline.defs.running.storage import ReusingSqliteStorage
 from eval_pipeline.defs.running.unfinished import UNFINISHED
 from eval_pipeline.store.durable import temporary_path
 from eval_pipeline.workspace.homes.locks import database_leases
-from eval_pipeline.workspace.runs import fail_dead_runs
+from eval_pipeline.workspace.runs import CANCELED, FAILED, end_dead_runs
 from eval_pipeline.workspace.workspace import Workspace
 
 PROCESS = ".dagster/eval_pipeline/process"
@@ -133,15 +133,21 @@ def tags_now(instance: dg.DagsterInstance, run: dg.DagsterRun) -> dict[str, str]
 def sweep_home(home: Home, instance: dg.DagsterInstance) -> list[str]:
     """Like `sweep`; also updates the runs in the home's record."""
     swept = sweep(instance)
-    elsewhere = _swept_elsewhere(instance)
-    known = fail_dead_runs(Workspace(home), {*swept, *elsewhere})
-    for run_id in known & elsewhere:
-        instance.add_run_tags(run_id, {_SWEPT: "told"})
+    later = _swept_elsewhere(instance) | _canceled(instance)
+    workspace, shared = Workspace(home), database_leases() is not None
+    for run_id in {*swept, *later}:
+        run = instance.get_run_by_id(run_id)
+        status = CANCELED if run is not None and run.status == dg.DagsterRunStatus.CANCELED else FAILED
+        is_ours = end_dead_runs(workspace, [run_id], status)
+        if run_id in later and (is_ours or not shared):
+            instance.add_run_tags(run_id, {_SWEPT: "told"})
     return swept
 
 
 def sweep(instance: dg.DagsterInstance) -> list[str]:
-    """Marks runs as failed whose process is gone, and frees their slots; returns their ids.
+    """Ends runs whose process is gone, and frees their slots; returns their ids.
+
+    One that somebody was about to cancel is canceled, others have failed.
 
     Of a process on another host this is known by its lease in the database, without one not at all. Runs for which it
     is unknown (not started, or with tags copied from another run) are left alone.
@@ -153,10 +159,27 @@ def sweep(instance: dg.DagsterInstance) -> list[str]:
         if run_id == run.run_id and _is_gone(host, pid, started, leased=bool(leased)):
             if leased:
                 instance.add_run_tags(run.run_id, {_SWEPT: host.split("@")[0]})
-            instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
+            if run.status == dg.DagsterRunStatus.CANCELING:
+                instance.report_run_canceled(run)
+            else:
+                instance.report_run_failed(run, "The process of this run is gone; the next run goes on where it was.")
             instance.event_log_storage.free_concurrency_slots_for_run(run.run_id)
             swept.append(run.run_id)
     return swept
+
+
+def _canceled(instance: dg.DagsterInstance) -> set[str]:
+    """Returns the canceled runs whose process is gone, and of which the record has not heard.
+
+    One whose process was killed could not tell it itself.
+    """
+    found = instance.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.CANCELED]))
+    tags = ((run, run.tags.get(PROCESS, "").split(" ") + [""] * 5) for run in found if _SWEPT not in run.tags)
+    return {
+        run.run_id
+        for run, (run_id, host, pid, started, leased, *_) in tags
+        if run_id == run.run_id and _is_gone(host, pid, started, leased=bool(leased))
+    }
 
 
 def _is_gone(host: str, pid: str, started: str, *, leased: bool) -> bool:

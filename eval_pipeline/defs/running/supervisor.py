@@ -34,11 +34,9 @@ from eval_pipeline.defs.dagster_inside.servers import (
     WorkspaceFileTarget,
     WorkspaceLoadTarget,
 )
-from eval_pipeline.defs.running.instance import open_instance, sweep_home
+from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline.defs.running.looking_after import LookingAfter
 from eval_pipeline.defs.running.origin import DEFINITIONS, LOCATION
-from eval_pipeline.defs.running.removing import forget
-from eval_pipeline.defs.running.told.telling import OF_DEV, tell
-from eval_pipeline.operations.upkeep.completing import complete_left
 from eval_pipeline.store.durable import locked
 from eval_pipeline.web.token import NO_TOKEN, token_of
 from eval_pipeline.workspace.homes.locks import database_leases
@@ -180,24 +178,13 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         os.environ.setdefault(UI_URL, url)
         with open_instance(home) as own:
             _leave_out_what_nobody_runs(home, own)
-            _look_after(home, own)
+            (care := LookingAfter(home)).look(own)
         # With the default settings, output of runs is kept, unlike that of runs on the command line.
         instance = stack.enter_context(dg.DagsterInstance.get())
         with _code_servers(instance) as workspace:
             asked = f"/?token={token_of(home.ui_token)}" if with_token else " (it asks for no token)"
             _say(f"open {url}{asked}")
-            _keep(_children(workspace, host, port), lambda: _look_after(home, instance))
-
-
-def _look_after(home: Home, instance: dg.DagsterInstance) -> None:
-    """Ends runs of dead processes, which would block the queue, completes what they left, and tells of commands."""
-    try:
-        sweep_home(home, instance)
-        for problem in complete_left(Workspace(home), name=OF_DEV, forget=forget):
-            _log.warning("%s", problem)
-        tell(home)
-    except Exception as error:  # e.g. a busy database or a full disk: try again later
-        _log.warning("cannot look for what commands and runs have left (%s)", error)
+            _keep(_children(workspace, host, port), lambda: care.look(instance))
 
 
 def _leave_out_what_nobody_runs(home: Home, instance: dg.DagsterInstance) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from uuid import uuid4
 
 from eval_pipeline.chain.wholeness import gate
@@ -12,6 +13,7 @@ from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.upkeep.keeping import keep_comparisons, make_comparisons
 from eval_pipeline.stages.publishing import keys_of, publish_keys
 from eval_pipeline.store.listing import verify_files
+from eval_pipeline.store.published.compared import uncompared
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, Left, left_behind, stamp
@@ -98,6 +100,22 @@ def complete_left(
         return problems
 
 
+def compare_what_is_new(workspace: Workspace, progress: Progress = SILENT, name: str = "compare") -> list[str]:
+    """Compares the suites of which the store has figures that no comparison has seen; returns problems as above.
+
+    Nobody need have noted that: whatever published them, and whatever failed meanwhile. A suite of which a run is under
+    way, which compares or leaves a note when it ends, is left to that one. Nothing is done without a store.
+    """
+    if not workspace.home.store.exists():
+        return []
+    suites = dict.fromkeys(row["suite"] for row in uncompared(workspace.home.store))
+    if not suites:
+        return []
+    with left_behind(workspace.home) as (left, living):
+        noted = {suite for one in (*(found.noted for found in left), *living) for suite in one.uncompared}
+    return _compare(workspace, [suite for suite in suites if suite not in noted], progress, name, "", lambda: None)
+
+
 def _fail_runs(workspace: Workspace, left: Left) -> None:
     for run, places in left.noted.open_runs.items():
         for place in places:
@@ -117,12 +135,11 @@ def _publish_and_compare(
     workspace: Workspace, found: Sequence[Left], live: set[str], progress: Progress, name: str
 ) -> list[str]:
     due = dict.fromkeys(suite for left in found for suite in left.noted.uncompared)
-    readable = [s for s in due if s not in live and s in workspace.suites and workspace.suites[s].header]
-    command, run = Command(workspace.home, name), RunContext(str(uuid4()))
-    suites = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
-    if suites:
-        command.note_run(run.run_id, (), readable, eval_date=_day(found))
-    failed = make_comparisons(suites, command)
+    suites = [suite for suite in due if suite not in live]
+    return _compare(workspace, suites, progress, name, _day(found), partial(_publish, workspace, found))
+
+
+def _publish(workspace: Workspace, found: Sequence[Left]) -> None:
     places = dict.fromkeys(place for left in found for place in left.noted.unpublished)
     keys = dict.fromkeys(key for place in places if _is_whole(workspace, place) for key in keys_of(workspace, place))
     # A run that had not got further may have read the files of its suite anew.
@@ -130,7 +147,28 @@ def _publish_and_compare(
     keys |= dict.fromkeys(key for place in begun for key in keys_of(workspace, place)[1:])
     if keys:
         publish_keys(workspace, list(keys), gate(workspace))
-    problems, _ = keep_comparisons([(inputs, {}) for inputs in suites], failed, command, with_report=True)
+
+
+def _compare(
+    workspace: Workspace,
+    suites: Sequence[str],
+    progress: Progress,
+    name: str,
+    day: str,
+    publish: Callable[[], object],
+) -> list[str]:
+    """Compares what there is of suites, as a command with that name; returns a sentence for each problem.
+
+    `publish` is called when the comparisons are made and not published yet. Raises StoreError.
+    """
+    readable = [suite for suite in suites if suite in workspace.suites and workspace.suites[suite].header]
+    command, run = Command(workspace.home, name), RunContext(str(uuid4()))
+    inputs = [Inputs(workspace, suite, run=run, progress=progress) for suite in readable]
+    if inputs:
+        command.note_run(run.run_id, (), readable, eval_date=day)
+    failed = make_comparisons(inputs, command)
+    publish()
+    problems, _ = keep_comparisons([(one, {}) for one in inputs], failed, command, with_report=True)
     end_runs(command, "success")
     command.settle()
     return problems

@@ -16,6 +16,7 @@ from eval_pipeline.database.names import PROCESSES
 from eval_pipeline.operations.runs.rescoring import Chosen, evaluations, outdated
 from eval_pipeline.operations.upkeep.verifying import only_in_one, verified_files
 from eval_pipeline.store.catalog.checking import catalog_problems, is_catalog
+from eval_pipeline.store.published.compared import loss_text, open_losses, uncompared, uncompared_text
 from eval_pipeline.store.published.memo import is_as_published
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.store.record import RecordKey
@@ -278,8 +279,12 @@ def _store(workspace: Workspace) -> Iterator[Finding]:
             places = [f"{key.suite} · {key.model_version} · {key.eval_date}" for key in keys]
             if places:
                 yield Finding("store", False, f"it {what} on record: {_few(places)}", "run `eval-pipeline publish`")
-    if behind := lag(workspace.home):
+    behind = lag(workspace.home) or ("" if problem else uncompared_text(uncompared(workspace.home.store)))
+    if behind:
         yield Finding("store", False, behind, "run `eval-pipeline publish`; the next run does so, too")
+    for row in [] if problem else open_losses(workspace.home.store):
+        named = f"--suite {row['suite']} --model-version {row['model_version']}"
+        yield Finding("loss", False, loss_text(row), f"look at it, or `eval-pipeline acknowledge {named} --why …`")
 
 
 def store_problem(workspace: Workspace, before: Callable[[int], None] = lambda _: None) -> str:

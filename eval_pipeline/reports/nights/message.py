@@ -4,21 +4,23 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from eval_pipeline.core import shown
+from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.comparison.words import open_loss_ends
 from eval_pipeline.reports.contents.draws import difference_text
-from eval_pipeline.reports.nights.night import NO_SERIES, Evaluated, Night, OpenLoss, Row
-from eval_pipeline.reports.places.links import compare_path, linked
+from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED, Evaluated, Night, OpenLoss, Row
+from eval_pipeline.reports.places.links import compare_path, linked, view_url
 
 MOST_LINES = 60
+SIDE_BY_SIDE = "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links"
 _CHANGES = {
     "start": "first evaluation",
     "break": "not comparable with the date before",
     "loss": "significantly worse",
     "gain": "significantly better",
-    "drift_down": "significantly worse than at first",
-    "drift_up": "significantly better than at first",
+    "drift_down": "drifted below its first date",
+    "drift_up": "drifted above its first date",
     "no_change": "no significant change",
 }
 
@@ -31,13 +33,14 @@ def night_message(night: Night, page: str, ui: str = "") -> str:
         page: where the page of the night is.
         ui: address of the Dagster UI, for links; empty for none.
     """
-    lines = [headline(night), *_losses(night), *_failures(night, ui)]
+    lines = [headline(night), *_losses(night), *_failures(night, ui), *(f"• {text}" for text in oddities(night))]
     body = [
         line for suite, found in groupby(night.evaluated, lambda one: one.suite) for line in (suite, *map(_line, found))
     ]
     if len(body) > MOST_LINES:
         body = [*body[:MOST_LINES], f"… and {len(body) - MOST_LINES} more lines on the page"]
     links = [f"page: {page}"] + ([f"runs: {ui.rstrip('/')}/runs"] if ui else [])
+    links += [SIDE_BY_SIDE] * (bool(night.waiting) and not view_url())
     return "\n".join([*lines, *body, *links])
 
 
@@ -45,16 +48,23 @@ def headline(night: Night) -> str:
     """Returns the night's summary in one line."""
     versions = len({one.model_version for one in night.evaluated})
     suites = len({one.suite for one in night.evaluated})
-    new = sum(loss.new for loss in night.waiting)
+    new = sum(loss.new for loss in night.losses)
+    known = sum(loss.new and loss.acknowledged for loss in night.losses)
+    still = sum(not loss.new for loss in night.waiting)
     parts = [f"{_count(versions, 'model version')} on {_count(suites, 'suite')}"]
-    parts.append(f"{_count(new, 'new loss', 'new losses')}, {len(night.waiting) - new} still open")
+    acknowledged = f" ({known} acknowledged)" if known else ""
+    parts.append(f"{_count(new, 'new loss', 'new losses')}{acknowledged}, {still} still open")
     if in_part := sum(one.is_worse_in_part for one in night.evaluated):
         parts.append(f"{_count(in_part, 'loss', 'losses')} by a part of the suite")
+    if night.uncompared:
+        parts.append(f"{_count(len(night.uncompared), 'evaluation')} {NOT_COMPARED}")
     if night.failed:
         parts.append(f"{_count(len(night.failed), 'run')} failed")
+    if night.canceled:
+        parts.append(f"{_count(len(night.canceled), 'run')} canceled")
     if night.unfinished:
         parts.append(f"{_count(len(night.unfinished), 'evaluation')} not complete")
-    parts.append(dollars(night.usd))
+    parts.append(dollars(night.usd) if not night.usd_lacks else _partly(night.usd, night.usd_lacks))
     if night.limit:
         parts.append(f"limit: {night.limit}")
     return f"eval-pipeline: night of {night.day.isoformat()}: {'; '.join(parts)}"
@@ -62,6 +72,8 @@ def headline(night: Night) -> str:
 
 def change(row: Row) -> str:
     """Describes how accuracy changed since the previous date, and whether chance can explain it."""
+    if not row.get("compared", True):
+        return NOT_COMPARED
     if row["verdict"] is None:
         return f"not tested: {row['reason']}"
     verdict = _CHANGES[row["verdict"]]
@@ -108,12 +120,17 @@ def changed(one: Evaluated) -> str:
     if one.row is not None:
         return change(one.row)
     if one.difference is None:
-        return NO_SERIES if one.estimate is None else "a part only: not compared with any date"
+        return why_no_row(one) if one.estimate is None else "a part only: not compared with any date"
     return f"{difference_text(one.difference)}: {one.difference['verdict']}"
 
 
+def why_no_row(one: Evaluated) -> str:
+    """Returns why `trends` has nothing of an evaluation."""
+    return NO_SERIES.get(one.status, "not compared")
+
+
 def loss_link(loss: OpenLoss) -> str:
-    """Returns a link to the workbench page that shows the two evaluations side by side."""
+    """Returns a link to the workbench page that shows the two evaluations side by side; a path without its address."""
     days = (loss.row["open_loss_against"], loss.row["eval_date"])
     return linked(compare_path([Partition(loss.suite, loss.row["model_version"], day) for day in days]))
 
@@ -129,31 +146,47 @@ def dollars(usd: float | None) -> str:
 
 
 def _losses(night: Night) -> Iterator[str]:
-    yield from (f"• {loss_text(loss)}: {loss_link(loss)}" for loss in night.waiting)
+    yield from (f"• {loss_text(loss)}" + f": {loss_link(loss)}" * bool(view_url()) for loss in night.waiting)
     yield from (f"• {text}" for text in part_losses(night))
 
 
 def _failures(night: Night, ui: str) -> Iterator[str]:
-    for run in night.failed:
+    for run in (*night.failed, *night.canceled):
         where = f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}"
-        yield f"• the run of {run.model_version} failed: {where}"
+        yield f"• the run of {run.model_version} {'failed' if run.failed else 'was canceled'}: {where}"
+
+
+def oddities(night: Night) -> Iterator[str]:
+    """Yields a line for each evaluation whose answers speak for a wrong configuration."""
+    for one in night.evaluated:
+        if one.signs:
+            yield f"{one.suite} · {one.model_version}: {implausible_text(one.signs)}"
+
+
+def _partly(usd: float | None, lacks: int) -> str:
+    """Returns an amount of which a part is unknown."""
+    return dollars(None) if usd is None else f"at least {shown.dollars(usd)}, unknown of {_count(lacks, 'evaluation')}"
+
+
+def _spent(one: Evaluated) -> str:
+    return f"at least {dollars(one.usd)}" if one.usd_lacks and one.usd is not None else dollars(one.usd)
 
 
 def _line(one: Evaluated) -> str:
     name = f"  {one.model_version}"
     if one.row is None and one.estimate is not None:
-        status = "" if one.status == "complete" else f"; {one.status}"
-        return f"{name}: {figure(one)}, {changed(one)}; {dollars(one.usd)}{status}"
+        status = "" if one.status == COMPLETE else f"; {one.status}"
+        return f"{name}: {figure(one)}, {changed(one)}; {_spent(one)}{status}"
     if one.row is None:
-        return f"{name}: {one.status}: {NO_SERIES}; {dollars(one.usd)}"
+        return f"{name}: {why_no_row(one)}; {_spent(one)}"
     simulated = " (simulated)" if one.row["simulated"] else ""
     reached = one.coverage
     coverage = f"all {reached.scored:,} turns" if reached.is_whole else reached.text()
     # Without examples: these quote the suite's files, and the message leaves the machine.
     if one.cases.left_out:
         coverage = f"{coverage}; {one.cases.text(examples=False)}"
-    status = "" if one.status == "complete" else f"; {one.status}"
-    return f"{name}{simulated}: {accuracy(one.row)}, {change(one.row)}; {coverage}; {dollars(one.usd)}{status}"
+    status = "" if one.status == COMPLETE else f"; {one.status}"
+    return f"{name}{simulated}: {accuracy(one.row)}, {change(one.row)}; {coverage}; {_spent(one)}{status}"
 
 
 def _count(count: int, one: str, several: str = "") -> str:

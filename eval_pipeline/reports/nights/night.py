@@ -1,5 +1,6 @@
 """Reads the results of a night from the record."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
@@ -11,13 +12,21 @@ from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.published.parts import look_rows_of, own_difference
 from eval_pipeline.store.record import Record, RecordKey
-from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, MODEL_VERSIONS, RUNS, TRENDS
+from eval_pipeline.store.tables import ACKNOWLEDGEMENTS, COVERAGE, MODEL_VERSIONS, RUNS, TRENDS
 
 Row = dict[str, Any]
 COMPLETE = "complete"
 LOSS = "loss"
 UNKNOWN_CASES = CaseCounts()
-NO_SERIES = "failed before it could be compared"
+NO_SERIES = {
+    "failed": "failed before it could be compared",
+    "canceled": "canceled before it could be compared",
+    "running": "still running",
+}
+"""Status of a run → why there is no comparison."""
+NOT_COMPARED = "not compared yet"
+FEWEST_WRONG = 20
+"""With fewer turns than this, that none is right says nothing about the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +36,7 @@ class Launched:
     model_version: str
     run_id: str
     failed: bool = False
+    canceled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +46,11 @@ class Evaluated:
     Attributes:
         status: its status, as in `runs`.
         row: the row of `trends` for this date; None if the evaluation did not get that far.
-        usd: dollars for its calls that night; None if a price is unknown.
-        tokens: tokens used by its calls.
+        usd: dollars for its calls that night, as far as they are known; None if none of them is.
+        usd_lacks: whether the price of some calls is unknown.
+        tokens: tokens used by its calls; None if the provider does not report them.
         calls: number of calls.
+        signs: signs that point to a wrong configuration instead of a bad model, a clause each.
         cases: how many cases of the suite it covers, and why others were left out.
         looks: rows of `sampled_estimates` if only drawn cases were asked, which have no row of `trends`.
     """
@@ -48,10 +60,12 @@ class Evaluated:
     status: str
     row: Row | None
     usd: float | None
-    tokens: int
+    tokens: int | None
     calls: int
     cases: CaseCounts = UNKNOWN_CASES
     looks: Sequence[Row] = ()
+    usd_lacks: bool = False
+    signs: Sequence[str] = ()
 
     @property
     def estimate(self) -> Row | None:
@@ -109,9 +123,14 @@ class Night:
 
     @property
     def usd(self) -> float | None:
-        """Dollars for all calls; None if the price of some is unknown."""
-        spent = [one for one in self.evaluated if one.calls]
-        return None if any(one.usd is None for one in spent) else sum(one.usd or 0.0 for one in spent)
+        """Dollars for all calls, as far as they are known; None if of no evaluation anything is."""
+        known = [one.usd for one in self.evaluated if one.calls and one.usd is not None]
+        return sum(known) if known or not self.usd_lacks else None
+
+    @property
+    def usd_lacks(self) -> int:
+        """The number of evaluations of which some dollars are unknown."""
+        return sum(one.usd_lacks for one in self.evaluated)
 
     @property
     def waiting(self) -> tuple[OpenLoss, ...]:
@@ -124,16 +143,36 @@ class Night:
         return tuple(run for run in self.launched if run.failed)
 
     @property
+    def canceled(self) -> tuple[Launched, ...]:
+        """The runs that somebody ended."""
+        return tuple(run for run in self.launched if run.canceled)
+
+    @property
+    def uncompared(self) -> tuple[Evaluated, ...]:
+        """The evaluations whose figures no comparison has seen."""
+        return tuple(one for one in self.evaluated if one.row is not None and not one.row.get("compared", True))
+
+    @property
     def unfinished(self) -> tuple[Evaluated, ...]:
         """The evaluations that did not finish or reached their budget."""
         return tuple(one for one in self.evaluated if one.status != COMPLETE)
 
 
-def read_night(record: Record, day: date, launched: Sequence[Launched] = (), limit: str = "") -> Night:
-    """Reads the night of a date, by suite and model version, as far as a run of that date worked on them."""
+def read_night(
+    record: Record, day: date, launched: Sequence[Launched] = (), limit: str = "", uncompared: Sequence[Row] = ()
+) -> Night:
+    """Reads the night of a date, by suite and model version, as far as a run of that date worked on them.
+
+    Args:
+        record: the record.
+        day: the date.
+        launched: the runs of the night.
+        limit: what is told of the limit on costs.
+        uncompared: the rows of the view `trends` that no comparison has made.
+    """
     keys = record.partitions(RUNS, RecordKey(eval_date=day))
     suites = sorted({key.suite for key in keys if key.suite})
-    trends = {suite: _trends(record, suite) for suite in suites}
+    trends = {suite: _trends(record, suite, [row for row in uncompared if row["suite"] == suite]) for suite in suites}
     evaluated = tuple(_evaluated(record, key, trends[key.suite or ""]) for key in keys)
     losses = tuple(loss for suite in suites for loss in _losses(record, suite, trends[suite], day))
     series = {suite: found for suite in suites if (found := _series(trends[suite], day))}
@@ -149,9 +188,10 @@ def _series(trends: Sequence[Row], day: date) -> dict[str, list[Row]]:
     return {name: rows for name, rows in found.items() if rows[-1]["eval_date"] == day and not rows[-1]["retired"]}
 
 
-def _trends(record: Record, suite: str) -> list[Row]:
-    key = RecordKey.of_suite(suite)
-    return [] if record.header(TRENDS, key) is None else record.read(TRENDS, key).to_pylist()
+def _trends(record: Record, suite: str, uncompared: Sequence[Row]) -> list[Row]:
+    key, newer = RecordKey.of_suite(suite), {(row["model_version"], row["eval_date"]) for row in uncompared}
+    rows = [] if record.header(TRENDS, key) is None else record.read(TRENDS, key).to_pylist()
+    return [*(row for row in rows if (row["model_version"], row["eval_date"]) not in newer), *uncompared]
 
 
 def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluated:
@@ -160,18 +200,33 @@ def _evaluated(record: Record, key: RecordKey, trends: Sequence[Row]) -> Evaluat
     found = (row for row in trends if (row["model_version"], row["eval_date"]) == (key.model_version, key.eval_date))
     spent = [row for row in runs if row["calls"]]
     charged = not _is_simulated(record, key.model_version or "")  # simulated models cost nothing
-    known = not charged or all(row["usd_spent"] is not None for row in spent)
+    known = [row["usd_spent"] for row in spent if row["usd_spent"] is not None]
+    lacks, row = charged and len(known) < len(spent), next(found, None)
     return Evaluated(
         suite=key.suite or "",
         model_version=key.model_version or "",
         status=max(runs, key=lambda row: row["started_at"])["status"],
-        row=next(found, None),
-        usd=sum(row["usd_spent"] or 0.0 for row in spent) if known else None,
-        tokens=sum(row["tokens_spent"] or 0 for row in runs),
+        row=row,
+        usd=sum(known) if known or not lacks else None,
+        # A call that was answered took some: none at all is what providers say that do not count them.
+        tokens=sum(row["tokens_spent"] or 0 for row in runs) or (None if spent else 0),
         calls=sum(row["calls"] or 0 for row in runs),
         cases=_cases(record, key),
         looks=_looks(record, key),
+        usd_lacks=lacks,
+        signs=_signs(record, key, row),
     )
+
+
+def _signs(record: Record, key: RecordKey, row: Row | None) -> list[str]:
+    """Returns what speaks for a wrong configuration: oddities of the answers, or that none of many is right."""
+    found: list[str] = []
+    if record.header(COVERAGE, key) is not None:
+        (told,) = record.read(COVERAGE, key, ["implausible"])["implausible"].to_pylist() or [None]
+        found = json.loads(told or "[]")
+    if not found and row and row["accuracy"] == 0 and row["n"] >= FEWEST_WRONG and not row["simulated"]:
+        found = [f"none of {row['n']} turns is right"]
+    return found
 
 
 def _cases(record: Record, key: RecordKey) -> CaseCounts:

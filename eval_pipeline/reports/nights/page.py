@@ -17,6 +17,7 @@ from eval_pipeline.reports.nights.message import (
     headline,
     loss_link,
     loss_text,
+    oddities,
     part_losses,
 )
 from eval_pipeline.reports.nights.night import Evaluated, Night, Row
@@ -43,10 +44,15 @@ def write_night(night: Night, reports: Path, ui: str = "") -> Path:
         warnings=[_SIMULATED] if any(one.row and one.row["simulated"] for one in night.evaluated) else [],
         losses=[
             *((loss_text(loss), loss_link(loss) if view_url() else "") for loss in night.losses),
-            *((text, "") for text in part_losses(night)),
+            *((text, "") for text in (*part_losses(night), *oddities(night))),
         ],
         failed=[
-            (run.model_version, f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "", run.run_id) for run in night.failed
+            (
+                f"{run.model_version} {'failed' if run.failed else 'was canceled'}",
+                f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else "",
+                run.run_id,
+            )
+            for run in (*night.failed, *night.canceled)
         ],
         trends=[_trend(suite, series) for suite, series in night.trends.items()],
         evaluated=Sheet(

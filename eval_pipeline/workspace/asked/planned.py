@@ -13,7 +13,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES, GENERATIONS, TURNS
 from eval_pipeline.workspace.asked.scope import FULL, Scope, failed_cases
 from eval_pipeline.workspace.evaluations import id_in_place
-from eval_pipeline.workspace.runs import FAILED, MADE_OF, RUNNING, RunContext, open_run, run_rows
+from eval_pipeline.workspace.runs import BROKEN_OFF, MADE_OF, RUNNING, RunContext, open_run, run_rows
 from eval_pipeline.workspace.workspace import Workspace
 
 
@@ -87,7 +87,7 @@ def effective_epoch(workspace: Workspace, partition: Partition, epoch: str) -> s
     mine = [row for row in run_rows(workspace, partition, columns) if row["identity"] in settings]
     rows = sorted(mine, key=lambda row: row["started_at"])
     for row in reversed(rows):
-        if row["status"] == RUNNING or (row["status"] == FAILED and (in_batches or _may_have_paid(row))):
+        if row["status"] == RUNNING or (row["status"] in BROKEN_OFF and (in_batches or _may_have_paid(row))):
             return row["epoch"] or ""
         # A run that only published does not tell which generations are newer.
         if (row["epoch"] or "") == recorded and (row["calls"] or row["journal_hits"]):

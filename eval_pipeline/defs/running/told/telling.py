@@ -105,7 +105,7 @@ def tell_of(noted: Noted, instance: dg.DagsterInstance, plans: "_Plans") -> None
         for _, one, step in steps:
             one.step(step, known)
         for one in new:
-            one.end(known)
+            one.end()
     for one in new:
         one.finish()
 
@@ -276,10 +276,12 @@ class _Telling:
         else:
             self._store(self._run.step_ended(name, step.began, step.ended))
 
-    def end(self, known: KnownResults) -> None:
-        """Tells of what was left out, and that the run has ended."""
+    def end(self) -> None:
+        """Tells of what was left out, and that the run has ended.
+
+        Nothing is told of the assets themselves: what a run never began with has not failed.
+        """
         for asset in self._left_out:
-            self._miss(asset, self.noted.ended, known)
             self._store(self._run.step_skipped(step_of(asset.key), self.noted.ended))
         self._store(self._run.ended(self.noted.status, self.noted.ended, self._failed))
 

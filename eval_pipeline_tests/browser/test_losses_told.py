@@ -1,0 +1,148 @@
+"""A backfill with the real daemon in which one model version fails and one is canceled: no other's loss is silent."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.reports.nights.message import night_message
+from eval_pipeline.reports.nights.night import Launched, read_night
+from eval_pipeline.view.page import Bench
+from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
+from eval_pipeline_tests.fakes.http_socket import Connection, Request
+from eval_pipeline_tests.fakes.openai_server import KEY, Hang, OpenAIServer, Says, Status
+from eval_pipeline_tests.support import Lab, case, number, surroundings
+from eval_pipeline_tests.view.pages import let_in
+
+pytestmark = pytest.mark.services("ui")
+SUITE, CASES = "harbour", 40
+LOSING, STEADY, DEAD, SLOW = ("losing-a", "losing-b"), "steady", "dead", "slow"
+NAMES = (*LOSING, STEADY, DEAD, SLOW)
+A_MINUTE_S = 60.0
+BEFORE = "2026-01-15"
+TOLD = "SELECT model_version, compared FROM trends WHERE open_loss_date IS NOT NULL ORDER BY ALL"
+ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
+BACKFILL = """mutation($keys: [AssetKeyInput!]!, $names: [String!]!) { launchPartitionBackfill(backfillParams: {
+  assetSelection: $keys, partitionNames: $names,
+  tags: [{ key: "eval_pipeline/epoch", value: "later" }] }) { __typename ... on PythonError { message } } }"""
+END = """mutation($id: String!) { terminateRun(runId: $id) { __typename } }"""
+ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "model_version", partitionKey: $name,
+  repositorySelector: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__" })
+  { __typename } }"""
+NODES = """{ assetNodes { assetKey { path } isPartitioned partitionStats { numMaterialized numFailed numMaterializing }
+  assetChecksOrError { ... on AssetChecks { checks { name executionForLatestMaterialization { status } } } } } }"""
+LATEST = """query($keys: [AssetKeyInput!]!) { assetsLatestInfo(assetKeys: $keys) { assetKey { path }
+  latestRun { id status } latestMaterialization { runId } } }"""
+
+
+class Endpoint(OpenAIServer):
+    """Answers by the name of the model: all right at first; later some get worse, one is gone and one says nothing."""
+
+    later = False
+
+    async def handle(self, request: Request, connection: Connection) -> None:
+        if request.path.endswith("/chat/completions"):
+            self._script = [self._step(json.loads(request.body))]
+        await super().handle(request, connection)
+
+    def _step(self, body: dict[str, Any]) -> Says | Status | Hang:
+        model, asked = body["model"], json.dumps(body["messages"])
+        if self.later and model == DEAD:
+            return Status(401)
+        if self.later and model == SLOW:
+            return Hang()
+        wrong = self.later and model in LOSING and any(f"page_{n} " in asked for n in range(15))
+        return Says(number(9.0 if wrong else 50.0))
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    with Endpoint() as found:
+        yield found
+
+
+@pytest.fixture
+def lab(lab: Lab, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Lab:
+    """A suite on which all model versions were right a day before."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    lab.suite(SUITE, [case(f"page_{n}", ("50", 50.0)) for n in range(CASES)])
+    options = {"base_url": f"{endpoint.url}/v1"}
+    lab.versions(*[{"name": name, "provider": "openai", "model": name, "options": options} for name in NAMES])
+    with surroundings(lab):
+        asked = [part for name in NAMES for part in ("--model-version", name)]
+        said = lab.cli("run", "--suite", SUITE, *asked, "--eval-date", BEFORE, "--no-report")
+        assert said.code == 0, said.text
+    endpoint.later = True
+    endpoint.bodies.clear()
+    return lab
+
+
+def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoint: Endpoint, tmp_path: Path) -> None:
+    with running_ui(lab, tmp_path / "dev.log", {"OPENAI_API_KEY": KEY}) as ui:
+        for name in NAMES:
+            ui.query(ADD, name=name)
+        keys = [{"path": node["assetKey"]["path"]} for node in ui.query(NODES)["assetNodes"]]
+        made = ui.query(BACKFILL, keys=keys, names=list(NAMES))["launchPartitionBackfill"]
+        assert made["__typename"] == "LaunchBackfillSuccess", made
+        eventually(lambda: states(ui).get(SLOW) == "STARTED" and hangs(endpoint), lambda: str(states(ui)))
+        (slow, *_) = ui.runs(**{"dagster/partition": SLOW})
+        ui.query(END, id=slow["runId"])
+        eventually(lambda: {*states(ui).values()} <= ENDED, lambda: str(states(ui)))
+        assert [states(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "CANCELED"]
+        eventually(lambda: told_everywhere(lab), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
+        only_what_failed_itself_is_red(ui)
+    statuses = dict(lab.sql(f"SELECT model_version, status FROM runs WHERE eval_date > '{BEFORE}'"))
+    assert statuses == {
+        LOSING[0]: "complete",
+        LOSING[1]: "complete",
+        STEADY: "complete",
+        DEAD: "failed",
+        SLOW: "canceled",
+    }
+    (day,) = {day for (day,) in lab.sql("SELECT max(eval_date) FROM runs")}
+    launched = [Launched(DEAD, "1", failed=True), Launched(SLOW, "2", canceled=True)]
+    text = night_message(read_night(lab.workspace().record, day, launched), "page")
+    assert "2 new losses, 0 still open; 1 run failed; 1 run canceled" in text
+    for name in LOSING:
+        assert f"• new loss: {SUITE} · {name}: −37.5 points against {BEFORE}" in text
+
+
+def states(ui: UI) -> dict[str, str]:
+    """Status of the last run of each model version."""
+    return {run["tags"].get("dagster/partition", ""): run["status"] for run in reversed(ui.runs())}
+
+
+def hangs(endpoint: Endpoint) -> bool:
+    return any(body["model"] == SLOW for body in endpoint.bodies)
+
+
+def told_everywhere(lab: Lab) -> bool:
+    """Whether both losses, and nothing else, are in the store, on the home page and in `doctor`."""
+    if lab.sql(TOLD) != [(name, True) for name in LOSING]:
+        return False
+    with surroundings(lab), Bench.of(lab.home) as bench:
+        page, said = let_in(bench).get("/").text, lab.cli("doctor").text
+    for name in LOSING:
+        assert re.search(rf"<li>Loss: <a[^>]*>−3[78][^<]* points</a> {name} on {SUITE}", page), page
+    found = [line.split(":")[1].strip() for line in said.splitlines() if line.startswith("FAIL loss")]
+    assert found == [f"{SUITE} · {name}" for name in LOSING], said
+    assert not [line for line in said.splitlines() if line.startswith("FAIL store")], said
+    return True
+
+
+def only_what_failed_itself_is_red(ui: UI) -> None:
+    nodes = ui.query(NODES)["assetNodes"]
+    failed = {
+        node["assetKey"]["path"][-1]: node["partitionStats"]["numFailed"] for node in nodes if node["isPartitioned"]
+    }
+    assert {name: count for name, count in failed.items() if count} == {"generations": 1}, "of the one that is gone"
+    latest = ui.query(LATEST, keys=[{"path": node["assetKey"]["path"]} for node in nodes if not node["isPartitioned"]])
+    for one in latest["assetsLatestInfo"]:
+        assert one["latestMaterialization"], one
+        assert one["latestRun"] is None or one["latestRun"]["status"] == "SUCCESS", one
+    checks = [check for node in nodes for check in node["assetChecksOrError"].get("checks", ())]
+    told = {check["name"]: (check["executionForLatestMaterialization"] or {}).get("status") for check in checks}
+    assert {name for name, status in told.items() if status not in {"SUCCEEDED", None}} == {"no_significant_loss"}, told
