@@ -120,7 +120,7 @@ def hangs(endpoint: Endpoint) -> bool:
 
 
 def told_everywhere(lab: Lab) -> bool:
-    """Whether both losses, and nothing else, are in the store, on the home page and in `doctor`."""
+    """Whether both losses, and nothing false, are in the store, on the home page and in `doctor`."""
     if lab.sql(TOLD) != [(name, True) for name in LOSING]:
         return False
     with surroundings(lab), Bench.of(lab.home) as bench:

@@ -80,7 +80,7 @@ def test_a_night_is_told_of_once_when_it_is_over(
     (sent,) = webhook.posted
     page = small.home.reports / "nights" / f"{DAY}.html"
     assert sent["text"].startswith(f"eval-pipeline: night of {DAY}: 1 model version on 1 suite; 0 new losses")
-    assert sent["text"].splitlines()[0].endswith("; limit: $0.0000 of $5")
+    assert sent["text"].splitlines()[0].endswith("; limit: $0.00 of $5.00")
     assert sent["text"].splitlines()[-2:] == [f"page: {page}", "runs: http://here:3000/runs"]
     assert "puppet" in page.read_text()
     said_in_suite = [row[0] for row in small.sql("SELECT question FROM turns")]
@@ -169,5 +169,5 @@ def test_the_runs_of_a_night_share_its_limit_and_the_message_tells_what_was_not_
     assert limits == [(0.036, pytest.approx(3 * 0.0015)), (0.036, pytest.approx(asked * 0.0015))]
     text = send_digest(small.workspace(), DAY, [])
     calls = f"{left} call{'s' * (left > 1)} not made because of this limit"
-    assert text.splitlines()[0].endswith(f"; limit: ${asked * 0.0015:.4f} of $0.036; {calls}")
+    assert text.splitlines()[0].endswith(f"; limit: ${asked * 0.0015:.4f} of $0.0360; {calls}")
     assert "second: incomplete" in text

@@ -148,7 +148,7 @@ def test_a_failure_is_shown_as_one_and_nobody_is_notified(small: Lab, instance: 
     assert {name for _, name, kind in told if kind == "STEP_SKIPPED"} >= {"small__turn_metrics", "small__published"}
     assert told[-1] == (100.0, None, "PIPELINE_FAILURE")
     red = {name for _, name, kind in told if kind == "ASSET_MATERIALIZATION_PLANNED"}
-    assert red == {"small__generations"} | {name for _, name, kind in told if kind == "STEP_SKIPPED"}
+    assert red == {"small__generations"}, "what the run never began with has not failed"
     (error,) = notifications.errors_of(instance, RUN)
     assert error.sentence == "small: no key is set"
     with patch.object(notifications, "message") as message:
@@ -182,7 +182,7 @@ def test_it_may_be_killed_anywhere_and_is_told_once(small: Lab) -> None:
 
     whole = told(0)
     steps, again = whole[0]
-    assert steps > 30
+    assert steps > 20
     assert again == 0, "of a run that is known, nothing is told"
     for die_at in range(1, steps + 1, 5):
         assert told(die_at)[1:] == whole[1:], die_at

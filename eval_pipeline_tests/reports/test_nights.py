@@ -137,7 +137,7 @@ def test_what_is_not_known_yet_is_told_as_such(tmp_path: Path) -> None:
         "  ended: canceled before it could be compared; dollars unknown",
         "  known: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
         "worse; all 100 turns; $3.32",
-        "  lost: 0.0% [50.0% to 70.0%], not compared yet; all 100 turns; $3.32",
+        "  lost: 0% [50% to 70%], not compared yet; all 100 turns; $3.32",
     ]
     (ended,) = [one for one in read_night(record, DAY).evaluated if one.model_version == "ended"]
     assert ended.tokens is None, "who answers without telling has not used none"

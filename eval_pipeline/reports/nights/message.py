@@ -126,7 +126,7 @@ def changed(one: Evaluated) -> str:
 
 def why_no_row(one: Evaluated) -> str:
     """Returns why `trends` has nothing of an evaluation."""
-    return NO_SERIES.get(one.status, "not compared")
+    return NO_SERIES.get(one.status) or f"{f'{one.status}: ' * (one.status != COMPLETE)}not compared"
 
 
 def loss_link(loss: OpenLoss) -> str:

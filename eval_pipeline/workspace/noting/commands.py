@@ -144,19 +144,19 @@ def ended(home: Home) -> Iterator[tuple[str, Noted, Callable[[], None]]]:
 
 
 def lag(home: Home) -> str:
-    """Returns a sentence if the store lacks what dead processes left; otherwise nothing."""
+    """Returns a sentence if the store lacks what dead processes left; otherwise nothing.
+
+    Whether all is compared the store itself tells (`store.published.compared`), whatever was noted.
+    """
     with left_behind(home) as (left, _):
         changes = [entry["due"] for one in left for entry in one.noted.due]
         partitions = [partition for one in left for partition in one.noted.unpublished]
-        suites = [suite for one in left for suite in one.noted.uncompared]
     if changes:
         return f"the command `{changes[0]}` ended before it was done"
     if partitions:
         first, more = partitions[0], f" and {len(partitions) - 1} more" if len(partitions) > 1 else ""
         place = f"{first.suite} · {first.model_version} · {first.eval_date}{more}"
         return f"the store lags behind the record: a run ended before it published {place}"
-    if suites:
-        return f"a run ended before it compared the model versions of {', '.join(dict.fromkeys(suites))}"
     return ""
 
 
