@@ -18,8 +18,6 @@ DATA_FILES = ("inside",)
 _INSIDE = Path(__file__).with_name("inside")
 _OURS = "eval_pipeline"
 _SHUFFLE_SEED = 1
-_CHECKED_KINDS = ["one row"]
-"""Kinds of variants that are checked as soon as they are derived, besides the first variant."""
 _PLACE = re.compile(r"@(names|hints|codes|seed|variants|parts|checked|shuffled|split|ties|reference|tests|name)@")
 
 _DERIVE = """
@@ -28,7 +26,7 @@ codes = [compile(code, "<snippet>", "exec") for code in @codes@]
 variants, told = [], []
 for variant, built in derive(given, @hints@):
     found = [outcome(codes[0], built)]
-    if not variants or variant["kind"] in @checked@:
+    if not variants:
         found += otherwise(codes, built, @seed@)
     variants.append(variant)
     told.append(found)
@@ -38,9 +36,10 @@ result = [json.dumps(variants), told]
 _EXAMINE = """
 given = {name: globals()[name] for name in @names@}
 codes, ties, variants = Codes(json.loads(@split@)), @ties@, json.loads(@variants@)
+built = [*build_all(given, variants + json.loads(@parts@))]
 told, orders, tied, parts, mutants, kept = Outcomes(), [], [], [], [], {}
 for place in @checked@:
-    tables = build(given, variants[place])
+    tables = built[place]
     variant, back = SharedRunner(codes, tables), SharedRunner(codes, turned(tables))
     found = [back.outcome(0)]
     if place in @shuffled@:
@@ -48,13 +47,12 @@ for place in @checked@:
     tied.append(told.places(some.outcome(1 + one) for one in range(ties) for some in (variant, back)))
     orders.append(told.places(found))
     kept[place] = variant
-for recipes in json.loads(@parts@):
-    tables = build(given, recipes)
+for tables in built[len(variants):]:
     part = SharedRunner(codes, tables)
     parts.append(told.places([[RAN, tables], *(part.outcome(one) for one in range(1 + ties))]))
 last = range(1 + ties, len(codes.codes))
 for place in range(len(variants)) if last else ():
-    variant = kept.pop(place, None) or SharedRunner(codes, build(given, variants[place]))
+    variant = kept.pop(place, None) or SharedRunner(codes, built[place])
     mutants.append(told.places(variant.outcome(one) for one in last))
 sys.stdout = sys.__stdout__
 result = [told.told, orders, tied, parts, mutants]
@@ -75,18 +73,17 @@ result = outcomes(@codes@, given, json.loads(@variants@))
 def derive_snippet(names: Sequence[str], hints: Json, codes: Sequence[str]) -> str:
     """Returns a snippet that derives variants and runs the reference code on each.
 
-    Its result is a list of the variants as JSON and, for each variant, the outcome of the first code. For a few
-    variants, it is followed by those of `examine_snippet`.
+    Its result is a list of the variants as JSON and, for each variant, the outcome of the first code. For the first
+    variant, it is followed by those of `examine_snippet`.
 
     Args:
         names: names of the tables.
         hints: see `hints.read_hints`.
         codes: the reference code, then code that means the same but breaks ties in another way.
     """
-    parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED, "checked": _CHECKED_KINDS}
-    return _modules("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds") + _filled(
-        _DERIVE, parts
-    )
+    parts = {"names": [*names], "hints": hints, "codes": [*codes], "seed": _SHUFFLE_SEED}
+    modules = _modules("building", "running", "parts", "facts", "sketch", "choosing", "edges", "kinds")
+    return modules + _filled(_DERIVE, parts)
 
 
 def examine_snippet(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from eval_pipeline.variants.inside.building import Recipe, Tables, build, shuffled, turned
+from eval_pipeline.variants.inside.building import Recipe, Tables, build_all, shuffled, turned
 
 RAN, FAILED = "ran", "failed"
 _PLAIN = (str, bool, int, float, np.generic, list, tuple, set, frozenset, dict, pd.Timestamp, pd.Timedelta, pd.Period)
@@ -26,11 +26,7 @@ def outcomes(codes: Sequence[str], tables: Tables, variants: Sequence[dict[str, 
         For each variant the outcome of each code, in their order.
     """
     compiled = [compile(code, "<snippet>", "exec") for code in codes]
-    found = []
-    for recipes in variants:
-        built = build(tables, recipes)
-        found.append([outcome(code, built) for code in compiled])
-    return found
+    return [[outcome(code, built) for code in compiled] for built in build_all(tables, variants)]
 
 
 def outcome(code: Any, tables: Tables) -> Outcome:

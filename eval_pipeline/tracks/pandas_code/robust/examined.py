@@ -31,6 +31,8 @@ from eval_pipeline.variants.ties import takes_by_place
 
 _SHUFFLED = 3
 """Variants on which the reference code is run with the rows in random order too, not only in the opposite one."""
+_ALWAYS_SHUFFLED = "one row"
+"""The kind of variant on which it is so too, as counterexamples are often taken from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,8 @@ def _examined(
     candidates = known_candidates(gold)
     decides: list[bool | None] = [one["determined"] for one in candidates]
     unknown = [place for place, one in enumerate(decides) if one is None]
+    single = [place for place in unknown if candidates[place]["kind"] == _ALWAYS_SHUFFLED]
+    unknown = [place for place in unknown if place not in single]
     # What depends on the order of rows, other than by ties, does so nearly everywhere: a few are enough to show it.
     few = unknown[:_SHUFFLED] if decides[0] else unknown
     anywhere = len(codes) == 1 and not takes_by_place(str(gold.code))
@@ -173,15 +177,16 @@ def _examined(
         first = [candidates[place]["expected"] for place in checked]
         for place, expected, others, tied in zip(checked, first, found.orders, found.tied, strict=True):
             decides[place] = is_determined(gold, expected, others, tied)
-        pairs = zip(first, found.orders, strict=True)
-        return not all(same_in_any_order(gold, one, expected) for expected, others in pairs for one in others[1:])
+        shown = zip(checked, first, found.orders, strict=True)
+        pairs = [(expected, others[1:]) for place, expected, others in shown if place not in single]
+        return not all(same_in_any_order(gold, one, expected) for expected, others in pairs for one in others)
 
-    checked = few if anywhere else unknown
-    found = examine(checked, few, changed)
+    checked, shuffled = sorted([*(few if anywhere else unknown), *single]), [*few, *single]
+    found = examine(checked, shuffled, changed)
     beside = found
     if found is None and (changed or parts):
         parts, changed = [], []
-        found = examine(checked, few, changed)
+        found = examine(checked, shuffled, changed)
     if found is not None and differs(found, checked) and len(few) < len(unknown):
         parts = []
         found = examine(unknown, unknown, [])
