@@ -13,7 +13,7 @@ _RUN = 4
 def by_conditions(facts: Facts, count: int, rng: Rng) -> list[int]:
     """Returns rows for which all conditions hold or all but one, rows at boundaries, and some others."""
     size = len(facts.frame)
-    truth = facts.truth()
+    truth = facts.truth
     wanted: list[int] = []
     if truth.shape[1]:
         missed = (~truth).sum(axis=1)
@@ -28,8 +28,7 @@ def by_conditions(facts: Facts, count: int, rng: Rng) -> list[int]:
 
 def by_group(facts: Facts, column: str, sizes: list[int], rng: Rng) -> list[int]:
     """Returns rows of a few groups; from each group as many as one of the sizes says, if it has them."""
-    values = facts.frame[column].dropna()
-    many = values.value_counts()
+    many = facts.counted(column)
     if many.empty:
         return []
     most = max(sizes)

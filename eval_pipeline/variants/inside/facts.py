@@ -1,6 +1,7 @@
 """Collects the facts about the original tables that are needed for making variants."""
 
 from collections.abc import Sequence
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -46,14 +47,22 @@ class Facts:
         self.together += [sorted(pair) for pair in pairs if _are_different(frame, pair)]
         self.conditions: list[RowCondition] = []
         self.periods: list[Period] = []
+        self._counted: dict[str, pd.Series] = {}
 
     def editable(self, columns: list[str]) -> bool:
         """Returns whether cells of these columns may be replaced."""
         return not self.unique.intersection(columns)
 
+    @cached_property
     def truth(self) -> np.ndarray:
-        """Returns which conditions hold for which rows, as an array of shape (rows, conditions)."""
+        """Which conditions hold for which rows, as an array of shape (rows, conditions); used when all are known."""
         return np.array([one.holds for one in self.conditions]).reshape(len(self.conditions), len(self.frame)).T
+
+    def counted(self, column: str) -> pd.Series:
+        """Returns how often each value of a column occurs."""
+        if column not in self._counted:
+            self._counted[column] = self.frame[column].dropna().value_counts()
+        return self._counted[column]
 
 
 class RowCondition:
@@ -236,8 +245,8 @@ def _is_fraction(values: pd.Series) -> bool:
 
 
 def _is_key(values: pd.Series) -> bool:
-    """Whether values are all different, and not only by chance."""
-    return values.is_unique and not _is_fraction(values)
+    """Whether values are all different, and not only by chance; most columns repeat one early."""
+    return values.iloc[:_SAMPLED].is_unique and values.is_unique and not _is_fraction(values)
 
 
 def _are_different(frame: pd.DataFrame, pair: tuple[str, str]) -> bool:

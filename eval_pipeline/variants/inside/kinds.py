@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from eval_pipeline.variants.inside.building import Recipe, Tables, build, build_table, changed_columns
+from eval_pipeline.variants.inside.building import Recipe, Tables, build_all, build_table, changed_columns
 from eval_pipeline.variants.inside.choosing import Rng, by_conditions, by_group, by_values, narrowed, partners
 from eval_pipeline.variants.inside.edges import Edge
 from eval_pipeline.variants.inside.facts import Facts, Hints, moment_literal, read_facts
@@ -29,6 +29,7 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
     facts = read_facts(tables, hints)
     several = len(facts) > 1
     small = all(len(one.frame) <= _SMALL for one in facts)
+    found: list[tuple[str, dict[str, Recipe]]] = []
     for number, (kind, rows, group_first, change) in enumerate(KINDS):
         if number in _OF_SMALL_TABLES and not small:
             continue
@@ -43,30 +44,38 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
         if kind == _VALUES and not _take_values(sketches, hints, rows, rng):
             continue
         change(sketches, hints, rng)
-        recipes = {sketch.facts.name: sketch.recipe(rng) for sketch in sketches}
-        yield from _built(kind, tables, recipes, facts)
+        found.append((kind, {sketch.facts.name: sketch.recipe(rng) for sketch in sketches}))
+    yield from _built(found, tables, facts)
     for recipes in _edges(tables, facts, hints):
-        yield from _built("computed edge", tables, recipes, facts)
+        yield from _built([("computed edge", recipes)], tables, facts)
 
 
 def _built(
-    kind: str, tables: Tables, recipes: dict[str, Recipe], facts: list[Facts]
+    found: list[tuple[str, dict[str, Recipe]]], tables: Tables, facts: list[Facts]
 ) -> Iterator[tuple[dict[str, Any], Tables]]:
-    """Yields the variant, unless it cannot be built or does not keep what the tables have."""
+    """Yields the variants without those that cannot be built or do not keep what the tables have."""
+    together = _as_given(tables, [recipes for _, recipes in found])
+    for place, (kind, recipes) in enumerate(found):
+        alone = [together[place]] if together else _as_given(tables, [recipes])
+        for built in alone:
+            for one in facts:
+                for columns in one.together:
+                    again = built[one.name].duplicated(columns) & built[one.name][columns].notna().all(axis=1)
+                    if again.any():
+                        recipes[one.name] = part(recipes[one.name], np.flatnonzero(~again).tolist())
+                        built[one.name] = build_table(one.frame, recipes[one.name])
+            yield {"kind": kind, "tables": recipes}, built
+
+
+def _as_given(tables: Tables, variants: list[dict[str, Recipe]]) -> list[Tables]:
+    """Returns the tables of all variants; none if one cannot be built, or has columns of another type."""
     try:
-        built = build(tables, recipes)
+        built = [*build_all(tables, variants)]
     except Exception:
-        return
-    changed = [(name, column) for name, recipe in recipes.items() for column in changed_columns(recipe)]
-    if any(built[name][column].dtype != tables[name][column].dtype for name, column in changed):
-        return
-    for one in facts:
-        for columns in one.together:
-            again = built[one.name].duplicated(columns) & built[one.name][columns].notna().all(axis=1)
-            if again.any():
-                recipes[one.name] = part(recipes[one.name], np.flatnonzero(~again).tolist())
-                built[one.name] = build_table(one.frame, recipes[one.name])
-    yield {"kind": kind, "tables": recipes}, built
+        return []
+    changed = {(name, column) for recipes in variants for name in recipes for column in changed_columns(recipes[name])}
+    kept = all(one[name][column].dtype == tables[name][column].dtype for one in built[:1] for name, column in changed)
+    return built if kept else []
 
 
 def _edges(tables: Tables, facts: list[Facts], hints: Hints) -> Iterator[dict[str, Recipe]]:
@@ -95,7 +104,7 @@ def _chosen(facts: list[Facts], hints: Hints, count: int, group_first: bool, rng
             rows = _first_rows(one, hints, count, group_first, rng)
             rows = narrowed(one, rows, joined, rng) if joined and count > 2 else rows
         else:
-            known = [(c, s.key_values(c)) for s in found for c in joined if c in s.facts.frame.columns]
+            known = [(c, s.key_values(c)) for s in found for c in dict.fromkeys(joined) if c in s.facts.frame.columns]
             rows = partners(one, known, hints, max(1, count), rng)
         found.append(Sketch(one, rows))
     return found

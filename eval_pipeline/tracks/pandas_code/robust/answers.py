@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
 from eval_pipeline.core.home import find_home
@@ -81,6 +82,7 @@ def behaviour_of(gold: PandasGold, code: str, given: Json = None) -> Behaviour |
     return found
 
 
+@lru_cache(maxsize=256)
 def without_layout(code: str) -> str:
     """Returns code without comments and with one layout, so that what answers have in common is found out once."""
     tree = parse(code)
