@@ -1,4 +1,4 @@
-"""Codes that share their steps: they have the results that each has alone, and what they share is computed once."""
+"""Codes that share steps, and variants that are built together, are as each alone; what they share is done once."""
 
 from unittest.mock import Mock
 
@@ -8,7 +8,9 @@ import pytest
 
 from eval_pipeline.sandbox.inside.encode import encode
 from eval_pipeline.variants.inside import sharing
-from eval_pipeline.variants.inside.building import Tables, shuffled, turned
+from eval_pipeline.variants.inside.building import Recipe, Tables, build, build_all, shuffled, turned
+from eval_pipeline.variants.inside.facts import Hints
+from eval_pipeline.variants.inside.kinds import derive
 from eval_pipeline.variants.inside.running import outcome
 from eval_pipeline.variants.inside.sharing import Codes, SharedRunner, content
 from eval_pipeline.variants.mutants import Known, mutants_of
@@ -159,3 +161,35 @@ def test_values_that_code_can_distinguish_are_not_taken_for_each_other(other: ob
 def test_numbers_and_texts_are_the_same_only_with_their_type(one: object, other: object) -> None:
     assert content(one) != content(other)
     assert sharing.content(7) == content(7)
+
+
+def test_variants_built_together_are_those_built_alone() -> None:
+    given = {
+        "a": pd.DataFrame({"n": [1, 2, 3], "t": ["x", None, "z"]}),
+        "b": pd.DataFrame({"n": [1.5, None]}, index=["u", "v"]),
+    }
+    recipes: list[dict[str, Recipe]] = [
+        {"a": {"rows": [2, 0], "cells": {"n": [[1, 1]]}, "values": {"t": [[0, "new"]]}}, "b": {"rows": [1]}},
+        {},
+        {"a": {"rows": []}},
+        {"a": {"rows": [1, 1, 1], "cells": {"n": [[0, 2]]}, "values": {"n": [[2, 9]], "t": [[0, "new"]]}}},
+    ]
+    for built, one in zip(build_all(given, recipes), recipes, strict=True):
+        alone = build(given, one)
+        assert [*built] == [*alone] == ["a", "b"]
+        for name in alone:
+            pd.testing.assert_frame_equal(built[name], alone[name])
+            assert type(built[name].index) is type(alone[name].index)
+
+
+def test_a_variant_that_cannot_be_built_is_left_out_alone() -> None:
+    small = pd.DataFrame({"n": pd.Series([1, 2, 3, 4] * 10, dtype="uint8")})
+    condition = {"condition": "df['n'] > 0", "operand": "df['n']", "columns": ["n"], "constants": [0], "bare": True}
+    hints: Hints = {"columns": ["n"], "conditions": [{**condition, "within": False, "gap": ""}], "seed": 1}
+    hints |= {key: [] for key in ("periods", "groups", "keys", "counts", "texts")}
+    hints |= {"many": False, "may_be_empty": False, "unique": {}}
+    found = [*derive({"df": small}, hints)]
+    assert {one["kind"] for one, _ in found} > {"rows", "ties"}
+    values = [value for one, _ in found for _, value in one["tables"]["df"].get("values", {}).get("n", [])]
+    assert -1 not in values  # which the column cannot have
+    assert all(built["df"]["n"].dtype == "uint8" for _, built in found)
