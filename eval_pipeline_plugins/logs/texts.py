@@ -92,8 +92,8 @@ def is_right(value: Json) -> bool | None:
 
 
 def verdict_of(scores: Mapping[str, Json]) -> bool | None:
-    """Returns the verdict of the scores: that of the only one; several say it only where they agree."""
-    told = {is_right(value) for value in scores.values()}
+    """Returns the verdict of those scores that are one: several say it only where they agree."""
+    told = {is_right(value) for value in scores.values()} - {None}
     return told.pop() if len(told) == 1 else None
 
 

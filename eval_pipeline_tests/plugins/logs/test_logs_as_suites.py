@@ -89,7 +89,7 @@ def test_small_values_of_logs() -> None:
     assert expected_answers({"answer": "a"}) == ("a",)
     assert expected_answers({"a": 1, "b": 2}) == ({"a": 1, "b": 2},)
     assert expected_answers("") == ()
-    assert [verdict_of(scores) for scores in ({"a": "C"}, {"a": 1, "b": 1.0}, {"a": 1, "b": 0}, {"a": 0.5}, {})] == [
+    assert [verdict_of(scores) for scores in ({"a": "C"}, {"a": 1, "b": 0.5}, {"a": 1, "b": 0}, {"a": 0.5}, {})] == [
         True,
         True,
         None,
