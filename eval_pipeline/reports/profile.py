@@ -14,7 +14,7 @@ WORSE_WHEN_HIGH = frozenset({"has_error", "inherited_error", "error_propagation"
 OF_CASES = "case_"
 """Prefix of a metric in `statistics` whose mean is over cases, where each counts with the mean over its turns."""
 _KINDS: Mapping[str, Unit] = {"boolean": "rate", "score": "score", "count": "count"}
-_SHARED: Mapping[str, Unit] = {
+SHARED_UNITS: Mapping[str, Unit] = {
     "correct": "rate",
     "first_attempt_correct": "rate",
     "conversation_success": "rate",
@@ -108,8 +108,8 @@ class Profile:
 
         Rates are shown in percent.
         """
-        if metric in _SHARED:
-            return _SHARED[metric]
+        if metric in SHARED_UNITS:
+            return SHARED_UNITS[metric]
         kinds = {info.name: _KINDS[info.kind] for info in self.averaged}
         return kinds.get(metric, "rate" if metric.startswith("pass") else "score")
 

@@ -23,8 +23,9 @@ from eval_pipeline_tests.support import BROKEN, Lab, Puppet
 def test_every_column_that_is_shown_exists() -> None:
     known = {table.name: {column.name for column in table.columns} for table in all_tables(())}
     for name, found in PREVIEWS.items():
-        assert set(found.columns) <= known[name], name
-        assert {found.bar} - {None} <= known[name], name
+        of = known.get(name) or known[f"compared_{name}"]  # of a view, the table behind it
+        assert set(found.columns) <= of, name
+        assert {found.bar} - {None} <= of, name
 
 
 @pytest.mark.parametrize(
@@ -124,7 +125,7 @@ def test_materialisations_show_tables_tokens_and_dollars(
         assert isinstance(table, dg.MarkdownMetadataValue)
         assert table.value.startswith("| ")
     assert r"| failed | syntax\_error | 1 | ████ |" in str(generations["table"].value)
-    assert "| correct | 3 | 1 |" in str(shown["statistics"]["table"].value)
+    assert "| correct | 3 | 100% |" in str(shown["statistics"]["table"].value)
 
 
 def test_what_is_handed_on_is_linked_to_the_workbench(small: Lab, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -90,8 +90,10 @@ def check_result(name: str, verdict: Verdict, *, warning: bool = False) -> dg.As
 
 
 def _value(value: Any) -> Any:
-    if isinstance(value, bool | int | float | str):
+    if isinstance(value, bool | int | str):
         return value
+    if isinstance(value, float):  # shown as it is, and plotted
+        return round(value, 4) or float(f"{value:.4g}")
     if isinstance(value, Path):
         return dg.MetadataValue.path(str(value))
     return dg.MetadataValue.json(json.loads(json.dumps(value, default=str)))

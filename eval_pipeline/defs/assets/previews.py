@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow.compute as pc
 
 from eval_pipeline.core import shown
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.places.paths import CHARTS
+from eval_pipeline.reports.profile import SHARED_UNITS
 from eval_pipeline.store import tables
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.workspace.inputs import Inputs
@@ -84,6 +86,18 @@ COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
 }
 """Assets with many rows: the table shows how often each combination of these columns occurs."""
 
+_ENDS = frozenset({"mean", "low", "high"})
+_INTERVALS = {"difference": ("low_corrected", "high_corrected"), "kappa": ("kappa_low", "kappa_high")}
+"""Columns whose interval is in columns of other names than `low` and `high`."""
+_UNITS: Mapping[str, Unit] = {
+    **dict.fromkeys(("accuracy", "accuracy_a", "accuracy_b", "low", "high", "share", "nominal", "base_rate"), "rate"),
+    **dict.fromkeys(("agreement", "true_positive_rate", "true_negative_rate"), "rate"),
+    **dict.fromkeys(("difference", "low_corrected", "high_corrected", "previous_difference"), "points"),
+    **dict.fromkeys(("tokens_total", "tokens_per_success"), "tokens"),
+    **dict.fromkeys(("usd_total", "usd_per_success", "judge_usd"), "usd"),
+    **dict.fromkeys(("kappa", "kappa_low", "kappa_high"), "score"),
+    "p_corrected": "p",
+}
 _BY_GOLD = frozenset({"turn_metrics", *PREVIEWS} - {"judge_agreement"})
 """Assets whose figures depend on the edition of the gold."""
 
@@ -149,7 +163,7 @@ def rows_table(found: Preview, rows: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     columns = [name for name in found.columns if name in rows[0]]
-    cells = [[cell(row[name]) for name in columns] for row in rows]
+    cells = [[_figure(row, name) for name in columns] for row in rows]
     if found.bar is None:
         return markdown_table(columns, cells)
     return markdown_table([*columns, ""], [[*line, bar(row[found.bar])] for line, row in zip(cells, rows, strict=True)])
@@ -163,6 +177,17 @@ def markdown_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str
     text = "\n".join(f"| {' | '.join(line)} |" for line in lines)
     left = len(rows) - MOST_ROWS
     return f"{text}\n\nand {left:,} more" if left > 0 else text
+
+
+def _figure(row: Mapping[str, Any], name: str) -> str:
+    """Returns a cell in the unit of its column; in a table of metrics, in that of the row's metric."""
+    unit = SHARED_UNITS.get(row["metric"]) if name in _ENDS and "metric" in row else _UNITS.get(name)
+    if unit is None or not isinstance(row[name], int | float):
+        return cell(row[name])
+    ends = next(
+        (pair for column, pair in _INTERVALS.items() if name in (column, *pair) and column in row), ("low", "high")
+    )
+    return _plain(shown.figure(row[name], unit, *(row.get(end) for end in ends)))
 
 
 def cell(value: Any) -> str:
