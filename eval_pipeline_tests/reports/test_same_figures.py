@@ -1,5 +1,5 @@
-"""A figure reads the same in the terminal, in Markdown, on the page, in the workbook, in the digest, on the workbench and
-in Dagster: 40 figures drawn at random, with unknown, 0, n = 1, negative and huge ones among them."""
+"""A figure reads the same in the terminal, in Markdown, on the page, in the workbook, digest, workbench and Dagster:
+40 figures drawn at random, with unknown, 0, n = 1, negative and huge ones among them."""
 
 import random
 import re
