@@ -33,6 +33,7 @@ PAGES = {
     "review": turn_of("harbour/ship_03#1", STEADY, "2026-03-01").replace("/turn?", "/review?"),
     "reviews": "/suites/harbour/reviews",
     "disputes": "/suites/harbour/disputes",
+    "runs": "/runs",
     "problem": "/nowhere",
 }
 

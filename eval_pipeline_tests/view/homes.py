@@ -1,6 +1,7 @@
 """A home for the tests of the workbench: real evaluations whose texts mean harm, some of them lost since yesterday."""
 
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from unittest.mock import patch
@@ -8,6 +9,8 @@ from unittest.mock import patch
 from eval_pipeline.core.home import Home
 from eval_pipeline.providers import registry
 from eval_pipeline.providers.base import Call
+from eval_pipeline.workspace.watching.status import Status
+from eval_pipeline.workspace.watching.watch import write_status
 from eval_pipeline_tests.support import BROKEN, Answer, Lab, Puppet, case, number, response, surroundings
 
 SUITE = "harbour"
@@ -45,6 +48,10 @@ def build(folder: Path) -> None:
         for version, day in ((FALLING, FIRST), (FALLING, LAST), (HOSTILE, LAST)):
             lab.stage("published", lab.inputs(SUITE, version, day=day))
         lab.stage("comparison_published", of_suite)
+    request = {"partitions": [[SUITE, HOSTILE, LAST.isoformat()]]}
+    errors = [[text[:2000], 1, text[:2000]] for text in HOSTILE_TEXTS]
+    left = Status("ended-early", "run", "", 0.0, "stopped", request, errors=errors, problems=[HOSTILE_TEXTS[3]])
+    write_status(lab.home, replace(left, place=[SUITE, HOSTILE, LAST.isoformat()], step="asking", total=31, done=9))
 
 
 def home_in(folder: Path) -> Home:

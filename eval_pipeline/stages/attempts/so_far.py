@@ -20,7 +20,7 @@ from eval_pipeline.workspace.watching.status import ASKING, Status, counted
 
 CHEAP_S = 0.005
 """CPU seconds that comparing an answer with the gold may take, for answers to be scored as they arrive."""
-SHARE = 0.004
+SHARE = 0.003
 """Share of the process's CPU time that scoring as answers arrive may take; what does not fit waits for the rest."""
 _BLOCK, _MOST = 8, 2000
 """Answers scored together; answers that wait for it."""
@@ -42,6 +42,11 @@ class SoFar:
         self._clusters: list[int] = []
         self._known: dict[str, int] = {}
         self._took = self._estimated = 0.0
+        if self._scores:  # loaded now, as scoring all answers loads it too, so that it is no cost of these
+            from eval_pipeline.statistics.intervals import estimate_rate
+
+            self._estimate = estimate_rate
+            gold_problems(inputs)
         self._rate: tuple[int, int, float | None, float | None] = (0, 0, None, None)
 
     def add(self, case: Case, results: Sequence[tuple[Turn, Asked]], *, finished: int) -> None:
@@ -81,12 +86,6 @@ class SoFar:
             self.errors[kind] = (1, f"{turn.id}: {shown(message)}")
 
     def _score_some(self) -> None:
-        if not self._waiting:
-            return
-        # Loaded for the scoring of all answers too, so that it is no cost of this.
-        from eval_pipeline.statistics.intervals import estimate_rate
-
-        gold_problems(self._inputs)
         while self._waiting and self._took <= SHARE * time.process_time():
             began = time.thread_time()
             block = [self._waiting.popleft() for _ in range(min(_BLOCK, len(self._waiting)))]
@@ -99,7 +98,7 @@ class SoFar:
         # The interval is over all answers: with many of them, it is computed more seldom.
         if len(self._verdicts) > self._rate[0] and self._estimated <= SHARE / 4 * time.process_time():
             began = time.thread_time()
-            found = estimate_rate(self._verdicts, self._clusters)
+            found = self._estimate(self._verdicts, self._clusters)
             self._rate = (len(self._verdicts), sum(self._verdicts), found.low, found.high)
             self._estimated += time.thread_time() - began
 
