@@ -80,6 +80,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to benchmarks/READ
 	$(BIN)/python -m benchmarks.aims
 	$(BIN)/python -m benchmarks.pipeline
 	$(BIN)/python -m benchmarks.model_calls
+	$(BIN)/python -m benchmarks.watching
 	$(BIN)/python -m benchmarks.sandbox
 	$(BIN)/python -m benchmarks.variants
 	$(BIN)/python -m benchmarks.sql_validator
