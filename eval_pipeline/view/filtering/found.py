@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.view.evaluation import Evaluation
 from eval_pipeline.view.filtering.filter import OF_TRACK, Filter
-from eval_pipeline.view.filtering.only import of_evaluation, of_version
+from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates
 from eval_pipeline.view.filtering.sql import Position, count_sql, position_of, turns_sql
 from eval_pipeline.view.published import Look, Row
 
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 PAGE_SIZE = 50
 _ROWS_AT_ONCE = 5_000
 _MOST_CHOICES = 200
-_MOST_DATES = 8
 ALWAYS = ("question", "expected", "answer", "correct", "error_class")
 """Columns that a list of turns always has."""
 
@@ -65,9 +64,8 @@ def over_dates(look: Look, evaluation: Evaluation, rows: Sequence[Row]) -> Mappi
         f"""SELECT turn_id, string_agg(said, ' · ' ORDER BY eval_date) AS said FROM (
             SELECT f.turn_id, f.eval_date, strftime(f.eval_date, '%m\u2011%d\u00a0') || {signs} AS said
             FROM turn_results AS f
-            WHERE {of_version(evaluation, "f")} AND f.turn_id IN ({named}) AND f.correct IS NOT NULL
+            WHERE {of_latest_dates(evaluation, "f")} AND f.turn_id IN ({named}) AND f.correct IS NOT NULL
             GROUP BY f.turn_id, f.eval_date
-            QUALIFY row_number() OVER (PARTITION BY f.turn_id ORDER BY f.eval_date DESC) <= {_MOST_DATES}
         ) GROUP BY turn_id"""
     )
     return {row["turn_id"]: row["said"] for row in found}

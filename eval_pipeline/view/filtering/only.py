@@ -10,6 +10,8 @@ from eval_pipeline.view.filtering.filter import FLAKY, JUDGED_OTHERWISE, UNANSWE
 _TURN = "(r.turn_id, r.sample)"
 _LEAST_CHANGES = 2
 """One change over dates is a loss or a gain; a turn that changes back as well is flaky."""
+_MOST_DATES = 8
+"""The latest dates that count: more would take memory, and tell of a model of long ago."""
 
 
 def of_evaluation(evaluation: Evaluation, alias: str) -> str:
@@ -25,6 +27,12 @@ def of_version(evaluation: Evaluation, alias: str) -> str:
     """Returns the condition that a row belongs to the suite and model version of the evaluation, of any date."""
     found = evaluation.partition
     return f"{alias}.suite = {text(found.suite)} AND {alias}.model_version = {text(found.model_version)}"
+
+
+def of_latest_dates(evaluation: Evaluation, alias: str) -> str:
+    """Returns the condition that a row is of one of the latest dates of the evaluation's model version."""
+    dates = evaluation.model_versions[evaluation.partition.model_version][:_MOST_DATES]
+    return f"{of_version(evaluation, alias)} AND {alias}.eval_date >= DATE {text(dates[-1].isoformat())}"
 
 
 def answered(alias: str) -> str:
@@ -58,7 +66,7 @@ def _flaky(evaluation: Evaluation) -> str:
         f"SELECT d.turn_id, d.sample FROM (\n      SELECT f.turn_id, f.sample, {changed}\n      "
         f"FROM turn_results AS f JOIN (SELECT * {mine}) AS m\n        "
         f"ON m.turn_id = f.turn_id AND m.sample = f.sample AND {same}\n      "
-        f"WHERE {of_version(evaluation, 'f')} AND f.correct IS NOT NULL) AS d\n    "
+        f"WHERE {of_latest_dates(evaluation, 'f')} AND f.correct IS NOT NULL) AS d\n    "
         f"GROUP BY d.turn_id, d.sample HAVING count(*) FILTER (WHERE d.changed) >= {_LEAST_CHANGES}"
     )
     return f"(r.turn_id IN ({samples})\n    OR {_TURN} IN ({dates}))"
