@@ -33,7 +33,7 @@ def main() -> None:
             page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT})
             page.goto(evaluation.as_uri())
             take(page, "report")
-            page.locator("#charts").evaluate("section => scrollTo({top: section.offsetTop, behavior: 'instant'})")
+            page.locator(".charts").first.evaluate("charts => scrollTo({top: charts.offsetTop, behavior: 'instant'})")
             take(page, "charts")
             page.locator(".t:not([data-kind=right])").nth(0).evaluate("turn => { turn.open = true }")
             page.locator("form.filter").evaluate("section => scrollTo({top: section.offsetTop, behavior: 'instant'})")

@@ -9,6 +9,7 @@ from eval_pipeline.reports.excel.charts import CHART_ROWS, Plot, add_columns_cha
 from eval_pipeline.reports.excel.colours import colour_rates
 from eval_pipeline.reports.excel.looks import COUNT, PERCENT, PLAIN, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.tracks.sdmx.sheets.places import (
     BY,
     COUNTS,
@@ -31,6 +32,7 @@ _RATE = Look(PERCENT)
 def write_by_place(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     page = Page(book, TITLE, _WIDTHS)
+    fit_to_width(page.sheet, "portrait", pages=1)
     page.title("By dimension and data set", READING)
     for by in BY:
         sql, start = counts_query(evaluation.partition, by), page.next_row + 1

@@ -7,6 +7,7 @@ from eval_pipeline.reports.evaluation import ALL, Evaluation, Row
 from eval_pipeline.reports.excel.book import Book
 from eval_pipeline.reports.excel.looks import COUNT, NOTE, PLAIN, WARNING, Look, Styled
 from eval_pipeline.reports.excel.page import Page
+from eval_pipeline.reports.excel.printing import fit_to_width
 from eval_pipeline.reports.queries import statistics_query, table_query, where
 from eval_pipeline.tracks.sdmx.catalogue import suite_tables as tables
 from eval_pipeline.tracks.sdmx.sheets.figures import METRICS, PREFIX, READING, TITLE, candidate_recalls, recalls_query
@@ -42,6 +43,7 @@ def write_statistics(book: Book, evaluation: Evaluation) -> None:
     """Writes the sheet."""
     partition = evaluation.partition
     page = Page(book, "Statistics", _WIDTHS)
+    fit_to_width(page.sheet, "portrait", pages=1)
     page.title(
         f"{partition.suite} · {partition.model_version}",
         f"Evaluation of {partition.eval_date.isoformat()} · {turns_of_cases(evaluation)}",
