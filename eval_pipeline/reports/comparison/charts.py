@@ -10,14 +10,18 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core import shown
 from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, SERIES, Chart
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis, points_axis
+from eval_pipeline.reports.charts.svg.plane import CostPoint, cost_chart
+from eval_pipeline.reports.charts.svg.rows import GAIN, LOSS, SAME, IntervalRow, change_rows, rate_rows
+from eval_pipeline.reports.charts.svg.series import MOST_SERIES
+from eval_pipeline.reports.charts.trend import trend_of
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison, differs
 from eval_pipeline.reports.comparison.words import pair_verdict, trend_verdict
+from eval_pipeline.reports.places.links import linked, view_url
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _MOST_PAIRS = 30
-_MOST_SERIES = len(SERIES)
 _MOST_DATES = 8
 _ROOM_FOR_NAMES = 1.35
 """How far the cost axis extends beyond the most expensive model, to make room for its name."""
@@ -38,7 +42,7 @@ def comparison_charts(compared: SuiteComparison) -> Iterator[Chart]:
     series = [(name, list(rows)) for name, rows in groupby(compared.nights, lambda row: str(row["model_version"]))]
     longest = [(name, rows) for name, rows in series if len(rows) > 1]
     if longest:
-        yield _trend(longest[:_MOST_SERIES], len(longest))
+        yield _trend(compared.suite, longest[:MOST_SERIES], len(longest))
 
 
 def _side_by_side(standings: Sequence[Standing]) -> Chart:
@@ -60,7 +64,14 @@ def _side_by_side(standings: Sequence[Standing]) -> Chart:
         ],
         partial(_draw_side_by_side, rows=rows),
         height=1.1 + 0.34 * len(rows),
+        svg=rate_rows([_rate_row(row) for row in rows], "Accuracy of model versions, with 95% intervals"),
     )
+
+
+def _rate_row(row: Row) -> IntervalRow:
+    ends = (row["accuracy"], row["low"], row["high"])
+    name, told = row["model_version"], shown.estimate(*ends)
+    return IntervalRow(name, *ends, told, words=f"{name}: {told} of {shown.count(row['n'])} turns")
 
 
 def _draw_side_by_side(axes: "Axes", rows: Sequence[Row]) -> None:
@@ -86,7 +97,19 @@ def _cost(standings: Sequence[Standing], simulated: bool) -> Chart:
         ],
         partial(_draw_cost, standings=standings, unit=unit),
         height=3.8,
+        svg=cost_chart(
+            [_cost_point(found, unit) for found in standings], _UNITS[unit], "Cost against accuracy", unit == "usd"
+        ),
     )  # fmt: skip
+
+
+def _cost_point(found: Standing, unit: str) -> CostPoint:
+    row, name = found.row, found.model_version
+    ends = (row["accuracy"], row["low"], row["high"])
+    cost = shown.figure(found.cost, "usd" if unit == "usd" else "tokens")
+    front = ", on the Pareto front" if found.on_front else ""
+    words = f"{name}: {cost}{'' if unit == 'usd' else ' tokens'} a turn, {shown.estimate(*ends)} right{front}"
+    return CostPoint(name, found.cost or 0, *ends, "", bool(found.on_front), words)
 
 
 def _draw_cost(axes: "Axes", standings: Sequence[Standing], unit: str) -> None:
@@ -114,7 +137,7 @@ def _pairs(pairs: Sequence[Row]) -> Chart:
         "model-against-model",
         "Model against model",
         "Difference of accuracy of the second minus the first on their common turns, with Holm-corrected 95% "
-        "intervals; red where the interval excludes 0, grey where the two cannot be told apart.",
+        "intervals; coloured where the interval excludes 0, grey where the two cannot be told apart.",
         ("pair", "difference", "corrected 95% interval", "verdict"),
         [
             (_pair_name(row), shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
@@ -123,7 +146,16 @@ def _pairs(pairs: Sequence[Row]) -> Chart:
         ],
         partial(_draw_pairs, pairs=pairs),
         height=1.3 + 0.36 * len(pairs),
+        svg=change_rows([_change_row(row) for row in pairs], "Differences of accuracy of pairs of model versions"),
     )  # fmt: skip
+
+
+def _change_row(row: Row) -> IntervalRow:
+    ends = (row["difference"], row["low_corrected"], row["high_corrected"])
+    state = SAME if not differs(row) else LOSS if row["difference"] < 0 else GAIN
+    name = _pair_name(row).replace("\n", " ")
+    words = f"{name}: {shown.points_text(*ends)}, {pair_verdict(row)}"
+    return IntervalRow(name, *ends, shown.points(*ends), state, words)
 
 
 def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
@@ -136,7 +168,7 @@ def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:
     axes.set_xlabel("percentage points")
 
 
-def _trend(series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
+def _trend(suite: str, series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
     more = "" if of == len(series) else f"; {len(series)} of {of} model versions"
     return Chart(
         "trend",
@@ -152,6 +184,7 @@ def _trend(series: Sequence[tuple[str, list[Row]]], of: int) -> Chart:
         ],
         partial(_draw_trend, series=series),
         height=3.9,
+        svg=trend_of(suite, dict(series), linked if view_url() else lambda path: "").svg,
     )  # fmt: skip
 
 
