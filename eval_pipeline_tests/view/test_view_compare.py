@@ -3,28 +3,27 @@
 import re
 from collections import Counter
 from datetime import date
-from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
 from eval_pipeline.analysis.comparisons.chosen.shown import comparisons_of, referenced
 from eval_pipeline.core import shown
-from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import CallErrorKind, Partition
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.store.published.query import run_query
 from eval_pipeline.view.comparing import found
+from eval_pipeline.view.comparing import sides as found_sides
 from eval_pipeline.view.comparing.agreement import rank
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import order, with_what_was_said
 from eval_pipeline.view.comparing.sql import Choice, position_from, position_text
-from eval_pipeline.view.evaluation import evaluation_at
+from eval_pipeline.view.evaluation import evaluation_at, listed
 from eval_pipeline.view.page import Bench
 from eval_pipeline.view.published import Look
 from eval_pipeline_tests.support import Answer, Lab, Puppet, case, number
 from eval_pipeline_tests.view.homes import FALLING, FIRST, HOSTILE, HOSTILE_TEXTS, LAST, STEADY, SUITE, TURNS
-from eval_pipeline_tests.view.pages import Parts, changed, is_harmless, let_in
+from eval_pipeline_tests.view.pages import Parts, is_harmless, let_in
 
 SIDES = {"A": (FALLING, FIRST), "B": (FALLING, LAST), "C": (HOSTILE, LAST)}
 
@@ -248,13 +247,16 @@ def test_the_paired_test_is_the_published_one_or_made_for_the_page(client: TestC
         assert words in text
 
 
-def test_what_was_asked_another_part_of_the_suite_is_told(client: TestClient, home: Home, tmp_path: Path) -> None:
+def test_what_was_asked_another_part_of_the_suite_is_told(
+    client: TestClient, look: Look, monkeypatch: pytest.MonkeyPatch
+) -> None:
     told = "B was asked another part of the suite than A: only 31 common turns are compared"
     assert told not in Parts(client.get(compared(*NIGHTS)).text).text
-    part = """UPDATE runs SET scope = '{"sample_size":2}' WHERE eval_date = '2026-03-02'"""
-    with changed(home, tmp_path, part) as reader:
-        assert told in Parts(reader.get(compared(*NIGHTS)).text).text
-        assert told not in Parts(reader.get(compared(SIDES["B"], SIDES["C"])).text).text
+    rows = [row | {"scope": '{"cases":["x"]}'} if row["eval_date"] == LAST else row for row in listed(look, SUITE)]
+    monkeypatch.setattr(found_sides, "listed", lambda *_: rows)
+    assert told in Parts(client.get(compared(*NIGHTS)).text).text
+    assert found_sides.other_parts(look, evaluations(look, *ALL)) == ["B", "C"]
+    assert found_sides.other_parts(look, evaluations(look, SIDES["B"], SIDES["C"])) == []
 
 
 def test_an_address_that_leaves_something_open_is_completed(client: TestClient) -> None:
