@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import date, timedelta
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -26,6 +27,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = "\"><script>window.pwned = 1</script>&\x1b[31m\u202e'"
 NAMES = st.sampled_from(["weak", HOSTILE, "名" * 60, "W" * 90, ""])
 RATES = st.floats(0, 1)
+DECIMALS = st.integers(-(10**12), 10**12).map(lambda number: number / 10**6)
 HREFS = st.sampled_from(["", "/suites/a/turns?x=1&y=2"])
 STATES = st.sampled_from([LOSS, GAIN, SAME, ""])
 
@@ -86,7 +88,7 @@ CHARTS = st.one_of(
 def test_whatever_is_drawn_is_within_the_picture_and_does_nothing(svg: str) -> None:
     found = ElementTree.fromstring(svg)
     _, _, width, height = map(float, found.attrib["viewBox"].split())
-    allowed = {SVG + name for name in "svg g a title text line circle rect path polyline".split()}
+    allowed = {SVG + name for name in "svg g a title text line circle rect path polyline polygon".split()}
     linked = False
     for one in found.iter():
         assert one.tag in allowed, one.tag
@@ -111,6 +113,7 @@ NIGHTS = [
     DatePoint(DAYS[2], 0.8, 0.7, 0.9, broken="prompt"),
     DatePoint(DAYS[3], 0.8, 0.7, 0.9, compared=False),
 ]
+LONG = [DatePoint(date(2026, 3, 1) + timedelta(n), 0.5, 0.4, 0.6) for n in range(20)]
 COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=True), CostPoint("c", 2, 0.55)]
 
 
@@ -122,6 +125,8 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
          {'class="loss"': 1, 'class="break s0"': 1, "polyline": 1, 'class="dot open s0"': 1, 'href="/lost"': 1,
           ">20 Nov<": 1, ">28 Nov<": 1}),
         (series_chart([Series("m", NIGHTS[:1])], "w"), {"polyline": 0, 'class="loss"': 0}),
+        # So many dates that intervals are a band.
+        (series_chart([Series("m", LONG)], "w"), {"polygon": 1, "whisker": 0, "scale(0.6)": 20, "polyline": 1}),
         (change_rows([IntervalRow("t", -0.165, -0.25, -0.08, "−16.5", LOSS)], "w"),
          {'class="dot worse"': 1, 'class="zero"': 1, ">−30<": 1, ">+10<": 1}),
         (parts_chart([Part("m", 0.1, 0.2, "24", "−24")], "now", "before", "w"),
@@ -137,13 +142,19 @@ def test_each_state_has_a_mark_of_its_own(svg: str, counts: dict[str, int]) -> N
     assert {part: svg.count(part) for part in counts} == counts
 
 
-def test_names_of_costs_do_not_lie_on_each_other() -> None:
-    svg = ElementTree.fromstring(cost_chart([CostPoint(f"m{n}", 1, 0.5) for n in range(5)], "tokens", "w"))
-    places = [float(one.attrib["y"]) for one in svg.iter(f"{SVG}text") if one.get("class") == "name"]
-    assert all(after - before >= 12.9 for before, after in zip(sorted(places), sorted(places)[1:], strict=False))
+def test_names_of_costs_do_not_lie_on_each_other_and_those_of_the_front_are_there() -> None:
+    points = [CostPoint(f"m{n}", 1, 0.5, on_front=n == 7) for n in range(8)]
+    svg = ElementTree.fromstring(cost_chart(points, "tokens", "w"))
+    names = [one for one in svg.iter(f"{SVG}text") if one.get("class") == "name"]
+    assert "m7" in {one.text for one in names}
+    places = [(one.get("text-anchor"), float(one.attrib["y"])) for one in names]
+    assert len(places) > 2
+    for side in ("end", None):
+        found = sorted(y for anchor, y in places if anchor == side)
+        assert all(after - before >= 10.9 for before, after in pairwise(found))
 
 
-@given(st.floats(-1e6, 1e6, allow_subnormal=False), st.floats(0, 1e6, allow_subnormal=False))
+@given(DECIMALS, DECIMALS.map(abs))
 def test_ticks_are_round_and_hold_the_values(low: float, span: float) -> None:
     found = ticks(low, low + span)
     assert 2 <= len(found) <= 8

@@ -63,7 +63,7 @@ def _of_one_scope(nights: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row
 def _series(suite: str, rows: Sequence[Row], linked: Linked) -> Series:
     last = rows[-1]
     points = [_point(suite, row, linked) for row in rows[-_MOST_NIGHTS:]]
-    return Series(last["model_version"], points, _estimate(last), linked(evaluation_path(_place(suite, last))))
+    return Series(last["model_version"], points, _rate(last), linked(evaluation_path(_place(suite, last))))
 
 
 def _point(suite: str, row: Row, linked: Linked) -> DatePoint:
@@ -91,8 +91,11 @@ def _interval_row(suite: str, row: Row, linked: Linked) -> IntervalRow:
 
 def _words(row: Row) -> str:
     loss = ", a loss is open" if row["open_loss_date"] else ""
-    told = shown.rate(row["accuracy"], row["low"], row["high"])
-    return f"{row['model_version']}: {told} on {row['eval_date']}{loss}"
+    return f"{row['model_version']}: {_rate(row)} on {row['eval_date']}{loss}"
+
+
+def _rate(row: Row) -> str:
+    return shown.rate(row["accuracy"], row["low"], row["high"])
 
 
 def _estimate(row: Row) -> str:

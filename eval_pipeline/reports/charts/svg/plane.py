@@ -20,9 +20,12 @@ from eval_pipeline.reports.charts.svg.drawing import (
 )
 
 _LEFT, _RIGHT, _TOP, _PLOT, _BOTTOM = 44.0, 14.0, 10.0, 156.0, 38.0
-_APART = 13.0
+_APART, _DOT, _GAP = 13.0, 4.0, 9.0
+_ASIDE = (-9.0, 17.0, -20.0, 28.0)
+"""Where else a name may stand: its base line below the point."""
 _MOST_NAME = 150.0
 _MOST_LEVELS = 10
+Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +156,32 @@ def _fronts(points: Sequence[CostPoint], along: Scale, up: Scale) -> Iterator[st
 
 
 def _names(points: Sequence[CostPoint], places: Sequence[tuple[float, float]]) -> list[str]:
-    """Returns the name of each point as markup, beside it on the side with more room; none lies on another."""
-    taken: list[tuple[float, float, float]] = []
+    """Returns the name of each point as markup, beside it where nothing else is; empty where there is no room.
+
+    Those on the front come first, as they are what people look for.
+    """
+    taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places]
     found = [""] * len(points)
-    for place in sorted(range(len(points)), key=lambda place: places[place][1]):
+    for place in sorted(range(len(points)), key=lambda place: (not points[place].on_front, places[place][1])):
         x, y = places[place]
         name = fitted(points[place].name, _MOST_NAME)
-        right = x < WIDTH / 2
-        start = x + 9 if right else x - 9 - width_of(name)
-        end, y = start + width_of(name), y + 4
-        for first, last, at in sorted(taken, key=lambda one: one[2]):
-            if start < last and end > first and abs(at - y) < _APART:
-                y = at + _APART
-        taken.append((start, end, y))
-        found[place] = text(start if right else end, y, name, "name", "" if right else "end")
+        wide = width_of(name)
+        for right, down in (
+            (x < WIDTH / 2, 4.0),
+            (x >= WIDTH / 2, 4.0),
+            *((side, d) for d in _ASIDE for side in (True, False)),
+        ):
+            left = x + _GAP if right else x - _GAP - wide
+            box = (left, y + down - _APART + 3, left + wide, y + down + 3)
+            if left >= _LEFT and box[2] <= WIDTH and box[1] >= 0 and not any(_overlap(box, other) for other in taken):
+                taken.append(box)
+                found[place] = text(left if right else left + wide, y + down, name, "name", "" if right else "end")
+                break
     return found
+
+
+def _overlap(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def _at(point: CostPoint | LevelPoint, x: float, y: float, up: Scale, kind: str, name: str = "") -> str:

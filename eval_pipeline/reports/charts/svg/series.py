@@ -26,6 +26,9 @@ _LEFT, _RIGHT, _TOP, _PLOT = 44.0, 6.0, 10.0, 140.0
 _AXIS, _NAME = 22.0, 18.0
 _APART, _BETWEEN_DATES = 5.0, 56.0
 _HATCH, _HATCH_STEP = 7.0, 4.0
+_MOST_APART = 12
+"""With more dates, markers are small and intervals a band."""
+_SMALL = 0.6
 _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()
 
 
@@ -125,33 +128,45 @@ def _dates(days: Sequence[date], along: dict[date, float], bottom: float) -> Ite
 
 
 def _line(one: Series, place: int, up: Scale, along: dict[date, float], shift: float) -> Iterator[str]:
-    colour = f"s{place}"
+    dense = len(along) > _MOST_APART
     drawn = [(point, along[point.day] + shift, up(point.value)) for point in one.points if point.value is not None]
-    group, joined = 0, []
-    for point, x, y in drawn:
+    group, grouped = 0, []
+    for point, x, _ in drawn:
         group += bool(point.broken) or not point.compared
-        joined.append((group, f"{x:.1f},{y:.1f}"))
-    for _, run in groupby(joined, key=lambda found: found[0]):
-        if len(corners := [corner for _, corner in run]) > 1:
-            yield element("polyline", f"line {colour}", points=" ".join(corners))
+        grouped.append((group, point, x))
+    for _, found in groupby(grouped, key=lambda each: each[0]):
+        run = [(point, x) for _, point, x in found]
+        if dense:
+            yield _band(run, f"band s{place}", up)
+        if len(run) > 1:
+            corners = " ".join(f"{x:.1f},{up(point.value or 0.0):.1f}" for point, x in run)
+            yield element("polyline", f"line s{place}", points=corners)
     for point, x, y in drawn:
-        yield _point(point, x, y, up, place)
+        yield _point(point, x, y, up, place, dense=dense)
 
 
-def _point(point: DatePoint, x: float, y: float, up: Scale, place: int) -> str:
+def _band(run: Sequence[tuple[DatePoint, float]], kind: str, up: Scale) -> str:
+    """Returns the intervals of a run as one band; whiskers that are near each other are a thicket."""
+    known = [(x, up(p.low), up(p.high)) for p, x in run if p.low is not None and p.high is not None]
+    around = [(x, high) for x, _, high in known] + [(x, low) for x, low, _ in reversed(known)]
+    return element("polygon", kind, points=" ".join(f"{x:.1f},{y:.1f}" for x, y in around)) if len(known) > 1 else ""
+
+
+def _point(point: DatePoint, x: float, y: float, up: Scale, place: int, *, dense: bool) -> str:
     colour, marks = f"s{place}", []
     if point.broken:
         marks.append(line(x, up.end, x, up.start, f"break {colour}"))
-    if point.low is not None and point.high is not None:
+    if not dense and point.low is not None and point.high is not None:
         marks.append(line(x, up(point.low), x, up(point.high), f"whisker {colour}"))
     if not point.compared:
-        low, high = up(y if point.low is None else point.low), up(y if point.high is None else point.high)
+        low, high = (y if end is None else up(end) for end in (point.low, point.high))
         marks += _hatched(x, min(high, y - _HATCH), max(low, y + _HATCH))
-    marks.append(shape(x, y, f"dot {colour}" if point.compared else f"dot open {colour}", place))
+    kind = f"dot {colour}" if point.compared else f"dot open {colour}"
+    marks.append(shape(x, y, kind, place, _SMALL if dense else 1.0))
     if point.loss:
         marks.append(element("circle", "loss", cx=x, cy=y, r=8.5))
     # What a finger can hit is larger than what is seen.
-    marks.append(element("circle", "target", cx=x, cy=y, r=11))
+    marks.append(element("circle", "target", cx=x, cy=y, r=5 if dense else 11))
     return mark("".join(marks), point.words, point.href)
 
 
