@@ -200,13 +200,13 @@ FITTED = (
 
 def ceiling_sentence(row: Row) -> str:
     """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2 to 4] at 50% accuracy`."""
-    threshold = f"{row['threshold']:.0%} accuracy"
+    threshold = f"{row['threshold']:.0%}"
     interval = level_interval(row["ceiling_low"], row["ceiling_high"])
     if row["verdict"] == "no ceiling observed":
-        return f"no ceiling [{interval}]: the fitted curve stays at or above {threshold}"
+        return f"no ceiling [{interval}]: fitted curve at or above {threshold}"
     if row["ceiling"] is None:
-        return str(row["reason"] or f"{row['verdict']} (at {threshold})")
-    return f"ceiling {shown.number(row['ceiling'])} [{interval}] at {threshold}"
+        return str(row["reason"] or f"{row['verdict']} (at {threshold} accuracy)")
+    return f"ceiling {shown.number(row['ceiling'])} [{interval}] at {threshold} accuracy"
 
 
 def level_interval(low: float | None, high: float | None) -> str:

@@ -80,11 +80,11 @@ def level_table(ceiling: Row) -> str:
 
 def add_level_chart(
     sheet: "Worksheet", evaluation: Evaluation, ceiling: Row, table: tuple["Worksheet", Rows], anchor: str,
-    width: float = 16.0,
+    width: float = 16.0, told: str = "",
 ) -> None:  # fmt: skip
-    """Adds the chart of an axis to a sheet, drawn from its table (the table's sheet and rows)."""
+    """Adds the chart of an axis to a sheet, drawn from its table (sheet and rows); `told` follows in its title."""
     title = axis_title(ceiling["axis"])
-    plot = Plot(f"Accuracy by {title}: {ceiling_sentence(ceiling)}", title, "share of correct turns", anchor, width)
+    plot = Plot(f"Accuracy by {title}{told}", title, "share of correct turns", anchor, width)
     highest = max(row["level"] for row in evaluation.levels if row["axis"] == ceiling["axis"])
     add_accuracy_chart(sheet, plot, table, _COLUMNS, highest)
 
@@ -106,5 +106,5 @@ def _axis(book: Book, page: Page, evaluation: Evaluation, ceiling: Row, levels: 
     found = page.table(_HEADERS, [[(row[name], look) for name, look in _LOOKS.items()] for row in levels])
     colour_rates(page.sheet, f"D{found.first}:D{found.last}")
     table = book.tables[level_table(ceiling)] = page.sheet, found
-    add_level_chart(page.sheet, evaluation, ceiling, table, f"{_CHART_COLUMN}{start}")
+    add_level_chart(page.sheet, evaluation, ceiling, table, f"{_CHART_COLUMN}{start}", told=f": {sentence}")
     page.blank(max(0, start + CHART_ROWS - page.next_row))

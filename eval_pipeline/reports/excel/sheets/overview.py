@@ -37,7 +37,7 @@ from eval_pipeline.reports.places.links import linked
 from eval_pipeline.reports.queries import mistakes_query, statistics_query, table_query
 from eval_pipeline.reports.shown import short
 
-_WIDTHS = (39, 12, 11, 11, 10.5, 10, 40)
+_WIDTHS = (39, 12, 11, 11, 10.5, 10, 46)
 _FIGURES = ("figure", "value", "95% low", "95% high", "n", "clusters", "note")
 _COSTS = (
     "tokens_per_correct_turn, tokens_per_correct_turn_low, tokens_per_correct_turn_high, usd_per_correct_turn, "
