@@ -135,6 +135,12 @@ def loss_link(loss: OpenLoss) -> str:
     return linked(compare_path([Partition(loss.suite, loss.row["model_version"], day) for day in days]))
 
 
+def how_far(one: Evaluated) -> str:
+    """Returns how many turns got how far: one number if all got to the end."""
+    reached = one.coverage
+    return f"all {reached.scored:,} turns" if reached.scored is not None and reached.is_whole else reached.text()
+
+
 def accuracy(row: Row) -> str:
     """Returns the accuracy with its interval."""
     return shown.estimate(row["accuracy"], row["low"], row["high"])
@@ -180,8 +186,7 @@ def _line(one: Evaluated) -> str:
     if one.row is None:
         return f"{name}: {why_no_row(one)}; {_spent(one)}"
     simulated = " (simulated)" if one.row["simulated"] else ""
-    reached = one.coverage
-    coverage = f"all {reached.scored:,} turns" if reached.is_whole else reached.text()
+    coverage = how_far(one)
     # Without examples: these quote the suite's files, and the message leaves the machine.
     if one.cases.left_out:
         coverage = f"{coverage}; {one.cases.text(examples=False)}"
