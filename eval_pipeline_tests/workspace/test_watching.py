@@ -131,6 +131,7 @@ def test_who_wishes_that_a_run_ends_loses_no_answer_and_pays_none_twice(
     asked = asked_for([small.inputs().place], Scope(), "")
     with pytest.raises(KeyboardInterrupt), watching(small.home, "run", asked, known_as="run-1") as watch:
         evaluated(small, RunContext("run", canary=False, watch=watch))
+    assert watch.wished
     (left,) = seen(small.home)
     assert (left.state, left.runs, left.stopping) == ("stopped", False, False)
     assert partitions_of(left.status.request) == [small.inputs().place]

@@ -1,8 +1,9 @@
 """Creates the assets of every suite. Each asset runs one stage and reports its result."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
+from typing import Any
 
 import dagster as dg
 
@@ -33,7 +34,7 @@ from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.watching.watch import watching
+from eval_pipeline.workspace.watching.watch import Watch, watching
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]
@@ -127,8 +128,7 @@ def stage_asset(source: SuiteSource, stage: Stage, place: Place, inputs: Inputs)
                 _note_due(context, evaluation, source.name, tags.get(EVAL_DATE, ""))
                 partition = dated_partition(context, source.name, tags, own.workspace)
                 asked = asked_for([partition], run_scope(tags), run.epoch, canary=run.canary, cost_limit=run.cost_limit)
-                log, known_as = context.log.info, run.run_id
-                with watching(own.workspace.home, "dagster", asked, tell=log, known_as=known_as) as watch:
+                with _watched(context, own, asked) as watch:
                     watched = replace(run, watch=watch)
                     found = own.anew(partition=partition, scope=run_scope(tags), run=watched)
                     step = _evaluated(context, evaluation, stage, _of_night(context, stage, found, tags.get(PART)))
@@ -148,6 +148,19 @@ def code_version(stage: Stage, inputs: Inputs) -> str | None:
         return fingerprint_of(stage, inputs).code
     except EvalError:
         return None
+
+
+@contextmanager
+def _watched(context: dg.AssetExecutionContext, inputs: Inputs, asked: Mapping[str, Any]) -> Iterator[Watch]:
+    """Shows how far the run is, in Dagster's log too; where somebody who watches ends it, it is canceled."""
+    home, known_as = inputs.workspace.home, inputs.run.run_id
+    with watching(home, "dagster", asked, tell=context.log.info, known_as=known_as) as watch:
+        try:
+            yield watch
+        except BaseException:
+            if watch.wished:  # else Dagster would take it for a failure
+                context.instance.report_run_canceling(context.run)
+            raise
 
 
 def _note_due(context: dg.AssetExecutionContext, evaluation: EvaluationResource, suite: str, day: str) -> None:

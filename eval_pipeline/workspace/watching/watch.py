@@ -35,11 +35,12 @@ class Watch:
 
     Attributes:
         status: what is known so far.
+        wished: whether somebody wishes that the run ends.
     """
 
     def __init__(self, home: Home, status: Status, tell: Tell | None = None) -> None:
         """Writes nothing before the first step; `tell` gets the line on the run every ten seconds while it asks."""
-        self.status = status
+        self.status, self.wished = status, False
         self._home, self._wish = home, wish_path(home, status.id)
         self._tell = tell
         self._look: Look = _nothing
@@ -93,7 +94,8 @@ class Watch:
         if self._tell is not None and now - self._told >= TELL_S:
             self._told = now
             self._tell(line(self.status))
-        return self._wish.exists()
+        self.wished = self._wish.exists()
+        return self.wished
 
     def end(self, state: str = "") -> None:
         """Leaves how it ended; if all went well, nothing."""
