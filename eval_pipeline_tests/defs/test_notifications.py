@@ -13,9 +13,20 @@ from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.system.interrupts import handlers_kept
 from eval_pipeline.defs.assets.describe import check_result
-from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation import notifications
-from eval_pipeline.defs.automation.notifications import NOTIFY_URL, UI_URL, errors_of, escaped, message, notify, post
+from eval_pipeline.defs.automation.notifications import (
+    LONGEST_SENTENCE,
+    NOTIFY_URL,
+    UI_URL,
+    Notice,
+    errors_of,
+    escaped,
+    message,
+    notify,
+    post,
+)
+from eval_pipeline.reports.nights.message import HOW_TO_SEE
 from eval_pipeline.stages.checks import readable
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline_tests.defs.runs import TAGS, materialise, run_of
@@ -195,17 +206,36 @@ def test_a_failure_to_deliver_leaves_the_run_untold(
 
 
 def test_a_long_list_is_cut(instance: dg.DagsterInstance) -> None:
-    text = message(dg.DagsterRun("job", "r"), [f"{'x' * 1000}{i}" for i in range(14)])
-    lines = text.splitlines()
+    advice = "`eval-pipeline acknowledge --suite small --model-version a --why …` ends this"
+    told = [Notice(f"small: {'x' * 1000} {i}; {advice}", of_suite=False) for i in range(14)]
+    lines = message(dg.DagsterRun("job", "r"), told).splitlines()
     assert len(lines) == 13
-    assert all(len(line) <= 302 for line in lines)
+    assert all(len(line) <= LONGEST_SENTENCE + 2 for line in lines)
+    assert all(line.endswith(advice) for line in lines[1:11]), "what to do is not what is cut"
     assert lines[-2:] == ["… and 4 more", "run r"]
+
+
+@pytest.mark.parametrize(
+    ("job", "failed", "of_suite", "subject"),
+    [
+        ("all_suites", False, True, "small 2026-03-01 has failed checks"),  # the loss is another's than the run's
+        ("all_suites", False, False, "all_suites strong 2026-03-01 has failed checks"),
+        ("__ASSET_JOB", True, False, "run of strong 2026-03-01 failed"),
+        ("suite_small", True, True, "suite_small strong 2026-03-01 failed"),
+    ],
+)
+def test_a_message_names_what_it_is_about(job: str, failed: bool, of_suite: bool, subject: str) -> None:
+    status = dg.DagsterRunStatus.FAILURE if failed else dg.DagsterRunStatus.SUCCESS
+    tags = {"dagster/partition": "strong", EVAL_DATE: "2026-03-01"}
+    notice = Notice("small: check no_significant_loss: weak: −20 points", of_suite)
+    (first, *_) = message(dg.DagsterRun(job, "r", status=status, tags=tags), [notice]).splitlines()
+    assert first == f"eval-pipeline: {subject}"
 
 
 def test_a_loss_is_linked_to_side_by_side(
     small: Lab, instance: dg.DagsterInstance, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the check of losses says is in the message, as a path where nobody has said where the workbench is."""
+    """What the check of losses says is in the message; how to see it where nobody has said where the workbench is."""
     path = "/suites/small/compare?versions=puppet,puppet&eval_dates=2026-03-01,2026-03-02"
 
     spec = dg.AssetCheckSpec("no_loss", asset=dg.AssetKey(["small", "trends"]))
@@ -218,10 +248,10 @@ def test_a_loss_is_linked_to_side_by_side(
     with handlers_kept():
         result = dg.materialize([trends], instance=instance)
     run = run_of(instance, result.run_id)
-    for url, said in (("", path), ("https://evals.example.org", f"https://evals.example.org{path}")):
+    said = f"side by side: https://evals.example.org{path}"
+    for url, shown in (("", HOW_TO_SEE), ("https://evals.example.org", said)):
         monkeypatch.setenv("EVAL_VIEW_URL", url)
-        (notice,) = errors_of(instance, run.run_id)
-        assert f"side by side: {said}" in message(run, [notice.sentence], paths=notice.paths).splitlines()
+        assert shown in message(run, errors_of(instance, run.run_id)).splitlines()
     with Webhook() as webhook:
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         notify(instance, run)

@@ -20,7 +20,8 @@ from eval_pipeline.defs.automation.failures import asset_of, error_of, side_by_s
 from eval_pipeline.defs.dagster_inside.running import BACKFILL_ID_TAG, PARTITION_NAME_TAG
 from eval_pipeline.defs.running.origin import is_of_command_line
 from eval_pipeline.reports.contents.gold import edition_rows_told, overridden_text
-from eval_pipeline.reports.places.links import linked
+from eval_pipeline.reports.nights.message import HOW_TO_SEE
+from eval_pipeline.reports.places.links import linked, view_url
 from eval_pipeline.store.tables import COVERAGE, GOLD_EDITIONS
 
 NOTIFY_URL = "EVAL_NOTIFY_URL"
@@ -34,7 +35,7 @@ NOTIFIED = ".dagster/eval_pipeline/notified"
 
 FORMS = ("slack", "plain")
 MOST_SENTENCES = 10
-LONGEST_SENTENCE = 300
+LONGEST_SENTENCE = 600
 TIMEOUT_SECONDS = 10.0
 PAUSES_SECONDS = (1.0, 4.0)
 """Pauses before the second and the third attempt."""
@@ -101,12 +102,11 @@ def notify(instance: dg.DagsterInstance, run: dg.DagsterRun, otherwise: str | No
             error for other in _told_runs(instance, known) for error in errors_of(instance, other) if error.of_suite
         }
         new = [error for error in found if error not in told]
-        sentences, paths = [error.sentence for error in new], [path for error in new for path in error.paths]
     else:
-        sentences, paths = [otherwise] if otherwise else [], []
-    if not sentences:
+        new = [Notice(otherwise, of_suite=False)] if otherwise else []
+    if not new:
         return
-    text = message(known, sentences, os.environ.get(UI_URL, ""), figures_of(instance, run.run_id), paths)
+    text = message(known, new, os.environ.get(UI_URL, ""), figures_of(instance, run.run_id))
     url = os.environ.get(NOTIFY_URL, "")
     if url:
         post(url, text)
@@ -166,27 +166,37 @@ def _told_runs(instance: dg.DagsterInstance, run: dg.DagsterRun) -> list[str]:
     return [other.run_id for other in others if other.tags.get(NOTIFIED) == other.run_id]
 
 
-def message(
-    run: dg.DagsterRun, errors: Sequence[str], ui: str = "", figures: Sequence[str] = (), paths: Sequence[str] = ()
-) -> str:
+def message(run: dg.DagsterRun, notices: Sequence[Notice], ui: str = "", figures: Sequence[str] = ()) -> str:
     """Returns the text of a notification.
 
     Args:
         run: the run.
-        errors: what went wrong, a sentence each.
+        notices: what went wrong.
         ui: address of the UI, for a link.
         figures: coverage and gold of the run's figures.
-        paths: workbench paths that show losses.
     """
-    subject = " ".join(filter(None, (run.tags.get(PARTITION_NAME_TAG, ""), run.tags.get(EVAL_DATE, ""))))
-    ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
-    lines = [f"eval-pipeline: {run.job_name} {subject} {ended}".replace("  ", " ")]
-    lines += [f"• {_shortened(error)}" for error in errors[:MOST_SENTENCES]]
-    lines += [f"… and {len(errors) - MOST_SENTENCES} more"] * (len(errors) > MOST_SENTENCES)
+    paths = [path for notice in notices for path in notice.paths]
+    lines = [f"eval-pipeline: {_subject(run, notices)}"]
+    lines += [f"• {_shortened(notice.sentence)}" for notice in notices[:MOST_SENTENCES]]
+    lines += [f"… and {len(notices) - MOST_SENTENCES} more"] * (len(notices) > MOST_SENTENCES)
     lines += figures[:MOST_SENTENCES]
-    lines += [f"side by side: {linked(path)}" for path in paths[:MOST_SENTENCES]]
+    lines += [f"side by side: {linked(path)}" for path in paths[:MOST_SENTENCES] if view_url()]
+    lines += [HOW_TO_SEE] * (bool(paths) and not view_url())
     lines.append(f"{ui.rstrip('/')}/runs/{run.run_id}" if ui else f"run {run.run_id}")
     return "\n".join(lines)
+
+
+def _subject(run: dg.DagsterRun, notices: Sequence[Notice]) -> str:
+    """Returns what a notification is about: not the run of one model version, if it found out about all of a suite."""
+    day = run.tags.get(EVAL_DATE, "")
+    if notices and all(notice.of_suite for notice in notices) and run.status != dg.DagsterRunStatus.FAILURE:
+        suites = ", ".join(dict.fromkeys(notice.sentence.partition(":")[0] for notice in notices))
+        return " ".join(filter(None, (suites, day, "has failed checks")))
+    # The name of an asset's run is Dagster's own, and says nothing.
+    job = "" if run.job_name.startswith("__") else run.job_name
+    name = run.tags.get(PARTITION_NAME_TAG, "")
+    ended = "failed" if run.status == dg.DagsterRunStatus.FAILURE else "has failed checks"
+    return " ".join(filter(None, (job or ("run of" if name else "a run"), name, day, ended)))
 
 
 def post(url: str, text: str) -> None:
@@ -237,5 +247,12 @@ def escaped(text: str) -> str:
 
 
 def _shortened(error: str) -> str:
+    """Returns a text in one line; of a long one the end, which says what to do, and as much as has room before."""
     line = " ".join(error.split())
-    return line if len(line) <= LONGEST_SENTENCE else f"{line[: LONGEST_SENTENCE - 1]}…"
+    if len(line) <= LONGEST_SENTENCE:
+        return line
+    advice = line.rpartition("; ")[2]
+    kept = advice if len(advice) < LONGEST_SENTENCE // 2 and advice != line else ""
+    begin = line[: LONGEST_SENTENCE - len(kept) - 3]
+    begin = begin.rpartition(" ")[0] or begin
+    return f"{begin} … {kept}".strip()

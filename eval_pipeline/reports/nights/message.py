@@ -13,7 +13,7 @@ from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED
 from eval_pipeline.reports.places.links import compare_path, linked, view_url
 
 MOST_LINES = 60
-SIDE_BY_SIDE = "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links"
+HOW_TO_SEE = "losses side by side: `eval-pipeline view`; where EVAL_VIEW_URL has its address, messages have links"
 _CHANGES = {
     "start": "first evaluation",
     "break": "not comparable with the date before",
@@ -40,7 +40,7 @@ def night_message(night: Night, page: str, ui: str = "") -> str:
     if len(body) > MOST_LINES:
         body = [*body[:MOST_LINES], f"… and {len(body) - MOST_LINES} more lines on the page"]
     links = [f"page: {page}"] + ([f"runs: {ui.rstrip('/')}/runs"] if ui else [])
-    links += [SIDE_BY_SIDE] * (bool(night.waiting) and not view_url())
+    links += [HOW_TO_SEE] * (bool(night.waiting) and not view_url())
     return "\n".join([*lines, *body, *links])
 
 
