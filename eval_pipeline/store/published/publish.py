@@ -105,7 +105,7 @@ class _FilePublisher(Publisher):
         self._schema_hash = schema_hash(self._schema)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        memo = Memo.load(lock)
+        memo = Memo.load(lock, self._out)
         store = store_status(self._out)
         if full or store is None:
             return self._rebuild(lock, "")
