@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.core.model import Partition
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.view.page import Bench
+from eval_pipeline.workspace.runs import run_rows
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.http_socket import Connection, Request
 from eval_pipeline_tests.fakes.openai_server import KEY, Hang, OpenAIServer, Says, Status
@@ -94,7 +96,9 @@ def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoin
         assert [states(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "CANCELED"]
         eventually(lambda: told_everywhere(lab), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
         only_what_failed_itself_is_red(ui)
-    statuses = dict(lab.sql(f"SELECT model_version, status FROM runs WHERE eval_date > '{BEFORE}'"))
+    (day,) = {day for (day,) in lab.sql("SELECT max(eval_date) FROM runs")}
+    rows = {name: run_rows(lab.workspace(), Partition(SUITE, name, day), ["status"]) for name in NAMES}
+    statuses = {name: found[-1]["status"] for name, found in rows.items()}
     assert statuses == {
         LOSING[0]: "complete",
         LOSING[1]: "complete",
@@ -102,7 +106,6 @@ def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoin
         DEAD: "failed",
         SLOW: "canceled",
     }
-    (day,) = {day for (day,) in lab.sql("SELECT max(eval_date) FROM runs")}
     launched = [Launched(DEAD, "1", failed=True), Launched(SLOW, "2", canceled=True)]
     text = night_message(read_night(lab.workspace().record, day, launched), "page")
     assert "2 new losses, 0 still open; 1 run failed; 1 run canceled" in text
