@@ -42,6 +42,15 @@ def test_a_pair_is_compared_on_its_latest_full_evaluations(forty: Lab) -> None:
     assert row["usd_difference"] is None
 
 
+def test_a_part_is_not_held_against_the_whole(forty: Lab) -> None:
+    """Six turns of one with all of another: neither paired nor on the front, in the table and in the store."""
+    evaluated(forty, 0)
+    evaluated(forty, 0, wrong=range(12), version="other")
+    evaluated(forty, 1, wrong=[0], version="third", scope=Scope(cases=("c00",)))
+    found = rows(forty, MODEL_COMPARISONS)
+    assert [(row["model_a"], row["model_b"]) for row in found] == [("other", "puppet")]
+
+
 def test_three_model_versions_are_corrected_for_three_pairs(forty: Lab) -> None:
     evaluated(forty, 0)
     evaluated(forty, 0, wrong=range(12), version="other")

@@ -53,9 +53,14 @@ def evaluations_by_name(inputs: Inputs) -> Evaluations:
 
 
 def compared_evaluations(inputs: Inputs) -> list[Evaluated]:
-    """Returns the latest evaluation of each model version in use, sorted by name."""
+    """Returns the latest evaluation of each model version in use, sorted by name, as far as they are of one scope.
+
+    A version with six turns is not beside one with all: only full evaluations count, or else those of the scope of the
+    newest one.
+    """
     found = evaluations_by_name(inputs)
-    return [latest(found[name]) for name in sorted(found) if not inputs.workspace.is_retired(name)]
+    newest = [latest(found[name]) for name in sorted(found) if not inputs.workspace.is_retired(name)]
+    return series_of(newest) if newest else []
 
 
 def source_of(model_version: str) -> str:

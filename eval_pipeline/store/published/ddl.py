@@ -9,7 +9,7 @@ from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.schemas import EARLIER_SCHEMA, Column, Table
 from eval_pipeline.store.tables import TRENDS, TURN_ERRORS, all_tables, earlier_tables
 
-FORMAT = 27
+FORMAT = 28
 """Version of the store's form.
 
 Raise it whenever the schema below or a shipped table changes (a test checks this), or when the same record would be

@@ -36,6 +36,16 @@ FROM (
     -- Means over drawn turns say nothing about the suite.
     LEFT JOIN (SELECT DISTINCT e.suite, e.model_version FROM latest_sampled_estimates AS e) AS d
         ON d.suite = t.suite AND d.model_version = t.model_version
+    -- Neither does a part beside the whole: only evaluations of one scope are held against each other.
+    JOIN (
+        SELECT p.suite, p.model_version FROM latest_partitions AS p LEFT JOIN model_versions AS v
+            ON v.model_version = p.model_version
+        WHERE NOT coalesce(v.retired, false) AND NOT contains(coalesce(p.scope, ''), '"until":')
+        QUALIFY p.scope IS NOT DISTINCT FROM first_value(p.scope) OVER (
+            PARTITION BY p.suite
+            ORDER BY p.scope IS NOT DISTINCT FROM 'full' DESC, p.eval_date DESC, p.model_version
+        )
+    ) AS w ON w.suite = t.suite AND w.model_version = t.model_version
     WHERE t.correct IS NOT NULL AND NOT coalesce(m.retired, false) AND d.suite IS NULL
     GROUP BY t.suite, t.model_version
 ) AS s
@@ -86,7 +96,7 @@ LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
 COMMENT ON VIEW leaderboard_details IS 'Every suite and model version on its latest date: accuracy with its 95% interval '
     '(sampled: estimated for the whole suite from drawn cases, see sampled_estimates), '
     'the cost in total and per successful conversation, whether it is on the Pareto front of cost and accuracy '
-    '(stand-ins and models separately; NULL: no known cost, or retired), and how many turns were planned, asked, answered, '
+    '(stand-ins and models separately; NULL: no known cost, retired, or of another scope), and how many turns were planned, asked, answered, '
     'readable and scored (NULL: not on record); how many cases of the suite they are of, and why others were left out; the edition of the gold that accuracy stands for, how many turns of it are '
     'overridden or excluded, and the accuracy without overrides (NULL: there are none).';
 
