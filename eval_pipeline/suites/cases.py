@@ -189,10 +189,15 @@ class SuiteReading:
         self.problems.append(problem)
         self.left_out.append(unread_entry(problem))
 
+    @property
+    def is_refused(self) -> bool:
+        """Whether what was read so far has something wrong for which the whole suite will be refused."""
+        keeps = self._first is not None and isinstance(self._track, Shares) and self._track.keeps_good_cases
+        return bool(self.problems) and not keeps
+
     def refuse_wrong(self) -> None:
         """Raises InputError for what is wrong, after all cases were read; see `read_suite`."""
-        keeps = self._first is not None and isinstance(self._track, Shares) and self._track.keeps_good_cases
-        if self.problems and not keeps:
+        if self.is_refused:
             raise InputError(self.problems)
         if self._first and (wrong := [*check_prompts(self._source, self._track, self._first, self._fields)]):
             raise InputError(wrong)

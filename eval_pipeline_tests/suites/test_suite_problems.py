@@ -1,7 +1,7 @@
 """What is wrong with a suite is told with file, line, field and what was expected."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.reading.foreign import check_yaml
 from eval_pipeline.core.reading.json_reading import parsed_json
+from eval_pipeline.stages.checks import suite_files
 from eval_pipeline.suites import find_suites, load_suite, read_header
-from eval_pipeline.suites.cases import read_cases
+from eval_pipeline.suites.cases import SuiteReading, read_cases
+from eval_pipeline.workspace.progress import SILENT
 from eval_pipeline.workspace.workspace import Workspace
-from eval_pipeline_tests.support import TWO_CASES, case
+from eval_pipeline_tests.support import TWO_CASES, Lab, case
 
 HEADER = "name: small\nversion: '1'\ntrack: finqa\ncases: {cases}\n"
 GOOD = """\
@@ -361,3 +363,32 @@ def test_no_key_is_taken_for_another_one(tree: Any) -> None:
         assert parsed_json(text) == tree
     check_yaml(yaml.safe_dump(tree))
     check_yaml("x: &a {k: 1}\ny: &b {j: 2}\nz: {<<: *a, <<: *b, k: 3}\n")  # merging twice loses nothing
+
+
+def test_a_suite_is_looked_through_without_holding_its_cases(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most two cases are read ahead of those whose gold is checked; after something wrong no gold is checked."""
+    monkeypatch.setattr(suite_files, "_AT_ONCE", 2)
+    lab.suite("many", [case(f"c{place}", ("1", 1.0)) for place in range(7)])
+    read, ahead = [0], list[int]()
+    each = SuiteReading.__iter__
+
+    def counted(self: SuiteReading) -> Iterator[Any]:
+        for found in each(self):
+            read[0] += 1
+            yield found
+
+    monkeypatch.setattr(SuiteReading, "__iter__", counted)
+    workspace = lab.workspace()
+    track = type(workspace.track("many"))
+    checked = track.check_gold
+    monkeypatch.setattr(track, "check_gold", lambda self, one: [ahead.append(read[0]), *checked(self, one)][1:])
+    found = suite_files.look_through(workspace, workspace.suite("many"), SILENT)
+    assert (found.cases, found.turns, found.broken, found.ends.passed) == (7, 7, [], True)
+    assert [many - place for place, many in enumerate(ahead)] == [2, 1, 2, 1, 2, 1, 1]
+    ahead.clear()
+    for path in [*(lab.home.data / "suites" / "many").rglob("c[02].*")]:
+        path.with_name(f"a{path.name}").write_bytes(path.read_bytes())
+    workspace = lab.workspace()
+    with pytest.raises(InputError, match=r"duplicate id 'c0'(.|\n)*duplicate id 'c2'"):
+        suite_files.look_through(workspace, workspace.suite("many"), SILENT)
+    assert len(ahead) == 2, "the block before the first wrong one"

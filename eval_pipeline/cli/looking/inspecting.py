@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from eval_pipeline.core.home import Home
     from eval_pipeline.operations.upkeep.doctor import Finding
     from eval_pipeline.suites import SuiteSource
-    from eval_pipeline.suites.cases import SuiteCases
-    from eval_pipeline.tracks.base import Track
     from eval_pipeline.workspace.workspace import Progress, Workspace
 
 FORMATS = ("table", "csv", "json", "parquet")
@@ -59,51 +57,37 @@ def validate(
 def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     """Reports the problems of one suite and returns its exit code."""
     from eval_pipeline.cli.terminal import ProgressBars, fail, note
-    from eval_pipeline.stages.checks.ends import check_ends
-    from eval_pipeline.stages.checks.verdicts import contradictions, gold_sentence
-    from eval_pipeline.stages.scoring.gold import drifted_since
-    from eval_pipeline.suites.cases import read_suite
-    from eval_pipeline.workspace.progress import busy, counted
+    from eval_pipeline.stages.checks.suite_files import look_through
+    from eval_pipeline.stages.checks.verdicts import gold_sentence
 
     name = source.name
     try:
         with ProgressBars() as progress:
-            with busy(progress, f"{name} · reading"):
-                found, track = read_suite(source), source.track()
-            gold = found.scored
-            cases = [gold.case(case) for case in found.cases]
-            left_out = [turn for turn in gold.actions if gold.is_excluded(turn)]
-            looked_at = counted(progress, f"{name} · gold", [*cases, *gold.alternatives.values()], 0)
-            broken = [(turn.id, why) for case in looked_at for turn, why in track.check_gold(case)]
-            excluded = [(turn, why) for turn, why in dict.fromkeys(broken) if turn not in left_out]
-            known = {*gold.actions, *(turn for turn, _ in excluded)}
-            doubts = contradictions(track, cases, known)
-            moved = [*drifted_since(workspace, name, track, cases)]
-            ends = check_ends(track, cases, None, progress, f"{name} · oracle and null", left_out)
+            found = look_through(workspace, source, progress)
     except InputError as error:
         for problem in error.problems:
             fail(str(problem))
         return BAD_USAGE
     for problem in found.problems:
         fail(f"{problem}; the case is left out")
-    for sentence in _notes(track, found):
+    for sentence in found.notes:
         note(sentence)
-    for turn, why in excluded:
+    for turn, why in found.broken:
         fail(f"{turn}: {why}; it cannot be scored and is in no figure")
     drift = "its gold gives another result than when the suite was read; a clock, chance, or other data?"
-    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, which removes no case" for doubt in doubts]
-    for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in moved)):
+    doubtful = [f"{doubt.turn_id}: {doubt.evidence}; a doubt, which removes no case" for doubt in found.doubts]
+    for sentence in (*doubtful, *(f"{turn}: {drift}" for turn in found.moved)):
         note(sentence)
     for override in found.overrides:
         typer.echo(f"{override.turn_id}: {override.action} by {override.who}: {override.why}")
+    ends = found.ends
     if not ends.passed:
         fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
-    turns = sum(len(case.turns) for case in cases)
-    said = gold_sentence(turns, len(excluded), doubts, len(gold.actions))
-    typer.echo(f"{name}: {len(cases)} cases, {turns} turns; {said}; {ends.text}")
+    said = gold_sentence(found.turns, len(found.broken), found.doubts, found.decided)
+    typer.echo(f"{name}: {found.cases} cases, {found.turns} turns; {said}; {ends.text}")
     if found.problems:
         return BAD_USAGE
-    return FAILED if excluded or not ends.passed else OK
+    return FAILED if found.broken or not ends.passed else OK
 
 
 def _show_prompt(source: "SuiteSource", name: str) -> None:
@@ -118,16 +102,6 @@ def _show_prompt(source: "SuiteSource", name: str) -> None:
     case, _ = next(iter(SuiteReading(source)))
     made = Prompting(track.prompt_versions[-1], prompts.get(name)).prompt(track, case, case.turns[0], [])
     typer.echo(f"\n{source.name}, prompt {name}, {case.turns[0].id}:\n\n{made.text()}\n")
-
-
-def _notes(track: "Track", found: "SuiteCases") -> "Iterator[str]":
-    """Yields what a user may not expect of files that are valid."""
-    from eval_pipeline.tracks.capabilities import Shares
-
-    if isinstance(track, Shares):
-        yield from track.shared_notes(found.shared, found.cases)
-    yield from found.notes
-    yield from (f"{name}: holds no case" for name in found.empty)
 
 
 def publish(

@@ -36,7 +36,22 @@ def check_ends(
     turns = [len(case.turns) for case in cases]
     drawn = [cases[place] for place in drawn_places(turns, most)]
     whole = drawn_from or sum(turns)
-    return asyncio.run(_check_ends(track, counted(progress, label, drawn, len(drawn)), whole, set(excluded)))
+    left_out = set(excluded)
+    counting = counted(progress, label, drawn, len(drawn))
+    return check_ends_of(
+        track, ((one, left_out | {turn.id for turn, _ in track.check_gold(one)}) for one in counting), whole
+    )
+
+
+def check_ends_of(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None = None) -> Verdict:
+    """Checks as `check_ends` does, case by case.
+
+    Args:
+        track: the track.
+        cases: each with the ids of its turns that are left out.
+        whole: the number of turns of the suite; None if these are all cases.
+    """
+    return asyncio.run(_check_ends(track, cases, whole))
 
 
 def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
@@ -49,34 +64,38 @@ def drawn_places(turns: Sequence[int], most: int | None) -> list[int]:
     return [place for place, end in zip(places, ends, strict=True) if end <= most]
 
 
-async def _check_ends(track: Track, cases: Iterable[Case], whole: int, left_out: set[str]) -> Verdict:
+async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]], whole: int | None) -> Verdict:
     runner = MetricRunner(metrics_behind_primary(track))
     wrong: list[str] = []
     turns = seen = 0
     async with executor_of(track) as executor:
-        for case in cases:
+        for case, excluded in cases:
             seen += len(case.turns)
-            excluded = left_out | {turn.id for turn, _ in track.check_gold(case)}
-            for turn in case.turns:
-                if turn.id in excluded:
-                    continue
-                turns += 1
-                if not await _is_correct(track, runner, executor, case, turn, track.oracle(turn)):
-                    wrong.append(f"{turn.id}: the gold answer scores 0")
-                if not track.gold_is_empty(turn) and await _is_correct(track, runner, executor, case, turn, ""):
-                    wrong.append(f"{turn.id}: no answer scores 1")
+            looked_at = [turn for turn in case.turns if turn.id not in excluded]
+            turns += len(looked_at)
+            given: list[tuple[Turn, str | None]] = []
+            for turn in looked_at:
+                given += [(turn, track.oracle(turn)), *([] if track.gold_is_empty(turn) else [(turn, None)])]
+            verdicts = await _verdicts(track, runner, executor, case, [(turn, text or "") for turn, text in given])
+            for (turn, text), right in zip(given, verdicts, strict=True):
+                if right != (text is not None):
+                    wrong.append(f"{turn.id}: {'no answer scores 1' if right else 'the gold answer scores 0'}")
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
     if wrong:
         return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
-    drawn = f"all {turns}" if seen == whole else f"{turns} turns drawn from {whole}"
+    drawn = f"all {turns}" if whole in (None, seen) else f"{turns} turns drawn from {whole}"
     return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
 
 
-async def _is_correct(
-    track: Track, runner: MetricRunner, executor: Executor, case: Case, turn: Turn, text: str
-) -> bool:
-    artefact, error = parse_response(track, text)
-    outcome = await run_artefact(executor, case, artefact, error)
-    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)
-    values = track.values(case, turn, [attempt], gather_all(track, [(case, turn, attempt)])[0])
-    return bool(runner.run([values]).plain[track.primary_metric][0])
+async def _verdicts(
+    track: Track, runner: MetricRunner, executor: Executor, case: Case, given: Sequence[tuple[Turn, str]]
+) -> list[bool]:
+    """Returns whether each answer to a turn is right."""
+    made: list[tuple[Case, Turn, Attempt]] = []
+    for turn, text in given:
+        artefact, error = parse_response(track, text)
+        outcome = await run_artefact(executor, case, artefact, error)
+        made.append((case, turn, Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)))
+    gathered = zip(made, gather_all(track, made), strict=True)
+    values = [track.values(case, turn, [attempt], evidence) for (_, turn, attempt), evidence in gathered]
+    return [bool(right) for right in runner.run(values).plain[track.primary_metric]] if values else []

@@ -1,11 +1,12 @@
 """Turns that cannot be scored, because their gold does not hold (docs/gold.md#gold-that-cannot-be-scored)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pyarrow.compute as pc
 
 from eval_pipeline.core.ids import json_text, parse_json
-from eval_pipeline.core.model import Case, Evidence
+from eval_pipeline.core.model import Case, Evidence, Turn
 from eval_pipeline.stages.scoring.metric_runner import UNSCORED
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_OVERRIDES, METRICS, TURN_RESULTS, TURNS
@@ -73,21 +74,23 @@ def recorded_results(inputs: Inputs) -> Mapping[str, Sequence[str | None]]:
     return inputs.remembered((TURNS, GOLD_OVERRIDES), read, "results of golds")
 
 
-def drifted_since(workspace: Workspace, suite: str, track: Track, cases: Iterable[Case]) -> Iterator[str]:
-    """Yields the turns whose gold gives another result now than when the record's edition of the suite was read.
+def drifting(workspace: Workspace, suite: str, track: Track) -> Callable[[Case], list[str]]:
+    """Returns which turns of a case have gold that gives another result now than when the suite was last recorded.
 
     Turns that are not on record, or whose gold or data have changed since, are left out.
     """
-    key = RecordKey.of_suite(suite)
-    if workspace.record.header(TURNS, key) is None:
-        return
-    rows = workspace.record.read(TURNS, key, ["turn_id", "gold", "gold_results"]).to_pylist()
-    known = {row["turn_id"]: (row["gold"], parse_json(row["gold_results"])) for row in rows if row["gold_results"]}
-    for turn in (turn for case in cases for turn in case.turns if turn.id in known):
+    key, known = RecordKey.of_suite(suite), dict[str, tuple[str, Any]]()
+    if workspace.record.header(TURNS, key) is not None:
+        for rows in workspace.record.row_groups(TURNS, key, ["turn_id", "gold", "gold_results"]):
+            kept = rows.filter(pc.is_valid(rows["gold_results"])).to_pylist()
+            known |= {row["turn_id"]: (row["gold"], parse_json(row["gold_results"])) for row in kept}
+
+    def moved(turn: Turn) -> bool:
         gold, before = known[turn.id]
         pairs = zip(track.gold_results(turn), before, strict=False)
-        if gold == json_text(track.gold_json(turn)) and any(one != other for one, other in pairs if one and other):
-            yield turn.id
+        return gold == json_text(track.gold_json(turn)) and any(one != other for one, other in pairs if one and other)
+
+    return lambda case: [turn.id for turn in case.turns if turn.id in known and moved(turn)]
 
 
 def unscored_turns(inputs: Inputs) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ from eval_pipeline.core.model import Evidence
 from eval_pipeline.sandbox.sql.rows import SqlRows
 from eval_pipeline.stages.checks.gold import check_gold_usable
 from eval_pipeline.stages.judged.judging import pairs_of
-from eval_pipeline.stages.scoring.gold import drifted, drifted_since, gold_failure
+from eval_pipeline.stages.scoring.gold import drifted, drifting, gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
 from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned
@@ -159,4 +159,5 @@ def test_gold_that_changes_after_the_suite_was_read_is_told_with_its_case(
     unscored, moved = recorded_cases(inputs.record, inputs.place).gold_texts()
     assert "fails: the expected query does not run" in unscored
     assert "oslo" in moved and "fails" not in moved
-    assert list(drifted_since(inputs.workspace, "shop", inputs.track, inputs.cases)) == ["shop/oslo#0"]
+    moved = drifting(inputs.workspace, "shop", inputs.track)
+    assert [turn for case in inputs.cases for turn in moved(case)] == ["shop/oslo#0"]

@@ -1,9 +1,11 @@
 """Reads and scores a response outside of a run, to check gold and to make wrong responses."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from eval_pipeline.core.model import Evidence, MetricResult, Outcome, Ran
+from eval_pipeline.tracks.metric import Metric
 from eval_pipeline.tracks.text.cases.case_file import TextCase, TextTurn
 from eval_pipeline.tracks.text.comparing.judging import judgement_of
 from eval_pipeline.tracks.text.comparing.reading import read_answer, sources_of
@@ -40,14 +42,20 @@ def told_of(
     }
 
 
-def metrics_of(text: str, case: TextCase, turn: TextTurn) -> Mapping[str, Any]:
-    """Returns the metrics of a response by name, without those of recovery."""
+def metrics_of(text: str, case: TextCase, turn: TextTurn, last: str = failure_mode.METRIC.name) -> Mapping[str, Any]:
+    """Returns the metrics of a response by name, up to one of them; by default without those of recovery."""
     told = told_of(case, turn, text, read_of(text, case) if text.strip() else None, no_answer=not text.strip())
-    last = [metric.name for metric in METRICS].index(failure_mode.METRIC.name)
-    for metric in METRICS[: last + 1]:
-        found = metric.function(**{name: told[name] for name in metric.inputs()})
+    for metric, names in _up_to(last):
+        found = metric.function(**{name: told[name] for name in names})
         told[metric.name] = found.value if isinstance(found, MetricResult) else found
     return told
+
+
+@cache
+def _up_to(last: str) -> Sequence[tuple[Metric, tuple[str, ...]]]:
+    """Returns the metrics up to the last, each with its inputs, whose names take as long to find as most metrics."""
+    count = [metric.name for metric in METRICS].index(last) + 1
+    return [(metric, metric.inputs()) for metric in METRICS[:count]]
 
 
 def mode_of(text: str, case: TextCase, turn: TextTurn) -> str | None:
@@ -58,5 +66,5 @@ def mode_of(text: str, case: TextCase, turn: TextTurn) -> str | None:
 
 def is_correct(text: str, case: TextCase, turn: TextTurn) -> bool | None:
     """Returns whether a response is correct."""
-    found: bool | None = metrics_of(text, case, turn)[verdict.CORRECT.name]
+    found: bool | None = metrics_of(text, case, turn, verdict.CORRECT.name)[verdict.CORRECT.name]
     return found
