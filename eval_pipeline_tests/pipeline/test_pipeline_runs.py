@@ -21,9 +21,9 @@ from eval_pipeline.workspace.asked.planned import effective_epoch
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import (
     RunContext,
+    end_dead_runs,
     end_run,
     ending_failed,
-    end_dead_runs,
     partition_lock,
     record_run,
     run_rows,

@@ -14,7 +14,7 @@ from eval_pipeline.core.system.processes import host, worldwide_mark
 from eval_pipeline.operations.upkeep import resuming
 from eval_pipeline.view.page import Bench
 from eval_pipeline.workspace.watching.running import seen
-from eval_pipeline.workspace.watching.status import Pace, Status
+from eval_pipeline.workspace.watching.status import Speed, Status
 from eval_pipeline.workspace.watching.watch import output_path, write_status
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
@@ -39,7 +39,7 @@ RUNS = Status(
     high=0.6,
     errors=[["timeout", 12, "bench/c1#0: no answer in time"]],
     calls=520,
-    pace=Pace(60.0, 66, 60),
+    pace=Speed(60.0, 66, 60),
     usd=1.5,
     limit_usd=5.0,
     limit_spent=2.0,

@@ -20,7 +20,7 @@ from eval_pipeline.stages.attempts.so_far import why_not_scored
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.running import forget_superseded, seen, wish_end
-from eval_pipeline.workspace.watching.status import Pace, Status, line, status_of
+from eval_pipeline.workspace.watching.status import Speed, Status, line, status_of
 from eval_pipeline.workspace.watching.watch import (
     Watch,
     output_path,
@@ -52,7 +52,7 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
         "small · puppet: 20 of 2,000 turns, 100.0% readable, 25.0% of 4 scored right so far",
     ),
     (
-        ASKS | {"usd": 1.5, "calls": 520, "pace": Pace(60.0, 66, 60), "errors": [["timeout", 1, "late"]]},
+        ASKS | {"usd": 1.5, "calls": 520, "pace": Speed(60.0, 66, 60), "errors": [["timeout", 1, "late"]]},
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, $1.50, 1 error (1 timeout), "
         "66 calls a minute, about 25 min 0 s left",
     ),
@@ -63,13 +63,13 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
     ),
     (
         # In batches nothing comes for hours, and no pace tells how long.
-        ASKS | {"waiting": ["waiting for batch b1 (900 requests)", "b2"], "pace": Pace(60.0, 0, 60)},
+        ASKS | {"waiting": ["waiting for batch b1 (900 requests)", "b2"], "pace": Speed(60.0, 0, 60)},
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, "
         "waiting for batch b1 (900 requests) and 1 more",
     ),
     (
         # Stand-ins and recorded answers cost nothing, and call nobody.
-        ASKS | {"free": True, "usd": 0.0, "calls": 500, "pace": Pace(60.0, 500, 500)},
+        ASKS | {"free": True, "usd": 0.0, "calls": 500, "pace": Speed(60.0, 500, 500)},
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, about 3 min 0 s left",
     ),
     (

@@ -13,18 +13,19 @@ from functools import partial
 from pathlib import Path
 
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.hashing.kept import kept
+from eval_pipeline.core.system.memory import give_back_memory
 from eval_pipeline.store.catalog import leaving
 from eval_pipeline.store.durable import fsync_path, replace_durably
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate, Listing, Refusal
 from eval_pipeline.store.published.changes import Change, ordered
 from eval_pipeline.store.published.ddl import FORMAT, schema_hash, schema_sql
-from eval_pipeline.store.published.empty import write_empty_store
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import FILE, store_form
 from eval_pipeline.store.published.memo import Memo, refuse_newer, store_status
 from eval_pipeline.store.published.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
-from eval_pipeline.store.published.snapshot import opened
+from eval_pipeline.store.published.snapshot import STORAGE_VERSION, opened
 from eval_pipeline.store.record import Record
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import published_tables
@@ -184,7 +185,7 @@ class _FilePublisher(Publisher):
         """Writes the changes; returns the number of rows added and the file written."""
         self._clear_files()
         if fresh:
-            write_empty_store(self._new, self._schema, self._schema_hash, memory_mb)
+            _write_empty_store(self._new, self._schema, self._schema_hash, memory_mb)
         else:
             _copy(self._out, self._new)
         with engine(self._new, memory_mb) as connection, opened(connection, self._new) as snapshot:
@@ -221,3 +222,27 @@ def _copy(source: Path, target: Path) -> None:
         fcntl.ioctl(new.fileno(), _FICLONE, old.fileno())
         return
     shutil.copyfile(source, target)
+
+
+def _write_empty_store(path: Path, schema: str, schema_hash: str, memory_mb: int | None) -> None:
+    """Writes a store with that schema and no rows to a file that does not exist yet.
+
+    Making one takes DuckDB a quarter of a CPU second, so each is made once.
+
+    Args:
+        path: the new file.
+        schema: SQL that creates the schema.
+        schema_hash: its hash, which is stored with it.
+        memory_mb: DuckDB's memory limit.
+    """
+    import duckdb
+
+    def made() -> bytes:
+        with engine(path, memory_mb) as connection, opened(connection, path) as snapshot:
+            snapshot.create(schema, schema_hash)
+        give_back_memory()  # what parsing the schema took is needed for the rows
+        if path.with_name(f"{path.name}.wal").exists():
+            raise StoreError(f"DuckDB left {path}.wal behind, so {path} is incomplete; publish again")
+        return path.read_bytes()
+
+    path.write_bytes(kept("store", [schema_hash, duckdb.__version__, STORAGE_VERSION], made))

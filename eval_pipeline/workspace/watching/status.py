@@ -18,7 +18,7 @@ _FEW = 3
 
 
 @dataclass(slots=True)
-class Pace:
+class Speed:
     """How fast it went in the last minute, or since the step began.
 
     Attributes:
@@ -95,7 +95,7 @@ class Status:
     why_unscored: str = ""
     errors: list[list[Any]] = field(default_factory=list)
     calls: int = 0
-    pace: Pace = field(default_factory=Pace)
+    pace: Speed = field(default_factory=Speed)
     usd: float | None = None
     tokens: int = 0
     free: bool = False
@@ -141,7 +141,7 @@ def status_of(text: str) -> Status:
         raise ValueError("not the status of a run")
     values = {name: value for name, value in found.items() if name in _NAMES}
     try:
-        values["pace"] = Pace(**values.get("pace", {}))
+        values["pace"] = Speed(**values.get("pace", {}))
         return Status(**values)
     except TypeError as error:
         raise ValueError(str(error)) from error

@@ -17,7 +17,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.store.durable import temporary_path
-from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Pace, Status, line
+from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Speed, Status, line
 
 TELL_S = 10.0
 """Seconds between two lines."""
@@ -113,7 +113,7 @@ class Watch:
         if not points or now - points[-1][0] >= _SPACING_S:
             points.append(here)
         first = points[0]
-        status.pace = Pace(now - first[0], here[1] - first[1], here[2] - first[2])
+        status.pace = Speed(now - first[0], here[1] - first[1], here[2] - first[2])
 
     def _write(self) -> None:
         self._written, self.status.at = time.monotonic(), time.time()
