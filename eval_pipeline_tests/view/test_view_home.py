@@ -85,6 +85,16 @@ def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, 
     assert "too early" not in text
 
 
+def test_who_was_asked_a_part_comes_last_of_its_date_and_is_in_no_picture(home: Home, tmp_path: Path) -> None:
+    with changed(home, tmp_path, "UPDATE runs SET scope = 'a part' WHERE model_version = 'falling'") as reader:
+        html = reader.get("/").text
+    assert [row.partition("?")[2].split("&")[0] for row in Parts(html).rows()][:2] == [
+        f"model_version={HOSTILE}", f"model_version={FALLING}",
+    ]  # fmt: skip
+    assert FALLING not in "".join(re.findall(r"<svg.*?</svg>", html))
+    assert "2 of 3 model versions; 1 asked another part of the suite" in Parts(html).text
+
+
 def test_suites_come_by_their_last_evaluation_and_retired_model_versions_are_a_link_away(
     home: Home, tmp_path: Path
 ) -> None:

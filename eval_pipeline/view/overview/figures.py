@@ -135,8 +135,8 @@ def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) 
         nights.setdefault(row["model_version"], []).append(row)
     odd = implausible(look, suite)
     lines = [_line(suite, row, nights.get(row["model_version"], []), odd) for row in board]
-    # Model versions with the same date keep the leaderboard's order.
-    return sorted(lines, key=lambda line: line.partition.eval_date, reverse=True)
+    # Of the same date, those that were asked a part come last; the others keep the leaderboard's order.
+    return sorted(lines, key=lambda line: (line.partition.eval_date, line.figures["scope"] == "full"), reverse=True)
 
 
 def _line(suite: str, figures: Row, nights: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:
