@@ -13,6 +13,7 @@ from eval_pipeline.core.covering.coverage import Coverage, implausible_text
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.core.shown import UNKNOWN, visible_text
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
+from eval_pipeline.reports.contents.facts import scope_text
 from eval_pipeline.reports.places.links import suite_path
 from eval_pipeline.reports.shown import short
 from eval_pipeline.tracks.shown.cards import MEANINGS, Card, CardCell, CodeCard, FactsCard, Mark, TableCard, TextCard
@@ -70,6 +71,7 @@ def _environment() -> "Environment":
         "json": parse_json,
         "pretty": pretty,
         "implausible": implausible_text,
+        "scope": scope_text,
         "coverage": covered,
     }
     found.globals |= {
