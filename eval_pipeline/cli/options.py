@@ -46,6 +46,7 @@ Fresh = Annotated[bool, typer.Option("--fresh", help="Ask the models again inste
 Junit = Annotated[
     Path | None, typer.Option("--junit", metavar="FILE", help="Write checks and gates as a JUnit file, for CI.")
 ]
+Paths = Annotated[bool, typer.Option("--paths", help="Name the files of store and reports, too.")]
 MaxCost = Annotated[
     float | None,
     typer.Option(

@@ -4,45 +4,71 @@ import csv
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
+from rich.console import Console, ConsoleDimensions
 from rich.progress import BarColumn, MofNCompleteColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
 from eval_pipeline.core import shown
-from eval_pipeline.core.covering.left_out import sentences
-from eval_pipeline.reports.contents.figures import level_interval
 
 if TYPE_CHECKING:
-    from eval_pipeline.operations.runs.headline import Headline
     from eval_pipeline.operations.runs.planning import Bound, RunPlan
     from eval_pipeline.operations.upkeep.doctor import Finding
 
 
-class _Terminal(Console):
+IN_FILES = 120
+"""Width of tables in files and pipes, where nobody says how wide they are."""
+
+
+class Terminal(Console):
+    """Standard output or standard error."""
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether people look at it; nothing but plain text goes into files and pipes, whatever FORCE_COLOR says."""
+        return self.file.isatty()
+
+    @property
+    def size(self) -> ConsoleDimensions:
+        """The room for text, which files have more of."""
+        found = super().size
+        return found if self.is_terminal or self._width is not None else ConsoleDimensions(IN_FILES, found.height)
+
+    @size.setter
+    def size(self, new: tuple[int, int]) -> None:
+        """Sets width and height."""
+        self._width, self._height = new
+
     def on_broken_pipe(self) -> None:
         raise  # called while the error is handled; what it means is decided by `command_line`
 
 
-console = _Terminal(emoji=False)
+console = Terminal(emoji=False)
 errors = Console(stderr=True, emoji=False)
 REFRESH = 4
 """How often per second bars are redrawn; each time costs CPU."""
 HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that short tasks do not flicker."""
-FOLDED = 14
+FOLDED = 12
 """The least number of characters per line when a longer text is wrapped."""
+SETTLED_S = 10.0
+"""Seconds that the remaining time is told by, and before it is: what is in the journal passes at once at first."""
 _LOGGED = "eval_pipeline"
 
 
 class _Count(MofNCompleteColumn):
     def render(self, task: Task) -> Text:
         return Text() if task.total is None else super().render(task)
+
+
+class _Remaining(TimeRemainingColumn):
+    def render(self, task: Task) -> Text:
+        return super().render(task) if (task.elapsed or 0) >= SETTLED_S else Text()
 
 
 class _LateBars(Bars):
@@ -65,9 +91,14 @@ class ProgressBars:
     """Shows progress as bars on the terminal, with warnings above them; no bars if standard error is not a terminal."""
 
     def __init__(self) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), _Count(), TimeRemainingColumn())
+        columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Remaining())
         self._bars = _LateBars(
-            *columns, console=errors, transient=True, refresh_per_second=REFRESH, disable=not errors.is_terminal
+            *columns,
+            console=errors,
+            transient=True,
+            refresh_per_second=REFRESH,
+            speed_estimate_period=SETTLED_S,
+            disable=not errors.is_terminal,
         )
         self._tasks: dict[str, TaskID] = {}
         self._notes = _Notes(logging.WARNING)
@@ -105,52 +136,6 @@ def note(message: str) -> None:
     errors.print(_escaped(message), highlight=False, soft_wrap=True)
 
 
-def headline_table(suite: str, headlines: Sequence["Headline"]) -> Table:
-    """Returns the headline table of a suite: accuracy with its interval, tokens, cost per correct answer, ceiling.
-
-    Each model version takes two lines, so that the table fits into 80 columns.
-    """
-    from eval_pipeline.stages.checks.readable import WARN_BELOW
-
-    title = f"{suite} · 95% intervals · success: every turn of a conversation right"
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("model version", overflow="fold", min_width=20)
-    for name in ("accuracy", "tokens,\nper success", "dollars,\nper success"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("ceiling", no_wrap=True)
-    for found in headlines:
-        correct, cost = found.overall["correct"], found.cost
-        turns = f"{correct['n']} turn{'s' * (correct['n'] != 1)}"
-        facts = (
-            ["simulated"] * found.simulated + [turns] + ["drawn" if found.drawn else "part"] * (found.scope != "full")
-        )
-        asked, readable = found.coverage.asked or 0, found.coverage.readable or 0
-        if readable < WARN_BELOW * asked and not found.simulated:
-            facts.append(f"{shown.rate(readable / asked)} readable")
-        table.add_row(
-            f"{found.partition.model_version}\n[dim]{', '.join(facts)}[/]",
-            _rate(correct),
-            f"{shown.tokens(cost['tokens_total'])}\n{shown.tokens(cost['tokens_per_success'])}",
-            f"{shown.dollars(cost['usd_total'])}\n{shown.dollars(cost['usd_per_success'])}",
-            ceiling_text(found.ceiling),
-        )
-    return table
-
-
-def coverage_lines(headlines: Sequence["Headline"]) -> Iterator[str]:
-    """Yields a line per model version on how far its turns got, followed by lines on what is missing.
-
-    Cases that were left out of the suite come first, with one line for model versions that lack the same ones.
-    """
-    for sentence in sentences([(found.partition.model_version, found.cases) for found in headlines]):
-        yield f"cases:    {sentence}"
-    for found in headlines:
-        yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
-        for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
-            if told:
-                yield f"          {told}"
-
-
 def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str) -> None:
     """Prints a query's rows as `table`, `csv` or `json`.
 
@@ -165,34 +150,44 @@ def print_rows(columns: Sequence[str], rows: Sequence[Sequence[Any]], form: str)
         print(json.dumps(records, default=str, indent=2, ensure_ascii=False))
     else:
         names, cells = [_escaped(name) for name in columns], [[_escaped(_shown(cell)) for cell in row] for row in rows]
-        if rows and _least_width(names, cells) > console.width:
+        fits = least_width(names, cells) <= console.width
+        heads = names if fits else [name.replace("_", "_\n") for name in names]
+        if rows and least_width(heads, cells) > console.width:
             for place, row in enumerate(cells, start=1):
                 console.print(f"row {place:,} of {len(cells):,}", style="dim", highlight=False)
                 console.print(_record(names, row))
         else:
-            console.print(_table(names, cells))
+            console.print(_table(heads, cells))
 
 
 def _shown(cell: Any) -> str:
-    """Formats a value for a table with at most six digits; `csv` and `json` have them all."""
+    """Formats a value for a table; `csv` and `json` have all digits."""
     match cell:
         case None:
             return "NULL"
         case float():
-            return f"{cell:.6g}" if abs(cell) < 1e6 else f"{cell:.1f}"
+            return shown.number(cell)
     return str(cell)
 
 
-def _least_width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
+def least_width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Returns the least width of a readable table, in which long texts are wrapped, but not to very short lines."""
-    longest = (max(map(len, column)) for column in zip(names, *rows, strict=True))
-    return sum(min(width, FOLDED) + len("│  ") for width in longest) + len("│")
+    return sum(_widths(names, rows)) + len(names) - 1
+
+
+def _widths(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Returns the least width of each column."""
+    columns = zip(*rows, strict=True) if rows else [()] * len(names)
+    return [
+        max(max(map(len, name.split("\n"))), *(min(len(cell), FOLDED) for cell in column))
+        for name, column in zip(names, columns, strict=True)
+    ]
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table()
-    for name in names:
-        table.add_column(name, overflow="fold")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name, width in zip(names, _widths(names, rows), strict=True):
+        table.add_column(name, overflow="fold", min_width=width)
     for row in rows:
         table.add_row(*row)
     return table
@@ -287,30 +282,6 @@ def finding_line(finding: "Finding") -> Text:
     if not finding.fine and finding.remedy:
         line.append(f" — {finding.remedy}", style="default")
     return line
-
-
-CEILINGS = {
-    "no ceiling observed": "none seen",
-    "below threshold at the lowest level": "below the lowest",
-    "insufficient data": "too few turns",
-}
-"""Short texts for verdicts of `complexity_ceiling` without a ceiling."""
-
-
-def ceiling_text(ceiling: Mapping[str, Any]) -> str:
-    """Returns the ceiling as a level with its interval, or the reason why there is none."""
-    if ceiling["ceiling"] is None:
-        return CEILINGS[ceiling["verdict"]]
-    ends = level_interval(ceiling["ceiling_low"], ceiling["ceiling_high"])
-    return f"{shown.number(ceiling['ceiling'])} {ceiling['axis'].replace('_', ' ')}\n[{ends}]"
-
-
-def _rate(row: Any) -> str:
-    if row["mean"] is None:
-        return str(row["reason"])
-    if row["low"] is None:
-        return f"{shown.rate(row['mean'])}\n(no interval)"  # no room for the reason, which `statistics` has
-    return shown.estimate(row["mean"], row["low"], row["high"]).replace(" ", "\n", 1)
 
 
 # Control characters that affect a terminal (C0 except tab and newline, DEL, C1). Model answers must not use them.

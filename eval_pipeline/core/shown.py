@@ -128,6 +128,11 @@ def interval(low: Ends, high: Ends, unit: Unit = "rate") -> str:
     return f"{figure(low, unit, low, high)} to {figure(high, unit, low, high)}"
 
 
+def level_interval(low: Ends, high: Ends) -> str:
+    """Formats the interval of a level of complexity, which may be open at an end: `… to 4`."""
+    return " to ".join("…" if end is None else number(end) for end in (low, high))
+
+
 def estimate(value: float | None, low: Ends, high: Ends, unit: Unit = "rate") -> str:
     """Formats a figure with its interval: `87.7% [83.9% to 91.2%]`, or without one if there is none."""
     told = figure(value, unit, low, high)

@@ -45,7 +45,7 @@ def test_a_second_host_finds_what_the_first_has_paid_for(
 ) -> None:
     with AnthropicServer(answers) as model:
         prepare(Lab.at(tmp_path), model, conversations=3)
-        ran = hosts.run("a", *RUN)
+        ran = hosts.run("a", *RUN, "--paths")
         assert ran.code == 0, ran.text
         assert f'store:    {hosts.address} (read it with eval-pipeline query "SELECT …"' in ran.out
         paid = charged(model)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.cli.evaluating.outcome import run_table
 from eval_pipeline.cli.looking.comparison_text import _test_lines
-from eval_pipeline.cli.terminal import headline_table
 from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
@@ -105,9 +105,7 @@ def texts(unit: Unit, value: float | None, low: float | None, high: float | None
         ceiling={"ceiling": None, "verdict": "no ceiling observed"},
     )  # fmt: skip
     preview = "accuracy_by_complexity" if unit == "rate" else "cost_per_correct_answer"
-    found["terminal"] = " ".join(
-        str(cell) for column in headline_table("suite", [one]).columns for cell in column.cells
-    )
+    found["terminal"] = " ".join(str(cell) for column in run_table([one], {}).columns for cell in column.cells)
     found["dagster"] = rows_table(PREVIEWS[preview], [mean | cost | {"usd_total": value if unit == "usd" else None}])
     if unit != "tokens":  # messages and Markdown show no tokens of an evaluation
         found["markdown"] = "\n".join(run_markdown([one], []))

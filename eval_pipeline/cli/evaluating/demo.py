@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
-from eval_pipeline.cli.evaluating.running import evaluate, show
-from eval_pipeline.cli.options import no_suite, open_workspace
+from eval_pipeline.cli.evaluating.running import evaluate
+from eval_pipeline.cli.options import Paths, no_suite, open_workspace
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.system.days import today
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from eval_pipeline.cli.evaluating.beside import Outcome, Part
     from eval_pipeline.workspace.workspace import Workspace
 
@@ -23,7 +25,7 @@ BEYOND_LOCAL = ("pandas", "sdmx", "sql")
 """Tracks that ask for more than the local model can write: it repeats itself until it may not write more."""
 
 
-def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None) -> None:
+def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: Paths = False) -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
     from eval_pipeline.cli.evaluating.beside import Part, beside, halves, written
     from eval_pipeline.cli.terminal import note
@@ -45,11 +47,12 @@ def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None) -> None:
         own, other = _evaluated(workspace, Part(first, day.isoformat(), local)), rest()
     for line in other.said:
         note(line)
-    _show(workspace, day, own, other)
+    _show(workspace, day, [own, other], paths=paths)
 
 
-def _show(workspace: "Workspace", day: date, *outcomes: "Outcome") -> NoReturn:
+def _show(workspace: "Workspace", day: date, outcomes: "Sequence[Outcome]", *, paths: bool) -> NoReturn:
     """Shows what came of all parts, in the order of the suites, and ends the command."""
+    from eval_pipeline.cli.evaluating.outcome import show
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.runs.headline import headline
 
@@ -59,7 +62,7 @@ def _show(workspace: "Workspace", day: date, *outcomes: "Outcome") -> NoReturn:
     found = [
         headline(workspace, Partition(suite, version, day)) for suite, version in order if (suite, version) in done
     ]
-    show(workspace, found, problems, report=True)
+    show(workspace, found, problems, paths=paths)
     raise typer.Exit(1 if problems else 0)
 
 

@@ -1,6 +1,5 @@
 """The commands `run`, `plan` and `dev`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -15,6 +14,7 @@ from eval_pipeline.cli.options import (
     Fresh,
     Junit,
     MaxCost,
+    Paths,
     Prompts,
     SampleSize,
     Seed,
@@ -37,9 +37,7 @@ if TYPE_CHECKING:
     from eval_pipeline.api.evaluating import Launcher
     from eval_pipeline.core.covering.cost_limit import CostLimit
     from eval_pipeline.core.covering.until import Until
-    from eval_pipeline.core.home import Home
     from eval_pipeline.core.model import Partition
-    from eval_pipeline.operations.runs.headline import Headline
     from eval_pipeline.workspace.asked.scope import Scope
     from eval_pipeline.workspace.workspace import Workspace
 
@@ -78,11 +76,13 @@ def run(
     max_cost: MaxCost = None,
     watch: Annotated[bool, typer.Option("--watch", help="Say every ten seconds how far it is.")] = False,
     junit: Junit = None,
+    paths: Paths = False,
 ) -> None:
     """Evaluates model versions on suites and shows the headline figures.
 
     Results that are up to date are not recomputed.
     """
+    from eval_pipeline.cli.evaluating.outcome import show
     from eval_pipeline.core.covering.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.ci.gates import evaluated, gate_verdicts
@@ -128,7 +128,7 @@ def run(
     if baseline:
         gated += baseline_verdicts(workspace, done, baseline)
     problems += [verdict.failure for verdict in gated if verdict.failure]
-    show(workspace, headlines, problems, report)
+    show(workspace, headlines, problems, paths=paths)
     _show_spent(workspace, limit)
     for line in beside_lines(workspace, done, held):
         typer.echo(line)
@@ -278,52 +278,3 @@ def _show_spent(workspace: "Workspace", limit: "CostLimit | None") -> None:
         from eval_pipeline.operations.runs.cost_limits import spent_text
 
         typer.echo(f"spent:    {spent_text(workspace.home.root, limit)}")
-
-
-def show_suite(name: str, headlines: "Sequence[Headline]") -> None:
-    """Prints a suite's headline figures, how far its evaluations got, and which models answered."""
-    from eval_pipeline.cli.terminal import console, coverage_lines, headline_table
-    from eval_pipeline.reports.contents.draws import drawn_text
-
-    console.print(headline_table(name, headlines))
-    for line in coverage_lines(headlines):
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
-    for found in headlines:
-        if text := drawn_text(found.drawn):
-            typer.echo(f"drawn:    {found.partition.model_version}: {text}")
-    for found in headlines:
-        if found.served.models:
-            answered = ", ".join((*found.served.models, *found.served.fingerprints))
-            typer.echo(f"answered: {found.partition.model_version}: by {answered}")
-
-
-def _store(home: "Home") -> str:
-    """Names the store; of a home in a bucket, the file on this disk is a copy that only our commands update."""
-    if home.bucket is None:
-        return str(home.store)
-    return f'{home.bucket} (read it with eval-pipeline query "SELECT …", or eval-pipeline view)'
-
-
-def show(workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", report: bool) -> None:
-    """Prints the headline figures, where the results are, and what went wrong."""
-    from eval_pipeline.cli.terminal import fail, note
-    from eval_pipeline.reports.contents.gold import overridden_text
-    from eval_pipeline.reports.places.paths import WORKBOOK
-    from eval_pipeline.stages.reporting import comparison_page_path, page_path
-
-    for name in dict.fromkeys(found.partition.suite for found in headlines):
-        show_suite(name, [found for found in headlines if found.partition.suite == name])
-    if headlines:
-        typer.echo(f"store:    {_store(workspace.home)}")
-    pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]
-    pages += [comparison_page_path(workspace, suite) for suite in dict.fromkeys(h.partition.suite for h in headlines)]
-    for page in pages if report else ():
-        if page is not None:
-            typer.echo(f"report:   {page} (workbook: {WORKBOOK})")
-    for found in headlines:
-        if overridden := overridden_text(found.editions):
-            note(f"{found.partition.suite}, {found.partition.model_version}: {overridden}.")
-    if any(found.simulated for found in headlines):
-        note("simulated: a stand-in, not a model; its figures say nothing about any real one.")
-    for problem in problems:
-        fail(problem)

@@ -201,17 +201,12 @@ FITTED = (
 def ceiling_sentence(row: Row) -> str:
     """Returns a row of `complexity_ceiling` as a phrase, such as `ceiling 3 [2 to 4] at 50% accuracy`."""
     threshold = f"{row['threshold']:.0%}"
-    interval = level_interval(row["ceiling_low"], row["ceiling_high"])
+    interval = shown.level_interval(row["ceiling_low"], row["ceiling_high"])
     if row["verdict"] == "no ceiling observed":
         return f"no ceiling [{interval}]: fitted curve at or above {threshold}"
     if row["ceiling"] is None:
         return str(row["reason"] or f"{row['verdict']} (at {threshold} accuracy)")
     return f"ceiling {shown.number(row['ceiling'])} [{interval}] at {threshold} accuracy"
-
-
-def level_interval(low: float | None, high: float | None) -> str:
-    """Returns the interval of a level, which may be open at an end: `… to 4`."""
-    return " to ".join("…" if end is None else shown.number(end) for end in (low, high))
 
 
 NO_LABEL = "no label"

@@ -46,8 +46,8 @@ COMMENT ON MACRO TABLE explain_turn IS 'explain_turn(turn_id, model_version, on_
 
 CREATE MACRO leaderboard(suite, with_retired := false) AS TABLE
 SELECT
-    d.model_version, d.eval_date, d.scope, d.sampled, d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success,
-    d.simulated
+    d.model_version, d.eval_date, CASE WHEN d.sampled THEN 'drawn' WHEN d.scope <> 'full' THEN 'part' ELSE d.scope END AS scope,
+    d.turns, d.accuracy, d.low, d.high, d.tokens_per_success, d.usd_per_success, d.simulated
 FROM leaderboard_details AS d
 WHERE d.suite = suite AND (with_retired OR NOT d.retired)
 UNION ALL BY NAME
@@ -56,7 +56,7 @@ ORDER BY accuracy DESC NULLS LAST, tokens_per_success NULLS LAST, model_version;
 
 COMMENT ON MACRO TABLE leaderboard IS 'leaderboard(suite, with_retired := false): every model version in use '
     '(with_retired: those that no file lists any more too) on its latest date, the most accurate first, with the 95% '
-    'interval of its accuracy (sampled: estimated from drawn cases) and what a successful conversation costs. Turns whose gold is overridden, the accuracy '
+    'interval of its accuracy (scope: the full suite, a part, or drawn cases from which it is estimated) and what a successful conversation costs. Turns whose gold is overridden, the accuracy '
     'without that, and more columns: leaderboard_details.';
 
 CREATE MACRO leaderboard_details(suite, with_retired := false) AS TABLE

@@ -1,0 +1,187 @@
+"""How a run ends: one table of suites and model versions, what is missing, and where to look."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from eval_pipeline.core import shown
+from eval_pipeline.core.covering.left_out import sentences
+
+if TYPE_CHECKING:
+    from eval_pipeline.core.home import Home
+    from eval_pipeline.core.model import Partition
+    from eval_pipeline.operations.runs.headline import Headline
+    from eval_pipeline.workspace.workspace import Workspace
+
+Row = Mapping[str, Any]
+COLUMNS = ("", "accuracy [95%]", "change\nsince", "a right\nanswer", "look at")
+_LOST = {"loss": "loss", "drift_down": "worse than at first"}
+"""Verdicts of a date that somebody must look at."""
+
+
+def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]") -> Table:
+    """Returns a line for each evaluation, below its suite: accuracy, change, cost of a right answer, what to look at.
+
+    Args:
+        headlines: the evaluations, those of a suite beside each other.
+        trends: their rows of `trends`, as far as they have one.
+    """
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in COLUMNS:
+        is_text = name in ("", "look at")
+        table.add_column(name, no_wrap=name != "look at", overflow="fold", justify="left" if is_text else "right")
+    suite = ""
+    for found in headlines:
+        if found.partition.suite != suite:
+            suite = found.partition.suite
+            table.add_row(f"[bold]{suite}[/]")
+        row, correct = trends.get(found.partition, {}), found.overall["correct"]
+        table.add_row(
+            f"  {found.partition.model_version}",
+            shown.estimate(correct["mean"], correct["low"], correct["high"]),
+            _change(row),
+            _right_answer(found.cost),
+            ", ".join(_look_at(found, row)),
+        )
+    return table
+
+
+def _change(row: Row) -> str:
+    value, low, high = (row.get(f"previous_{name}") for name in ("difference", "low", "high"))
+    told = shown.points(value, low, high)
+    return told if value is None else f"{told} {row['previous_date']:%m-%d}"
+
+
+def _right_answer(cost: Row) -> str:
+    """Returns what a correct turn cost: dollars if they are known, else tokens."""
+    usd, tokens = (cost.get(f"{unit}_per_correct_turn") for unit in ("usd", "tokens"))
+    return shown.dollars(usd) if usd is not None or tokens is None else f"{shown.tokens(tokens)} tokens"
+
+
+def _look_at(found: "Headline", row: Row) -> Iterator[str]:
+    """Yields what a reader should know before the accuracy is believed, the most alarming first."""
+    reached, correct = found.coverage, found.overall["correct"]
+    if (verdict := row.get("verdict")) in _LOST:
+        yield _LOST[verdict]
+    elif row.get("open_loss_date"):
+        yield f"loss since {row['open_loss_date']:%m-%d}"
+    if missing := (reached.planned or 0) - (reached.answered or 0):
+        yield f"{missing:,} unanswered"
+    if unread := (reached.answered or 0) - (reached.readable or 0):
+        yield f"{unread:,} unreadable"
+    if found.cases.left_out:
+        yield "cases left out"
+    if found.ceiling["ceiling"] is not None:
+        yield f"ceiling {shown.number(found.ceiling['ceiling'])} {found.ceiling['axis'].replace('_', ' ')}"
+    if correct["mean"] is None:
+        yield str(correct["reason"])
+    if found.scope != "full":
+        yield "drawn" if found.drawn else "part"
+        yield f"{correct['n']:,} turn{'s' * (correct['n'] != 1)}"
+    if found.simulated:
+        yield "simulated"
+
+
+def coverage_lines(headlines: "Sequence[Headline]") -> Iterator[str]:
+    """Yields lines on what is missing: cases that were left out, and how far turns got where not all are scored.
+
+    Model versions that lack the same cases share a line.
+    """
+    for sentence in sentences([(found.partition.model_version, found.cases) for found in headlines]):
+        yield f"cases:    {sentence}"
+    for found in headlines:
+        if not found.coverage.is_whole:
+            yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
+        for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
+            if told:
+                yield f"          {found.partition.model_version}: {told}"
+
+
+def show(
+    workspace: "Workspace", headlines: "Sequence[Headline]", problems: "Sequence[str]", *, paths: bool = False
+) -> None:
+    """Prints the headline figures, what is missing, where to look, and what went wrong.
+
+    Args:
+        workspace: the workspace.
+        headlines: the evaluations that have figures.
+        problems: a sentence each.
+        paths: whether to name the files of store and reports, too.
+    """
+    from eval_pipeline.cli.terminal import console, fail, note
+    from eval_pipeline.reports.contents.gold import overridden_text
+
+    if headlines:
+        console.print(run_table(headlines, _trends(workspace, headlines)))
+    for name in dict.fromkeys(found.partition.suite for found in headlines):
+        _show_details([found for found in headlines if found.partition.suite == name])
+    for line in (*_where(workspace.home, headlines), *(_files(workspace, headlines) if paths else ())):
+        typer.echo(line)
+    for found in headlines:
+        if overridden := overridden_text(found.editions):
+            note(f"{found.partition.suite}, {found.partition.model_version}: {overridden}.")
+    if any(found.simulated for found in headlines):
+        note("simulated: a stand-in, not a model; its figures say nothing about any real one.")
+    for problem in problems:
+        fail(problem)
+
+
+def _trends(workspace: "Workspace", headlines: "Sequence[Headline]") -> "dict[Partition, Row]":
+    """Returns the rows of `trends` of evaluations, as far as they are compared."""
+    from eval_pipeline.store.record import RecordKey
+    from eval_pipeline.store.tables import TRENDS
+
+    found: dict[Partition, Row] = {}
+    places = {(one.partition.suite, one.partition.model_version, one.partition.eval_date): one for one in headlines}
+    for suite in dict.fromkeys(one.partition.suite for one in headlines):
+        key = RecordKey.of_suite(suite)
+        for row in workspace.record.read(TRENDS, key).to_pylist() if workspace.record.header(TRENDS, key) else ():
+            if one := places.get((suite, row["model_version"], row["eval_date"])):
+                found[one.partition] = row
+    return found
+
+
+def _show_details(headlines: "Sequence[Headline]") -> None:
+    """Prints what is missing of the evaluations of a suite, how they were drawn, and which models answered."""
+    from eval_pipeline.cli.terminal import console
+    from eval_pipeline.reports.contents.draws import drawn_text
+
+    for line in coverage_lines(headlines):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    for found in headlines:
+        if text := drawn_text(found.drawn):
+            typer.echo(f"drawn:    {found.partition.model_version}: {text}")
+    for found in headlines:
+        if found.served.models:
+            answered = ", ".join((*found.served.models, *found.served.fingerprints))
+            typer.echo(f"answered: {found.partition.model_version}: by {answered}")
+
+
+def _where(home: "Home", headlines: "Sequence[Headline]") -> Iterator[str]:
+    from eval_pipeline.reports.places.links import linked, suite_path, view_url
+
+    if headlines:
+        there = linked(suite_path(headlines[0].partition.suite)) if view_url() else "eval-pipeline view"
+        yield f"look:     {there}; --paths names the files of store and reports"
+
+
+def _files(workspace: "Workspace", headlines: "Sequence[Headline]") -> Iterator[str]:
+    from eval_pipeline.reports.places.paths import WORKBOOK
+    from eval_pipeline.stages.reporting import comparison_page_path, page_path
+
+    if headlines:
+        yield f"store:    {_store(workspace.home)}"
+    pages: list[Path | None] = [page_path(workspace.home, found.partition) for found in headlines]
+    pages += [comparison_page_path(workspace, suite) for suite in dict.fromkeys(h.partition.suite for h in headlines)]
+    yield from (f"report:   {page} (workbook: {WORKBOOK})" for page in pages if page is not None)
+
+
+def _store(home: "Home") -> str:
+    """Names the store; of a home in a bucket, the file on this disk is a copy that only our commands update."""
+    if home.bucket is None:
+        return str(home.store)
+    return f'{home.bucket} (read it with eval-pipeline query "SELECT …", or eval-pipeline view)'
