@@ -25,8 +25,8 @@ IN_FILES = 120
 """Width of tables in files and pipes, where nobody says how wide they are."""
 
 
-class Terminal(Console):
-    """Standard output or standard error."""
+class Plain(Console):
+    """A console that knows what it writes to: people's terminal, or a file."""
 
     @property
     def is_terminal(self) -> bool:
@@ -44,12 +44,14 @@ class Terminal(Console):
         """Sets width and height."""
         self._width, self._height = new
 
+
+class _Terminal(Plain):
     def on_broken_pipe(self) -> None:
         raise  # called while the error is handled; what it means is decided by `command_line`
 
 
-console = Terminal(emoji=False)
-errors = Console(stderr=True, emoji=False)
+console = _Terminal(emoji=False)
+errors = Plain(stderr=True, emoji=False)
 REFRESH = 4
 """How often per second bars are redrawn; each time costs CPU."""
 HIDDEN_S = 2.0

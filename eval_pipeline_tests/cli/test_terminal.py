@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.cli.terminal import ProgressBars, Terminal, console, print_rows
+from eval_pipeline.cli.terminal import Plain, ProgressBars, console, print_rows
 from eval_pipeline.core.errors import InputError, Problem
 
 
@@ -71,5 +71,5 @@ def test_nothing_but_plain_text_goes_into_a_file(tmp_path: Path, monkeypatch: py
     """Also where the environment asks for colours, as that of many CI servers does."""
     monkeypatch.setenv("FORCE_COLOR", "1")
     with (tmp_path / "out.txt").open("w") as file:
-        Terminal(file=file).print("[bold red]error:[/] [link=x]y[/]")
+        Plain(file=file).print("[bold red]error:[/] [link=x]y[/]")
     assert (tmp_path / "out.txt").read_text() == "error: y\n"
