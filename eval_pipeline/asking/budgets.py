@@ -12,6 +12,7 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import CallErrorKind, CallFailure, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.shown import dollars
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.providers.registry import traits_of
@@ -139,7 +140,7 @@ class Budget:
         if self._purse is None or not self._emptied:
             return _REACHED
         limit = self._purse.limit
-        told = f"not asked: the limit of ${limit.usd:g} of the {limit.kind} was reached"
+        told = f"not asked: the limit of {dollars(limit.usd)} of the {limit.kind} was reached"
         return CallFailure(CallErrorKind.BUDGET, told)
 
     def close(self) -> None:
@@ -152,8 +153,8 @@ class Budget:
         try:
             if reserved.usd is None:
                 raise UsageError(
-                    f"no price of '{self._version.name}' is known, so that the limit of ${purse.limit.usd:g} of the "
-                    f"{purse.limit.kind} could not be kept; set `price` in its entry"
+                    f"no price of '{self._version.name}' is known, so that the limit of {dollars(purse.limit.usd)} of "
+                    f"the {purse.limit.kind} could not be kept; set `price` in its entry"
                 )
             return await purse.claim(reserved.usd)
         except BaseException:

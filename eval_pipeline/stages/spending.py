@@ -10,6 +10,7 @@ from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CallErrorKind, Json, Partition
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.shown import dollars
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS, RUNS
 from eval_pipeline.tracks.capabilities import Judged
@@ -200,7 +201,7 @@ class _Bar:
     """A progress bar of the cents that are spent of a limit."""
 
     def __init__(self, inputs: Inputs, limit: CostLimit, usd: float) -> None:
-        self._progress, self._label = inputs.progress, inputs.label(f"cents spent of ${limit.usd:g}")
+        self._progress, self._label = inputs.progress, inputs.label(f"cents spent of {dollars(limit.usd)}")
         self._usd, self._shown, self._watch = 0.0, 0, inputs.run.watch
         self._progress.start(self._label, ceil(100 * limit.usd))
         self.add(usd)

@@ -23,6 +23,7 @@ from eval_pipeline.asking.spending.purse import Purse
 from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit, command_limit
 from eval_pipeline.core.errors import StoreError, UsageError
 from eval_pipeline.core.model import CallErrorKind, CallFailure
+from eval_pipeline.core.shown import dollars
 from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline_tests.asking.test_budgets import DAY, answer, make_version
 from eval_pipeline_tests.fakes.scripted import make_call
@@ -233,7 +234,7 @@ async def test_budgets_of_several_models_share_a_limit_and_tell_which_one_refuse
     limit_of_one = budget(Purse(SqliteLedger(place), CostLimit("command x", one), "small"))
     assert await limit_of_one.reserve(make_call()) is None
     assert await limit_of_one.reserve(make_call()) is None
-    assert limit_of_one.refusal.message.startswith(f"not asked: the limit of ${one:g} of the command ")
+    assert limit_of_one.refusal.message.startswith(f"not asked: the limit of {dollars(one)} of the command ")
     for used in (first, second, third, limit_of_one):
         used.close()
     spent = spent_under(tmp_path, "command x")
@@ -243,7 +244,7 @@ async def test_budgets_of_several_models_share_a_limit_and_tell_which_one_refuse
 
 async def test_a_call_of_unknown_price_is_refused_in_a_sentence(ledger: Ledger) -> None:
     unpriced = budget(Purse(ledger, LIMIT, "unpriced"), price=None)
-    with pytest.raises(UsageError, match=r"no price of 'v' is known, .* \$1 of the night .*; set `price`"):
+    with pytest.raises(UsageError, match=r"no price of 'v' is known, .* \$1.00 of the night .*; set `price`"):
         await unpriced.reserve(make_call())
 
 

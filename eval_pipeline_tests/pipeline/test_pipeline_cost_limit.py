@@ -7,6 +7,7 @@ import pytest
 from eval_pipeline.asking.budgets import most_input_tokens
 from eval_pipeline.asking.spending.ledger import spent_under
 from eval_pipeline.core.covering.cost_limit import MAX_COST, CostLimit
+from eval_pipeline.core.shown import dollars
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.workspace.runs import RunContext
@@ -46,16 +47,18 @@ def test_model_versions_and_recoveries_of_a_command_share_it_and_the_next_asks_f
     assert asked[:20] == [0] * 10 + [1] * 10, "the first model version, with its recoveries"
     assert asked.count(0) == 20
     assert said.code == 1
-    assert f"may spend up to ${limit:.4f} of ${limit:g}: all calls together could cost $" in said.err
+    assert f"may spend up to {dollars(limit)} of {dollars(limit)}: all calls together could cost $" in said.err
     left = 40 - len(asked)
-    assert f"spent:    ${spent:.4f} of ${limit:g}; {left} calls not made because of this limit" in said.out
-    told = f"the limit of the command is reached, ${spent:.4f} of ${limit:g}: {left} recoveries were cut short"
+    assert f"spent:    {dollars(spent)} of {dollars(limit)}; {left} calls not made because of this limit" in said.out
+    told = (
+        f"the limit of the command is reached, {dollars(spent)} of {dollars(limit)}: {left} recoveries were cut short"
+    )
     assert f"error: small, second: check budget_kept: {told}; the next run asks for the rest" in said.err
     assert two.sql("SELECT status FROM runs ORDER BY model_version") == [("complete",), ("incomplete",)]
     Puppet.asked.clear()
     again = two.cli(*RUN, "--max-cost", "1")
     assert (again.code, len(Puppet.asked)) == (0, left)
-    assert f"spent:    ${left * USED * 10 / 1e6:.4f} of $1\n" in again.out
+    assert f"spent:    ${left * USED * 10 / 1e6:.4f} of $1.00\n" in again.out
     assert "may spend up to $" not in two.cli(*RUN, "--max-cost", "1").err, "all is up to date"
 
 
@@ -63,8 +66,8 @@ def test_turns_that_it_does_not_allow_are_not_asked(two: Lab, monkeypatch: pytes
     monkeypatch.setenv(MAX_COST, "0.001")
     said = two.cli(*RUN)
     assert not Puppet.asked
-    assert "the limit of $0.001 of the command is too small for one call: 10 turns were not asked" in said.err
-    assert "spent:    $0.0000 of $0.001; 20 calls not made because of this limit" in said.out
+    assert "the limit of $0.0010 of the command is too small for one call: 10 turns were not asked" in said.err
+    assert "spent:    $0.00 of $0.0010; 20 calls not made because of this limit" in said.out
     limit = CostLimit("night x", 0.04)
     inputs = two.inputs(version="first", run=RunContext("r", cost_limit=limit))
     facts = two.stage("generations", inputs).facts
@@ -73,16 +76,18 @@ def test_turns_that_it_does_not_allow_are_not_asked(two: Lab, monkeypatch: pytes
     assert facts["limit_usd"] == limit.usd
     assert facts["limit_spent_usd"] == pytest.approx(asked * USED * 10 / 1e6)
     assert facts["refused_by_budget"] == 10 - asked
-    told = f"the limit of the night is reached, ${asked * USED * 10 / 1e6:.4f} of $0.04: {10 - asked} turns were not"
+    told = (
+        f"the limit of the night is reached, {dollars(asked * USED * 10 / 1e6)} of $0.0400: {10 - asked} turns were not"
+    )
     assert check_budget_kept(inputs).text.startswith(told)
     assert spent_under(two.home.root, limit.account).refused == {f"small · first · {DAY}": 10 - asked}
 
 
 def test_a_price_that_nobody_knows_is_told_before_any_model_is_asked(two: Lab) -> None:
     versions(two, price=None)
-    assert "of $3; what 'first' and 'second' may cost is not known" in two.cli("plan", "--max-cost", "3").out
+    assert "of $3.00; what 'first' and 'second' may cost is not known" in two.cli("plan", "--max-cost", "3").out
     said = two.cli(*RUN, "--max-cost", "3")
     assert said.code == 2
-    assert "no price of 'first' is known, so that the limit of $3 of the command could not be kept" in said.err
+    assert "no price of 'first' is known, so that the limit of $3.00 of the command could not be kept" in said.err
     assert not Puppet.asked
     assert two.cli(*RUN, "--max-cost", "no").code == 2

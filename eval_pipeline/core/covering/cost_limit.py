@@ -6,6 +6,7 @@ from math import inf
 from uuid import uuid4
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.shown import dollars
 
 MAX_COST = "EVAL_MAX_COST_USD"
 """Environment variable: the limit in US dollars of each command and each night."""
@@ -31,8 +32,8 @@ class CostLimit:
     def reached_text(self, usd: float) -> str:
         """Returns that the limit is reached; a call reserves the most that it could cost, so something may be left."""
         if not usd:
-            return f"the limit of ${self.usd:g} of the {self.kind} is too small for one call"
-        return f"the limit of the {self.kind} is reached, ${usd:.4f} of ${self.usd:g}"
+            return f"the limit of {dollars(self.usd)} of the {self.kind} is too small for one call"
+        return f"the limit of the {self.kind} is reached, {dollars(usd)} of {dollars(self.usd)}"
 
 
 def cost_limit(account: str) -> CostLimit | None:

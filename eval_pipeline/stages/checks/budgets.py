@@ -5,6 +5,7 @@ import pyarrow.compute as pc
 from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.shown import dollars
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.spending import (
     budget_of,
@@ -66,7 +67,7 @@ def _sentence(whose: str, version: ModelVersion, spent: Amount, left: str) -> st
     """Returns what was spent of which limits, what is left undone, and what to do about it."""
     limits = []
     if version.max_cost_usd is not None:
-        limits.append(f"${spent.usd or 0:.4f} of ${version.max_cost_usd:g} (max_cost_usd)")
+        limits.append(f"{dollars(spent.usd or 0)} of {dollars(version.max_cost_usd)} (max_cost_usd)")
     if version.max_tokens_total is not None:
         limits.append(f"{spent.tokens:,} of {version.max_tokens_total:,} tokens (max_tokens_total)")
     sums = " and ".join(limits) or "which was smaller then"
