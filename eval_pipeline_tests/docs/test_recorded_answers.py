@@ -67,4 +67,6 @@ def test_a_wrong_import_is_taken_out_as_the_guide_says(lab: Lab, tmp_path: Path)
 def test_every_field_and_command_is_in_the_guide() -> None:
     fields = GUIDE.partition("## Rows")[2].partition("\n## ")[0]
     assert {name for name in FIELD_NAMES if f"`{name}`" not in fields} == set()
-    assert {name for name in ("predictions", *ALL_LOGS.names()) if f"eval-pipeline import {name}" not in GUIDE} == set()
+    assert {name for name in ("predictions", "log", "inspect") if f"eval-pipeline import {name}" not in GUIDE} == set()
+    logs = GUIDE.partition("## From any log to a suite")[2].partition("\n## ")[0]
+    assert {name for name in ALL_LOGS.names() if f"`{name}`" not in logs} == set()
