@@ -233,12 +233,13 @@ def _model_lines(found: "RunPlan") -> Iterator[str]:
     if found.is_expected:
         yield from _application_lines(found)
         return
-    cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
-    yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
-    if found.why:
-        yield f"            not counted: {found.why}"
-    yield f"  output    at most {bound.output_tokens:,} tokens"
-    yield "  cost      " + _at_most(bound.usd)
+    if bound.calls:
+        cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
+        yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
+        if found.why:
+            yield f"            not counted: {found.why}"
+        yield f"  output    at most {bound.output_tokens:,} tokens"
+        yield "  cost      " + _at_most(bound.usd)
     if recovery.calls:
         yield (
             f"  recovery  at most {recovery.calls:,} calls more, {recovery.input_tokens:,} tokens in, "
