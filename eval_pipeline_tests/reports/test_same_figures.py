@@ -31,7 +31,8 @@ SPECIAL: list[tuple[Unit, float | None, float | None, float | None]] = [
     ("rate", None, None, None), ("rate", 0.0, 0.0, 0.08), ("rate", 1.0, None, None), ("rate", 0.0625, 0.05, 0.075),
     ("usd", None, None, None), ("usd", 0.0, None, None), ("usd", 1e12, None, None), ("usd", 0.00000123, None, None),
     ("tokens", 0, None, None), ("tokens", 987654321012345, None, None), ("points", 0.0, -0.4, 0.4),
-    ("points", -0.2469, -0.3, -0.19), ("points", -1.0, -1.0, -0.9), ("points", 0.0004, -0.01, 0.01),
+    ("points", 0.0512, 0.02, 0.08), ("points", 0.5, 0.1, 0.9), ("points", -0.2469, -0.3, -0.19),
+    ("points", -1.0, -1.0, -0.9), ("points", 0.0004, -0.01, 0.01),
 ]  # fmt: skip
 
 
