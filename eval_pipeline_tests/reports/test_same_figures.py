@@ -1,13 +1,17 @@
 """A figure reads the same in the terminal, in Markdown, on the page, in the workbook, digest, workbench and Dagster:
 40 figures drawn at random, with unknown, 0, n = 1, negative and huge ones among them."""
 
+import csv
 import random
 import re
+import subprocess
 from decimal import ROUND_HALF_UP, Decimal
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from openpyxl import Workbook
 
 from eval_pipeline.cli.evaluating.outcome import run_table
 from eval_pipeline.cli.looking.comparison_text import _test_lines
@@ -26,7 +30,7 @@ from eval_pipeline.reports.html.page import _row
 from eval_pipeline.reports.nights.message import accuracy, change, dollars
 from eval_pipeline.view.drawing.rendering import _environment
 
-DRAWS = 40
+DRAWS, MORE = 40, 400
 SPECIAL: list[tuple[Unit, float | None, float | None, float | None]] = [
     ("rate", None, None, None), ("rate", 0.0, 0.0, 0.08), ("rate", 1.0, None, None), ("rate", 0.0625, 0.05, 0.075),
     ("usd", None, None, None), ("usd", 0.0, None, None), ("usd", 1e12, None, None), ("usd", 0.00000123, None, None),
@@ -36,9 +40,9 @@ SPECIAL: list[tuple[Unit, float | None, float | None, float | None]] = [
 ]  # fmt: skip
 
 
-def drawn() -> list[tuple[Unit, float | None, float | None, float | None]]:
+def drawn(number: int) -> list[tuple[Unit, float | None, float | None, float | None]]:
     chance, found = random.Random(46), list(SPECIAL)
-    while len(found) < DRAWS:
+    while len(found) < number:
         unit = chance.choice(("rate", "points", "usd", "tokens"))
         value = {
             "rate": chance.random(), "points": chance.uniform(-1, 1), "usd": 10 ** chance.uniform(-6, 6),
@@ -114,7 +118,7 @@ def texts(unit: Unit, value: float | None, low: float | None, high: float | None
     return found
 
 
-@pytest.mark.parametrize("drawn", drawn(), ids=str)
+@pytest.mark.parametrize("drawn", drawn(DRAWS), ids=str)
 def test_a_figure_reads_the_same_in_every_place(drawn: tuple[Unit, float | None, float | None, float | None]) -> None:
     unit, value, low, high = drawn
     expected = shown.figure(value, unit, low, high)
@@ -122,3 +126,21 @@ def test_a_figure_reads_the_same_in_every_place(drawn: tuple[Unit, float | None,
         told = re.sub(r"\\(.)", r"\1", text)
         wanted = "unknown" if place == "digest" and (unit, value) == ("usd", None) else expected
         assert re.search(rf"(?<![\d.,]){re.escape(wanted)}(?![\d.,]*\d)", told), (place, wanted, told)
+
+
+@pytest.mark.services("libreoffice")
+def test_a_spreadsheet_shows_the_digits_of_the_text(tmp_path: Path) -> None:
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for place, (unit, value, low, high) in enumerate(drawn(MORE), start=1):
+        number, look = figure_cells(value, unit, low, high)[0]
+        cell = sheet.cell(place, 1, shown.UNKNOWN if number is None else number)
+        cell.number_format = look.format
+    book.save(tmp_path / "figures.xlsx")
+    as_shown = "csv:Text - txt - csv (StarCalc):44,34,76,1,,0,false,true"
+    profile = f"-env:UserInstallation=file://{tmp_path}/profile"
+    command = ["soffice", profile, "--headless", "--convert-to", as_shown, "--outdir", str(tmp_path)]
+    subprocess.run([*command, str(tmp_path / "figures.xlsx")], check=True, capture_output=True, timeout=180)
+    with (tmp_path / "figures.csv").open(encoding="utf-8", newline="") as file:
+        found = [row[0] for row in csv.reader(file)]
+    assert found == [shown.figure(value, unit, low, high) for unit, value, low, high in drawn(MORE)]
