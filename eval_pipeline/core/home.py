@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval_pipeline.core.bucket_address import HOME, BucketAddress, bucket_address, working_folder
+from eval_pipeline.core.system.bucket_address import HOME, BucketAddress, bucket_address, working_folder
 
 MODEL_VERSIONS = Path("data", "model_versions.yaml")
 """The file by which a project's folder is known."""

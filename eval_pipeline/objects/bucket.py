@@ -11,9 +11,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from eval_pipeline.core.bucket_address import HOME, BucketAddress, endpoint
 from eval_pipeline.core.errors import MissingExtraError, StoreError
 from eval_pipeline.core.installed.extras import absent, install
+from eval_pipeline.core.system.bucket_address import HOME, BucketAddress, endpoint
 
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Config, S3Store

@@ -77,7 +77,7 @@ RETIRED = "retired"
 
 CARRIERS = (
     "eval_pipeline.asking",
-    "eval_pipeline.core.bucket_address",
+    "eval_pipeline.core.system.bucket_address",
     "eval_pipeline.core.reading.complaints",
     "eval_pipeline.core.errors",
     "eval_pipeline.core.installed.extras",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects.bucket import Bucket

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.home import find_home
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline_tests.support import Lab, Said
 
 

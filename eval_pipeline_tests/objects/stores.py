@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.objects.bucket import Bucket
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.listing import Gate

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress, bucket_address, working_folder
 from eval_pipeline.core.errors import DamagedFileError, MissingExtraError, StoreError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.bucket_address import BucketAddress, bucket_address, working_folder
 from eval_pipeline.objects import bucket as port
 from eval_pipeline.objects.bucket import Bucket, ConflictError
 from eval_pipeline.objects.conditions import broken_condition
@@ -151,7 +151,7 @@ def test_each_bucket_has_a_working_folder_of_its_own(tmp_path: Path) -> None:
 OF_LITTLE_MEMORY = """
 import resource, sys
 from pathlib import Path
-from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.objects.bucket import Bucket
 
 bucket, file, spare = Bucket(BucketAddress(sys.argv[1], sys.argv[2])), Path(sys.argv[3]), int(sys.argv[4])

@@ -12,10 +12,10 @@ import pytest
 
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.evaluation import chain_of, comparing
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import LockedError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.database import leases
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.objects import bucket as port

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.home import Home
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.published.publish import publish
 from eval_pipeline.view import published
 from eval_pipeline.view.page import Bench

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import DamagedFileError, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.objects.bucket import ConflictError, Found
 from eval_pipeline.store.durable import replace_durably
 from eval_pipeline.store.keys import RecordKey

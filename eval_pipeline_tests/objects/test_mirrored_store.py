@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.catalog import sweeping
 from eval_pipeline.store.keys import RecordKey
 from eval_pipeline.store.mirrored import mirror

@@ -10,9 +10,9 @@ import pytest
 
 from eval_pipeline.chain import runner
 from eval_pipeline.chain.stage import Stage
-from eval_pipeline.core.bucket_address import BucketAddress
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.store.tables import JUDGEMENTS, TURN_RESULTS
 from eval_pipeline.workspace.homes.locks import of_home
 from eval_pipeline.workspace.inputs import Inputs

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from eval_pipeline.core.bucket_address import BucketAddress
+from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.core.system.processes import host, worldwide_mark
 from eval_pipeline.operations.upkeep import resuming
 from eval_pipeline.view.page import Bench

@@ -7,10 +7,10 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from eval_pipeline.core.bucket_address import secret_address, working_folder
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Json
+from eval_pipeline.core.system.bucket_address import secret_address, working_folder
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.database.address import DATABASE_URL
 from eval_pipeline.providers.registry import all_traits
