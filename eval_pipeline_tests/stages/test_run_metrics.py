@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.cli.terminal import coverage_lines
+from eval_pipeline.cli.evaluating.outcome import coverage_lines
 from eval_pipeline.core.model import MetricResult
 from eval_pipeline.operations.runs.headline import headline
 from eval_pipeline.stages.checks.verdicts import check_gold
