@@ -116,12 +116,15 @@ def test_metrics_in_the_guide_are_those_of_the_track() -> None:
 
 
 def test_headline_in_the_readme_is_what_a_run_prints(store: Path) -> None:
+    from eval_pipeline.core import shown
     from eval_pipeline.store.published.query import run_query
 
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    rows = run_query(store, "SELECT * FROM leaderboard_details('finqa_sample')").to_pylist()
+    costs = "JOIN latest_cost_per_correct_answer USING (suite, model_version)"
+    rows = run_query(store, f"SELECT * FROM leaderboard {costs} WHERE suite = 'finqa_sample'").to_pylist()
     assert {row["model_version"] for row in rows} == set(MODEL_VERSIONS)
     for row in rows:
         line = next(line for line in readme.splitlines() if line.split()[:1] == [row["model_version"]])
-        assert f"{row['accuracy']:.1%}" in line.split(), "run `eval-pipeline run` and paste its headline"
-        assert f"{row['tokens']:,}" in line.split(), "run `eval-pipeline run` and paste its headline"
+        told = shown.estimate(row["accuracy"], row["low"], row["high"])
+        cost = f" {shown.tokens(row['tokens_per_correct_turn'])} tokens "
+        assert told in line and cost in line, "run `eval-pipeline run` and paste its headline"

@@ -116,7 +116,7 @@ def _headline(lab: Lab) -> Any:
     return headline(inputs.workspace, inputs.place)
 
 
-SENTENCE = "the gold of 1 turn is overridden, 1 of them excluded: accuracy 100.0% with, 66.7% without"
+SENTENCE = "the gold of 1 turn is overridden, 1 of them excluded: accuracy 100% with, 67% without"
 
 
 @pytest.mark.always
