@@ -36,7 +36,7 @@ class OnTheWay:
         for pause in self._pausing:
             pause.set()
         if interrupted and self._count:
-            text = "waiting for the %d calls on their way, which are paid for; another Ctrl-C stops at once"
+            text = "waiting for the %d calls on their way, which are paid for; Ctrl-C now stops at once"
             _log.warning(text, self._count)
         while self._count:
             self._none.clear()

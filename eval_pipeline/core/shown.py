@@ -105,14 +105,15 @@ def number(value: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Formats a time span: `45 s`, `3 min 20 s`, `2 h 5 min`."""
+    """Formats a time span: `45 s`, `3 min 20 s`, `25 min`, `2 h 5 min`."""
     if not _is_known(seconds):
         return UNKNOWN
     whole = int(_rounded(max(seconds, 0), 0))
     minutes, hours = whole // 60, whole // 3600
     if not minutes:
         return f"{whole} s"
-    return f"{hours} h {minutes % 60} min" if hours else f"{minutes} min {whole % 60} s"
+    large, small = (f"{hours} h", f"{minutes % 60} min") if hours else (f"{minutes} min", f"{whole % 60} s")
+    return large if small.startswith("0 ") else f"{large} {small}"
 
 
 def figure(value: float | None, unit: Unit, low: Ends = None, high: Ends = None) -> str:

@@ -289,7 +289,7 @@ def test_the_first_interrupt_waits_for_calls_on_their_way_and_the_second_does_no
     assert len(provider.asked) == 2
     kept = [journal.get(caller.key(call)) is not None for call in calls]
     assert kept == [signals == 1] * 2 + [False] * 4
-    told = "waiting for the 2 calls on their way, which are paid for; another Ctrl-C stops at once"
+    told = "waiting for the 2 calls on their way, which are paid for; Ctrl-C now stops at once"
     assert told in caplog.messages
 
 

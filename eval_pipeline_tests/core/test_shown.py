@@ -39,6 +39,9 @@ def test_golden(case: dict[str, Any]) -> None:
         (shown.duration(45.4), "45 s"),
         (shown.duration(200), "3 min 20 s"),
         (shown.duration(7500), "2 h 5 min"),
+        (shown.duration(1500), "25 min"),
+        (shown.duration(7200), "2 h"),
+        (shown.duration(600), "10 min"),
         (shown.duration(None), "–"),
     ],
 )  # worked out by hand

@@ -46,6 +46,12 @@ def test_the_most_frequent_kind_decides() -> None:
     assert advice(finqa, version, cut + away) == ["raise max_tokens (it is 7), or have the model think less"]
 
 
+def test_no_hint_says_more_than_was_seen() -> None:
+    refused = [seen_call_error("t", "bad_request", "HTTP 400: odd", "", False)] * 2
+    (hint,) = advice(load_track("finqa"), ModelVersion(name="v", provider="openai"), refused)
+    assert "every" not in hint  # the others, which are not among the advised, may have been answered
+
+
 @pytest.mark.parametrize(("options", "told"), [({}, False), ({"structured_output": "none"}, True)])
 def test_a_schema_is_proposed_where_none_is_sent(options: dict[str, str], told: bool) -> None:
     version = ModelVersion(name="v", provider="openai", options=options)

@@ -64,7 +64,7 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
     told = Parts(there.get("/runs").text).text
     for text in (
         "bench · m 2026-01-02 running",
-        "500 of 2,000 turns , about 25 min 0 s left",
+        "500 of 2,000 turns , about 25 min left",
         "490 of 500",
         "50% [40% to 60%] of 480 scored",
         "$2.00 of $5.00",
@@ -74,7 +74,7 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
         assert text in told
     for address in ("/", "/suites/bench/turns"):
         page = Parts(there.get(address).text)
-        assert "bench · m : 500 of 2,000 turns, about 25 min 0 s left" in page.text
+        assert "bench · m : 500 of 2,000 turns, about 25 min left" in page.text
         assert page.links("/runs#") == ["/runs#a-1"]
     put(lab, state="stopped")
     assert "500 of 2,000" not in there.get("/").text

@@ -44,17 +44,18 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
     (
         ASKS | {"samples": 4, "scored": 500, "right": 400, "low": 0.7, "high": 0.85, "journal": 100},
         "small · puppet: 500 of 2,000 answers (500 turns × 4), 100 from the journal, 98.0% readable, "
-        "80.0% [70.0% to 85.0%] right so far",
+        "right so far 80.0% [70.0% to 85.0%] of 500 scored",
     ),
     (
-        # What the budget refused is no answer: 10 of 20 are left, all of them readable.
-        ASKS | {"done": 20, "refused": 10, "readable": 10, "scored": 4, "right": 1},
-        "small · puppet: 20 of 2,000 turns, 100.0% readable, 25.0% of 4 scored right so far",
+        # What the budget refused is no progress: 10 of 20 are left, all of them readable, and no pace tells the rest.
+        ASKS | {"done": 20, "refused": 10, "readable": 10, "scored": 4, "right": 1, "pace": Speed(60.0, 0, 20)},
+        "small · puppet: 10 of 2,000 turns, 10 refused by the budget, 100.0% readable, "
+        "right so far 25.0% of 4 scored (of one conversation: no interval)",
     ),
     (
         ASKS | {"usd": 1.5, "calls": 520, "pace": Speed(60.0, 66, 60), "errors": [["timeout", 1, "late"]]},
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, $1.50, 1 error (1 timeout), "
-        "66 calls a minute, about 25 min 0 s left",
+        "66 calls a minute, about 25 min left",
     ),
     (
         # Where others spend of the same limit, nobody knows all of it at any moment.
@@ -70,7 +71,7 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
     (
         # Stand-ins and recorded answers cost nothing, and call nobody.
         ASKS | {"free": True, "usd": 0.0, "calls": 500, "pace": Speed(60.0, 500, 500)},
-        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, about 3 min 0 s left",
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, about 3 min left",
     ),
     (
         {"place": PLACE, "step": "judging", "total": 90, "done": 30, "tokens": 1200},

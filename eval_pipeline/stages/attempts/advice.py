@@ -21,7 +21,7 @@ _ANY_MODEL: Sequence[tuple[str, str]] = (
     (r"temperature|top_p|top_k|\bseed\b|sampling|effort", "take out of `sampling` what it does not know"),
     (r"\bmodel\b|deployment", "look at `model`: the endpoint's own name of it"),
 )
-"""Pattern in the message of an endpoint that refuses every request → advice; the first match counts."""
+"""Pattern in the message of an endpoint that refuses requests → advice; the first match counts."""
 
 
 def advice(track: Track, version: ModelVersion, seen: Sequence[Seen]) -> list[str]:
@@ -96,7 +96,7 @@ def _bad_request(version: ModelVersion, found: Sequence[Seen]) -> str:
     said = Counter(hint for hint in own if hint) or Counter(h for one in found for h in _by_words(words, one.message))
     if said:
         return said.most_common(1)[0][0]
-    return "the endpoint refuses every request: its message says what it wants otherwise"
+    return "the endpoint refuses them: its message says what it wants otherwise"
 
 
 def _stream(version: ModelVersion) -> str:

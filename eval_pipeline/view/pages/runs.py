@@ -76,14 +76,12 @@ def _facts(status: Status) -> list[tuple[str, str]]:
     told = [("Model versions of suites", f"{status.number} of {status.evaluations}")] if status.evaluations > 1 else []
     if not status.asks:
         return told
-    finished = status.done - status.refused
-    if status.step != JUDGING and finished:
-        told.append(("Readable", f"{count(status.readable)} of {count(finished)}"))
+    if status.step != JUDGING and status.finished:
+        told.append(("Readable", f"{count(status.readable)} of {count(status.finished)}"))
     if status.step == ASKING:
         told.append(("Right so far", right_text(status)))
-    for name, turns in (("From the journal", status.journal), ("Refused by the budget", status.refused)):
-        if turns:
-            told.append((name, count(turns)))
+    if status.journal:
+        told.append(("From the journal", count(status.journal)))
     if spent := spent_text(status):
         told.append(("Spent", spent))
     if status.state == RUNNING and (pace := status.calls_a_minute) is not None:

@@ -111,15 +111,23 @@ class Status:
         return json.dumps(told | {"pace": asdict(self.pace)}, ensure_ascii=False, separators=(",", ":"))
 
     @property
+    def finished(self) -> int:
+        """How many turns of the step have had their try: those that the budget refused have not."""
+        return self.done - self.refused
+
+    @property
     def asks(self) -> bool:
         """Whether models or judges are being asked."""
         return self.step in _ASKED
 
     @property
     def seconds_left(self) -> float | None:
-        """How long the rest takes at the pace of the last minute; None if nobody can tell."""
+        """How long the rest takes at the pace of the last minute; None if nobody can tell.
+
+        Once a budget refuses turns, the rest is refused as well or waits for calls that cost less than was reserved.
+        """
         pace = self.pace
-        if not self.asks or self.waiting or pace.seconds < _LEAST_S or pace.done < _LEAST_DONE:
+        if not self.asks or self.waiting or self.refused or pace.seconds < _LEAST_S or pace.done < _LEAST_DONE:
             return None
         return (self.total - self.done) * pace.seconds / pace.done
 
@@ -165,10 +173,10 @@ def parts(status: Status) -> Sequence[str]:
         return told
     if status.journal:
         told.append(f"{count(status.journal)} from the journal")
-    if status.step != JUDGING and status.done - status.refused:
-        told.append(f"{rate(status.readable / (status.done - status.refused))} readable")
+    if status.step != JUDGING and status.finished:
+        told.append(f"{rate(status.readable / status.finished)} readable")
     if status.step == ASKING:
-        told.append(f"{right_text(status)}{' right so far' if status.scored else ''}")
+        told.append(f"{'right so far ' if status.scored else ''}{right_text(status)}")
     if spent := spent_text(status):
         told.append(spent)
     if errors := errors_text(status.errors):
@@ -185,15 +193,16 @@ def progress_text(status: Status) -> str:
     unit = "turns" if status.step == ASKING else "answers"
     if status.samples > 1 and status.step == ASKING:
         unit = f"answers ({count(status.total // status.samples)} turns × {status.samples})"
-    return f"{_ASKED[status.step]}{count(status.done)} of {count(status.total)} {unit}"
+    refused = f", {count(status.refused)} refused by the budget" if status.refused else ""
+    return f"{_ASKED[status.step]}{count(status.finished)} of {count(status.total)} {unit}{refused}"
 
 
 def right_text(status: Status) -> str:
-    """Returns the share of right answers so far with its interval, or why it is not known."""
+    """Returns the share of right answers so far with its interval and of how many, or that it is not known."""
     if not status.scored:
         return "not scored yet"
-    of = "" if status.scored == status.done - status.refused else f" of {count(status.scored)} scored"
-    return f"{estimate(status.right / status.scored, status.low, status.high)}{of}"
+    told = f"{estimate(status.right / status.scored, status.low, status.high)} of {count(status.scored)} scored"
+    return told if status.low is not None else f"{told} (of one conversation: no interval)"
 
 
 def spent_text(status: Status) -> str:
