@@ -142,6 +142,10 @@ def test_regressions_come_first_home_leads_there_and_each_to_its_turns(client: T
     page = Parts(html)
     assert rows(client, *NIGHTS)[:12] == [f"ship_{n:02}#1" for n in range(12)]
     assert "Only B wrong 12" in page.text
+    # Pictures come first; each mark leads to the turns behind it.
+    head = html.partition("Paired test")[0]
+    assert all(told in head for told in (f"A, {FIRST}: ", f"B, {LAST}: ", "How answers fail, B beside A: "))
+    assert head.count("&amp;kind=") == len(set(re.findall(r"&amp;kind=([^#]*)#turns", head))) > 0
     assert "All right 19" in page.text
     assert f"{TURNS} turns that all have" in page.text
     first = page.rows()[0]

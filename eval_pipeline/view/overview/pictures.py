@@ -63,7 +63,7 @@ def _accuracy(suite: SuiteLines) -> Picture:
     if not nights:
         return Picture("Accuracy", "No evaluation is complete yet.", Markup(), suite.sql)
     found = trend_of(suite.name, nights)
-    return Picture(found.title, _left_out(found.model_versions, suite), _markup(found.svg), suite.sql)
+    return Picture(found.title, _left_out(found.model_versions, suite), markup(found.svg), suite.sql)
 
 
 def _modes(look: Look, line: Line) -> Picture:
@@ -77,7 +77,7 @@ def _modes(look: Look, line: Line) -> Picture:
     svg = parts_chart(parts, str(now.eval_date), str(before.eval_date) if before else "", words)
     if more := len(found.modes) - len(parts):
         about += f"; {more} more modes"
-    return Picture("Failure modes", about, _markup(svg), [found.sql])
+    return Picture("Failure modes", about, markup(svg), [found.sql])
 
 
 def _part(mode: Mode, of: Modes, now: Partition, before: Partition | None) -> Part:
@@ -109,7 +109,7 @@ def _tags(look: Look, line: Line) -> Picture:
         return _weakest(look, line, f"no tag has changed since {line.before.eval_date}")
     rows = [_tag_row(tag, [line.before, now]) for tag in found]
     words = f"{title}, {about}: {'; '.join(row.words for row in rows)}"
-    return Picture(title, about, _markup(change_rows(rows, words)), [sql])
+    return Picture(title, about, markup(change_rows(rows, words)), [sql])
 
 
 def _tag_row(found: TagChange, sides: Sequence[Partition]) -> IntervalRow:
@@ -137,7 +137,7 @@ def _weakest(look: Look, line: Line, why: str) -> Picture:
     if not rows:
         return Picture("Weakest tags", f"{about}; none is in three conversations.", Markup(), [sql])
     words = f"Weakest tags of {now.model_version}: {'; '.join(row.words for row in rows)}"
-    return Picture("Weakest tags", about, _markup(rate_rows(rows, words)), [sql])
+    return Picture("Weakest tags", about, markup(rate_rows(rows, words)), [sql])
 
 
 def _why_no_change(line: Line) -> str:
@@ -163,7 +163,7 @@ def _cost(suite: SuiteLines) -> Picture:
     about = "" if len(compared) == len(whole) else "stand-ins only" if stand_ins else "without stand-ins"
     words = f"{title} on {suite.name}{f', {about}' if about else ''}: {'; '.join(point.words for point in points)}"
     told = "dollars a turn" if unit == "usd" else "tokens a turn"
-    return Picture(title, about, _markup(cost_chart(points, told, words, dollars=unit == "usd")), suite.sql)
+    return Picture(title, about, markup(cost_chart(points, told, words, dollars=unit == "usd")), suite.sql)
 
 
 def _unit(lines: Sequence[Line]) -> str:
@@ -190,5 +190,6 @@ def _left_out(drawn: int, suite: SuiteLines) -> str:
     return f"{told}; {other} asked another part of the suite" if other else told
 
 
-def _markup(svg: str) -> Markup:
+def markup(svg: str) -> Markup:
+    """Returns a drawing as markup for a template."""
     return Markup(svg)  # noqa: S704, every text in it is escaped

@@ -9,6 +9,7 @@ from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing.breakdown import by_tag, kinds
 from eval_pipeline.view.comparing.found import left_out, order, tags, with_what_was_said
 from eval_pipeline.view.comparing.paired import tests_of
+from eval_pipeline.view.comparing.pictures import pictures_of
 from eval_pipeline.view.comparing.sides import (
     LETTERS,
     MOST,
@@ -43,10 +44,15 @@ def _respond(visit: Visit) -> Response:
     odd = implausible(visit.look, visit.suite)
     among = {**address_arguments(sides), **here}
     names = names_of_sides(visit.look, sides)
+    fail = kinds(visit.look, sides, everything)
+    drawn = pictures_of(
+        visit.look, sides, names, fail, len(everything), lambda kind: f"{sides_address(sides, {'kind': kind})}#turns"
+    )
     return visit.page(
         "compare.html.j2",
         f"{' and '.join(names)} on {visit.suite}",
         names=names,
+        drawn=list(drawn),
         choices=choices(visit.look, sides[0]),
         hidden=address_arguments(sides),
         sides=sides,
