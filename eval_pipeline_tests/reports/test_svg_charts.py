@@ -135,7 +135,9 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
         # The stair goes along at 50% to the cost of b, then up.
         (cost_chart(COST, "dollars", "w", dollars=True), {'class="front"': 1, ">$2<": 1, 'class="dot same"': 1}),
         (level_chart([LevelPoint(1, 0.9), LevelPoint(2, None)], CeilingMark(0.5, 1), "steps", "w"),
-         {'class="dot s0"': 1, 'class="threshold"': 1, 'class="band"': 1, ">50%<": 2}),
+         {'class="dot s0"': 1, 'class="threshold"': 1, 'class="band"': 1, ">50%<": 2, "scale(": 0}),
+        (level_chart([LevelPoint(1, 0.9), LevelPoint(2, 0.4, few=6)], CeilingMark(0.5), "steps", "w"),
+         {'class="dot s0"': 2, "scale(0.6)": 1, ">n=6<": 1}),
     ],
 )  # fmt: skip
 def test_each_state_has_a_mark_of_its_own(svg: str, counts: dict[str, int]) -> None:

@@ -177,6 +177,8 @@ def test_a_turn_of_side_by_side_leads_to_the_next_one_there(client: TestClient) 
     # Each answer is reviewed blind, and the list is not left.
     first = page.links("/review?")[0]
     review = client.get(first).text
+    assert "Not blind: you come from the group “Only B wrong”." in review, "which tells the verdict"
+    assert "Not blind" not in client.get(first.replace("&group=rw", "")).text
     assert 'name="verdict"' in review and "✗" not in review and "✓" not in review
     assert review.count("/review?") >= 3, "the turn before or after, and both sides"
     # The same turn of the others, and back.

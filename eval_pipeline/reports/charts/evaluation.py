@@ -9,7 +9,7 @@ from eval_pipeline.reports.charts.canvas import ALARM, BLUE, FAINT, INK, SERIES,
 from eval_pipeline.reports.charts.points import Point, draw_points, percent_axis
 from eval_pipeline.reports.charts.svg.plane import CeilingMark, LevelPoint, level_chart
 from eval_pipeline.reports.charts.svg.rows import IntervalRow, Part, parts_chart, rate_rows
-from eval_pipeline.reports.contents.figures import FITTED, axis_title, ceiling_sentence
+from eval_pipeline.reports.contents.figures import FEW, FITTED, axis_title, below_sentence, ceiling_sentence
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.store.tables import CALIBRATION
 
@@ -44,7 +44,7 @@ def _failures(evaluation: Evaluation, grouping: str, title: str, forms: Mapping[
 
 def _accuracy(ceiling: Row, levels: list[Row]) -> Chart:
     axis = axis_title(ceiling["axis"])
-    sentence = ceiling_sentence(ceiling)
+    sentence = "; ".join(filter(None, (ceiling_sentence(ceiling), below_sentence(ceiling, levels))))
     points = [Point(row["level"], row["accuracy"], row["low"], row["high"]) for row in levels]
     return Chart(
         f"accuracy-by-{ceiling['axis'].replace('_', '-')}",
@@ -73,7 +73,7 @@ def _accuracy_svg(ceiling: Row, levels: list[Row]) -> str:
     points = [
         LevelPoint(
             row["level"], row["accuracy"], row["low"], row["high"], row["fitted"],
-            f"{axis} {row['level']}: {text} of {shown.count(row['n'])} turns",
+            f"{axis} {row['level']}: {text} of {shown.count(row['n'])} turns", few=row["n"] if row["n"] < FEW else None,
         )
         for row, text in zip(levels, told, strict=True)
     ]  # fmt: skip

@@ -192,9 +192,11 @@ def axis_title(axis: str) -> str:
     return _AXES.get(axis, axis.replace("_", " "))
 
 
+FEW = 20
+"""Levels of fewer turns are merged for the fitted curve; `complexity_ceiling` has the same number."""
 FITTED = (
-    "The ceiling is read from the fitted curve: it only falls, and levels of fewer than 20 turns are merged into the "
-    "one below. A single point may lie below the threshold where the curve does not."
+    f"The ceiling is read from the fitted curve: it only falls, and levels of fewer than {FEW} turns are merged into "
+    "the one below. A single point may lie below the threshold where the curve does not."
 )
 
 
@@ -204,9 +206,27 @@ def ceiling_sentence(row: Row) -> str:
     interval = shown.level_interval(row["ceiling_low"], row["ceiling_high"])
     if row["verdict"] == "no ceiling observed":
         return f"no ceiling [{interval}]: fitted curve at or above {threshold}"
+    if row["verdict"] == "insufficient data":
+        return f"no ceiling: too few turns for a curve of three levels (at {threshold} accuracy)"
     if row["ceiling"] is None:
         return str(row["reason"] or f"{row['verdict']} (at {threshold} accuracy)")
     return f"ceiling {shown.number(row['ceiling'])} [{interval}] at {threshold} accuracy"
+
+
+def below_sentence(row: Row, levels: Sequence[Row]) -> str:
+    """Returns why levels lie below the threshold although no ceiling is observed; empty if none does.
+
+    `levels` are the rows of `accuracy_by_complexity` of the ceiling's row.
+    """
+    if row["verdict"] != "no ceiling observed":
+        return ""
+    below = [one for one in levels if one["accuracy"] is not None and one["accuracy"] < row["threshold"]]
+    told = ", ".join(f"level {shown.number(one['level'])} (n = {shown.count(one['n'])})" for one in below)
+    if not below:
+        return ""
+    if all(one["high"] is not None and one["high"] >= row["threshold"] for one in below):
+        return f"below the line but with intervals that reach it: {told}"
+    return f"below the line: {told}"
 
 
 NO_LABEL = "no label"

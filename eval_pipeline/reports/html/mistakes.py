@@ -48,8 +48,8 @@ def mistakes_shown(evaluation: Evaluation, shown: Mapping[Place, str]) -> Mistak
     """Returns the mistakes, at most `MOST`; `shown` are the turns that the page shows in full."""
     found = mistakes(evaluation)
     chosen = _chosen(found)
-    some = f", {len(chosen)} of them" if len(chosen) < len(found) else ""
-    title = f"{len(found):,} of {evaluation.turns:,} turns are wrong{some}: the most frequent kind first"
+    some = f"{len(chosen)} of them are here" if len(chosen) < len(found) else "all are here"
+    title = f"{len(found):,} of {evaluation.turns:,} turns are wrong; {some}, the most frequent kind first."
     return Mistakes(title, tuple(_line(row, shown) for row in chosen), (mistakes_query(evaluation.partition),))
 
 

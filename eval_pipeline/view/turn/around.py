@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from eval_pipeline.core.model import Partition
 from eval_pipeline.view.addresses import AFTER, turn_address, turns_address
+from eval_pipeline.view.comparing import agreement
 from eval_pipeline.view.comparing import found as comparing
 from eval_pipeline.view.comparing.sides import LETTERS, address_arguments, sides_address, sides_of
 from eval_pipeline.view.comparing.sql import choice_of, position_text
@@ -46,6 +47,23 @@ class Around:
     later: str | None
     sides: Sequence[Side] = ()
 
+    @property
+    def tells(self) -> str:
+        """What whoever comes from the list knows of the verdict: which answers it has; empty if it does not tell."""
+        named, count = self.arguments, len(self.sides)
+        if count and (named.get("group") or named.get("kind")):
+            group = agreement.words(named["group"], count) if named.get("group") else ""
+            return "the group " + ", ".join(f"“{one}”" for one in (group, named.get("kind")) if one)
+        if named.get("verdict"):
+            return f"a list of {named['verdict']} answers"
+        if any(named.get(name) for name in _OF_WRONG) or set(_OF_VERDICT) & {*named.get("column", ())}:
+            return "a list filtered by how answers fail"
+        return ""
+
+
+_OF_WRONG = ("error_class", "failure_mode", "wrong_in")
+_OF_VERDICT = ("correct", *_OF_WRONG)
+"""Arguments, and columns of conditions, of a list that has answers of one verdict."""
 
 Addresses = Callable[[Partition, str, int, Mapping[str, Any]], str]
 """Returns the address of a turn within a list."""

@@ -25,6 +25,7 @@ _ASIDE = (-9.0, 17.0, -20.0, 28.0)
 """Where else a name may stand: its base line below the point."""
 _MOST_NAME = 150.0
 _MOST_LEVELS = 10
+_SMALL = 0.6
 Box = tuple[float, float, float, float]
 
 
@@ -57,7 +58,8 @@ class CostPoint:
 class LevelPoint:
     """Accuracy at a level of complexity; `words` and `href` as of `CostPoint`, unknown numbers are None.
 
-    `fitted` is the curve at that level from which the ceiling is read.
+    `fitted` is the curve at that level from which the ceiling is read. `few` is the number of turns of a level that has
+    too few to say much: its mark is smaller, with that number.
     """
 
     level: float
@@ -67,6 +69,7 @@ class LevelPoint:
     fitted: float | None = None
     words: str = ""
     href: str = ""
+    few: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +131,9 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     joined = curve or [(x, y) for _, x, y in known]
     if len(joined) > 1:
         marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in joined)))
-    marks += [_at(point, x, y, up, "dot s0") for point, x, y in known]
+    marks += [
+        _at(point, x, y, up, "dot s0", _few(point, x, y), 1.0 if point.few is None else _SMALL) for point, x, y in known
+    ]
     return picture(_TOP + _PLOT + _BOTTOM, words, marks)
 
 
@@ -184,12 +189,23 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _at(point: CostPoint | LevelPoint, x: float, y: float, up: Scale, kind: str, name: str = "") -> str:
+def _at(
+    point: CostPoint | LevelPoint, x: float, y: float, up: Scale, kind: str, name: str = "", size: float = 1
+) -> str:
     marks = []
     if point.low is not None and point.high is not None:
         marks.append(line(x, up(point.low), x, up(point.high), kind.replace("dot", "whisker")))
-    marks += [shape(x, y, kind), name, element("circle", "target", cx=x, cy=y, r=11)]
+    marks += [shape(x, y, kind, size=size), name, element("circle", "target", cx=x, cy=y, r=11)]
     return mark("".join(marks), point.words, point.href)
+
+
+def _few(point: LevelPoint, x: float, y: float) -> str:
+    """Returns the number of turns beside a point that has few; at the left where the chart ends at the right."""
+    if point.few is None:
+        return ""
+    right = x < WIDTH - 50
+    down = min(max(y + 4, _TOP + _APART), _TOP + _PLOT - 4)
+    return text(x + 7 if right else x - 7, down, f"n={point.few:,}", "tick", "" if right else "end")
 
 
 def _side(points: Sequence[LevelPoint], threshold: float) -> str:
