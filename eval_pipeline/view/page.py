@@ -16,7 +16,7 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.view.drawing.rendering import render
 from eval_pipeline.view.published import Look, Published
 from eval_pipeline.workspace.homes.bucket_store import fresh_store
-from eval_pipeline.workspace.watching.running import Seen, seen
+from eval_pipeline.workspace.watching.running import seen
 
 
 class NotFoundError(EvalError):
@@ -85,7 +85,7 @@ class Visit:
 
     def page(self, template: str, title: str, status: HTTPStatus = HTTPStatus.OK, **values: Any) -> Response:
         """Renders a page from a template."""
-        html = render(template, title=title, visit=self, runs=going_on(self.bench.home), **values)
+        html = render(template, title=title, visit=self, runs=seen(self.bench.home), **values)
         return HTMLResponse(html.encode(errors="replace"), status.value)
 
 
@@ -105,11 +105,6 @@ class Page:
     respond: Callable[[Visit], Response]
     methods: tuple[str, ...] = ("GET",)
     stored: bool = True
-
-
-def going_on(home: Home) -> list[Seen]:
-    """Returns the runs that every page shows."""
-    return [one for one in seen(home) if one.runs]
 
 
 def whole_number(text: str) -> int:

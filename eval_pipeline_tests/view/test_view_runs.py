@@ -77,7 +77,9 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
         assert "bench · m : 500 of 2,000 turns, about 25 min left" in page.text
         assert page.links("/runs#") == ["/runs#a-1"]
     put(lab, state="stopped")
-    assert "500 of 2,000" not in there.get("/").text
+    page = Parts(there.get("/").text)
+    assert "bench · m : stopped at 500 of 2,000 turns" in page.text
+    assert (page.links("/runs#"), "left" in page.text) == (["/runs#a-1"], False)
 
 
 def test_what_a_model_or_an_endpoint_says_does_nothing_here(lab: Lab, there: TestClient) -> None:
@@ -96,7 +98,9 @@ def test_stopping_is_a_wish_of_a_page_of_ours(lab: Lab, there: TestClient) -> No
     assert not seen(lab.home)[0].stopping
     answer = there.post("/runs/stop", data={"run": "a-1"}, headers=OURS)
     assert seen(lab.home)[0].stopping
-    assert "stopping" in Parts(answer.text).text
+    told = Parts(answer.text).text
+    assert "500 of 2,000 turns, stopping" in told
+    assert "left" not in told
     assert 'action="/runs/stop"' not in answer.text
     answer = there.post("/runs/stop", data={"run": "../a-1"}, headers=OURS)
     assert (answer.status_code, "this run has ended" in answer.text) == (400, True)
@@ -118,7 +122,10 @@ def test_resuming_starts_the_same_once(lab: Lab, there: TestClient, monkeypatch:
     assert "the endpoint was down" in there.get("/runs").text
     assert there.post("/runs/resume", data={"run": "a-1"}).status_code == 403
     answer = there.post("/runs/resume", data={"run": "a-1"}, headers=OURS)
-    assert "running" in Parts(answer.text).text
+    told = Parts(answer.text).text
+    assert "running for 0 s" in told
+    assert "500 of 2,000 turns" in told
+    assert "left" not in told  # the pace is not known yet
     again = there.post("/runs/resume", data={"run": "a-1"}, headers=OURS)
     assert (again.status_code, "goes on already" in again.text) == (400, True)
     assert [command[1:] for command in began] == [["-m", resuming.PROGRAM, "a-1"]]

@@ -10,7 +10,7 @@ import pytest
 
 from eval_pipeline.chain.evaluation import chain_of, evaluating, ingesting
 from eval_pipeline.chain.runner import run_chain
-from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.errors import EndedEarlyError, UsageError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.system import interrupts
 from eval_pipeline.core.system.processes import host, started, worldwide_mark
@@ -130,7 +130,10 @@ def test_who_wishes_that_a_run_ends_loses_no_answer_and_pays_none_twice(
 
     Puppet.answer = staticmethod(answer)
     asked = asked_for([small.inputs().place], Scope(), "")
-    with pytest.raises(KeyboardInterrupt), watching(small.home, "run", asked, known_as="run-1") as watch:
+    with (
+        pytest.raises(EndedEarlyError, match="in the workbench"),
+        watching(small.home, "run", asked, known_as="run-1") as watch,
+    ):
         evaluated(small, RunContext("run", canary=False, watch=watch))
     assert watch.wished
     (left,) = seen(small.home)
@@ -262,3 +265,15 @@ def test_a_home_that_cannot_be_written_stops_no_run(lab: Lab) -> None:
         watch.beat()
         watch.beat()
     assert told == ["run: about to ask"]
+
+
+def test_the_first_line_comes_soon_after_it_began_to_ask(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = [100.0], list[str]()
+    monkeypatch.setattr("eval_pipeline.workspace.watching.watch.time.monotonic", lambda: now[0])
+    with watching(lab.home, "run", {}, tell=told.append) as watch, watch.asking("asking", 9, lambda _: None):
+        counts = []
+        for seconds in (0, 2.5, 5, 13):
+            now[0] = 100.0 + seconds
+            watch.beat()
+            counts.append(len(told))
+    assert counts == [0, 1, 1, 2]

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,7 +17,7 @@ from eval_pipeline.store.durable import locked
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.noting.noted import partition_of, told_of
 from eval_pipeline.workspace.watching.running import seen_one, why_not_writable
-from eval_pipeline.workspace.watching.status import RUNNING, status_of
+from eval_pipeline.workspace.watching.status import RUNNING, Speed, status_of
 from eval_pipeline.workspace.watching.watch import output_path, status_path, write_status
 
 PROGRAM = "eval_pipeline.api.resuming"
@@ -75,9 +76,10 @@ def resume(home: Home, known_as: str) -> None:
                 env=environment,
                 start_new_session=True,
             )
-        # Until the process has written for itself, it is known as its successor.
-        process_mark = f"{host()} {process.pid} {started(process.pid)}"
-        write_status(home, replace(found.status, state=RUNNING, process=process_mark, step="", problems=[]))
+        # Until the process has written for itself, it is known as its successor, with what is done already.
+        process_mark, now = f"{host()} {process.pid} {started(process.pid)}", time.time()
+        told = replace(found.status, state=RUNNING, process=process_mark, began=now, at=now, pace=Speed(), problems=[])
+        write_status(home, told if told.asks else replace(told, step=""))
 
 
 def request_of(home: Home, known_as: str) -> Mapping[str, Any]:

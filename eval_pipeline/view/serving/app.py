@@ -15,12 +15,12 @@ from starlette.types import ASGIApp
 
 from eval_pipeline.core.errors import EvalError, StoreError
 from eval_pipeline.view.drawing.rendering import render, static_file
-from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit, going_on
+from eval_pipeline.view.page import Bench, NotFoundError, Page, Visit
 from eval_pipeline.view.pages import PAGES
 from eval_pipeline.view.published import Look
 from eval_pipeline.web.asgi import Guarded
 from eval_pipeline.web.guard import Door
-from eval_pipeline.workspace.watching.running import Seen
+from eval_pipeline.workspace.watching.running import Seen, seen
 
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -63,7 +63,7 @@ def _answer(page: Page, bench: Bench, request: Request, form: dict[str, list[str
     except NotFoundError as error:
         answer = problem(HTTPStatus.NOT_FOUND, "Not there", str(error))
     except StoreError as error:
-        runs = going_on(bench.home)  # the first run makes the store
+        runs = seen(bench.home)  # the first run makes the store
         answer = problem(HTTPStatus.SERVICE_UNAVAILABLE, "No store to show", str(error), runs)
     except EvalError as error:
         answer = problem(HTTPStatus.BAD_REQUEST, "That cannot be shown", str(error))

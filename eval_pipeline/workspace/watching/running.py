@@ -11,7 +11,15 @@ from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.processes import host, is_alive
 from eval_pipeline.store.durable import fsync_path, make_folders
-from eval_pipeline.workspace.watching.status import FAILED, RUNNING, STOPPED, Status, status_of
+from eval_pipeline.workspace.watching.status import (
+    FAILED,
+    RUNNING,
+    STOPPED,
+    Status,
+    left_text,
+    progress_text,
+    status_of,
+)
 from eval_pipeline.workspace.watching.watch import forget, wish_path
 
 GONE, ELSEWHERE = "gone", "elsewhere"
@@ -39,6 +47,20 @@ class Seen:
     def runs(self) -> bool:
         """Whether it goes on, as far as can be told."""
         return self.state in {RUNNING, ELSEWHERE}
+
+    @property
+    def progress(self) -> str:
+        """How far it is, and how long the rest takes; of one that ended early, how it ended."""
+        told = progress_text(self.status)
+        if self.runs:
+            left = "stopping" if self.stopping else left_text(self.status)
+            return f"{told}, {left}" if left else told
+        if self.state == FAILED:  # where it was last need not be where it failed
+            return "ended with problems"
+        ended = "stopped" if self.state == STOPPED else "its process is gone,"
+        if not self.status.asks:
+            return f"{ended} {'before it asked' if self.status.step in {'', 'generations'} else told}"
+        return f"{ended} at {told}"
 
     @property
     def host(self) -> str:

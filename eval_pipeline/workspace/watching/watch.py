@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from eval_pipeline.core.errors import EndedEarlyError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import worldwide_mark
@@ -21,10 +22,13 @@ from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Speed, Stat
 
 TELL_S = 10.0
 """Seconds between two lines."""
+_FIRST_S = 2.0
+"""Seconds of asking until the first line, so that nobody wonders whether it asks."""
 _WRITE_S = 1.0
 _MINUTE_S = 60.0
 _SPACING_S = 5.0
 """Seconds between two points of the pace."""
+_WISHED = "stopped in the workbench; what was done is kept, and Resume there or the next run goes on from there"
 Tell = Callable[[str], object]
 Look = Callable[[Status], None]
 """Completes a status by what is known at the moment."""
@@ -72,7 +76,7 @@ class Watch:
         status.step, status.step_began, status.total = name, time.time(), total
         for field, value in told.items():
             setattr(status, field, value)
-        self._look, self._told = look, time.monotonic()
+        self._look, self._told = look, time.monotonic() - TELL_S + _FIRST_S
         self._points.clear()
         look(status)
         self._write()
@@ -140,6 +144,9 @@ def watching(
         evaluations: how many evaluations it makes; 0 if that is not known.
         tell: gets the line on the run every ten seconds while it asks.
         known_as: the id of a Dagster run, or of a command that goes on; by default a new one.
+
+    Raises:
+        EndedEarlyError: somebody wished in the workbench that a command ends; Dagster tells it in its own way.
     """
     status = Status(known_as or str(uuid4()), command, worldwide_mark(), time.time(), request=dict(request))
     status.evaluations = evaluations
@@ -150,6 +157,10 @@ def watching(
     try:
         yield watch
         state = FAILED if status.problems else ""
+    except KeyboardInterrupt:
+        if watch.wished and command == "run":
+            raise EndedEarlyError(_WISHED) from None
+        raise
     except Exception as error:
         state, status.problems = FAILED, [*status.problems, str(error) or type(error).__name__]
         raise
