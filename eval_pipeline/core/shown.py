@@ -46,6 +46,13 @@ def rate(value: float | None, low: Ends = None, high: Ends = None) -> str:
     return _fixed(value, decimals("rate", low, high), 2) + "%" if _is_known(value) else UNKNOWN
 
 
+def rate_or_counts(value: float | None, of: int | None, low: Ends = None, high: Ends = None) -> str:
+    """Formats the rate of so many; without an interval, which a few do not bear, as their counts: `1 of 6`."""
+    if not _is_known(value) or not of or (low is not None and high is not None):
+        return rate(value, low, high)
+    return f"{count(value * of)} of {count(of)}"
+
+
 def points(value: float | None, low: Ends = None, high: Ends = None) -> str:
     """Formats a difference between rates in percentage points, with its sign: `−24.7`."""
     if not _is_known(value):

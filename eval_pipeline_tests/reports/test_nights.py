@@ -184,7 +184,7 @@ def test_the_page_has_the_figures_and_links_to_the_reports_that_there_are(night:
     assert (place.parent / "../finqa/same/2026-01-15/report.html").is_file()
     assert '<a href="http://here:3000/runs/run-1">run-1</a>' in page
     (drawn,) = re.findall(r'<svg[^>]* role="img" aria-label="([^"]*)"', page)
-    assert "lost on 2026-01-15: 60% [50% to 70%] right, −20 points since 2026-01-14, a loss;" in drawn, (
+    assert "lost on 2026-01-15: 60% [50% to 70%] right, −20 points against 2026-01-14, a loss;" in drawn, (
         "without the address of the workbench nothing is a link"
     )
     assert not [name for name in ("idle", "gone") if name in drawn], "not of this night, or of none any more"

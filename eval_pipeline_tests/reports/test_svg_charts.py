@@ -156,6 +156,18 @@ def test_names_of_costs_do_not_lie_on_each_other_and_those_of_the_front_are_ther
         assert all(after - before >= 10.9 for before, after in pairwise(found))
 
 
+def test_a_name_of_costs_lies_on_no_interval() -> None:
+    """Two beside each other with equal accuracy: the second's name has no room at its right and would lie on a bar."""
+    points = [CostPoint("simulated-strong", 450, 1.0, 0.5, 1.0), CostPoint("simulated-weak", 675, 1.0, 0.5, 1.0)]
+    svg = ElementTree.fromstring(cost_chart(points, "tokens", "w"))
+    bars = [float(one.attrib["x1"]) for one in svg.iter(f"{SVG}line") if "whisker" in one.get("class", "")]
+    assert len(bars) == 2
+    for one in (one for one in svg.iter(f"{SVG}text") if one.get("class") == "name"):
+        x, wide = float(one.attrib["x"]), width_of(one.text or "")
+        left = x - wide if one.get("text-anchor") == "end" else x
+        assert not [bar for bar in bars if left < bar < left + wide]
+
+
 @given(DECIMALS, DECIMALS.map(abs))
 def test_ticks_are_round_and_hold_the_values(low: float, span: float) -> None:
     found = ticks(low, low + span)

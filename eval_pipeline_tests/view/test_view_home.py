@@ -40,7 +40,7 @@ def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_an
     for row in look.rows("SELECT * FROM leaderboard('harbour')"):
         ends = row["low"], row["high"]
         assert f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)}" in text
-    assert "−38.7 points since 2026-03-02" in text
+    assert "−38.7 points on 2026-03-02 against 2026-03-01" in text
     assert f"−38.7 points {FALLING} on {SUITE}" in text, "what is lost comes first"
     for address in rows:
         assert client.get(address).status_code == 200
@@ -80,19 +80,38 @@ def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, 
         for day, who, why, at in losses
     ]
     text = told(home, tmp_path, *inserted)
-    assert "since 2026-03-02 acknowledged by B: it is known" in text
+    assert "on 2026-03-02 against 2026-03-01 acknowledged by B: it is known" in text
     assert "another" not in text
     assert "too early" not in text
 
 
-def test_who_was_asked_a_part_comes_last_of_its_date_and_is_in_no_picture(home: Home, tmp_path: Path) -> None:
-    with changed(home, tmp_path, "UPDATE runs SET scope = 'a part' WHERE model_version = 'falling'") as reader:
-        html = reader.get("/").text
-    assert [row.partition("?")[2].split("&")[0] for row in Parts(html).rows()][:2] == [
-        f"model_version={HOSTILE}", f"model_version={FALLING}",
-    ]  # fmt: skip
+def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_a_rate_and_is_in_no_picture(
+    home: Home, tmp_path: Path
+) -> None:
+    statements = (
+        "UPDATE runs SET scope = '{\"sample_size\":1}' WHERE model_version = 'falling'",
+        "UPDATE statistics SET low = NULL, high = NULL WHERE model_version = 'falling'",
+    )
+    with changed(home, tmp_path, *statements) as reader:
+        html, matrix = reader.get("/").text, reader.get(f"/suites/{SUITE}/matrix").text
+    assert [row.partition("?")[2].split("&")[0] for row in Parts(html).rows()] == [
+        f"model_version={quote(name)}" for name in (HOSTILE, STEADY, FALLING)
+    ]
+    assert "falling 19 of 31" in Parts(html).text
+    assert "19 of 31 a part" in Parts(matrix).text
+    assert Parts(matrix).text.index(STEADY) < Parts(matrix).text.index(FALLING)
     assert FALLING not in "".join(re.findall(r"<svg.*?</svg>", html))
     assert "2 of 3 model versions; 1 asked another part of the suite" in Parts(html).text
+
+
+def test_a_card_tells_of_a_model_where_there_is_one_and_of_stand_ins_elsewhere(home: Home, tmp_path: Path) -> None:
+    tables = ("turn_results", "model_versions")
+    statements = [f"UPDATE {table} SET simulated = model_version <> 'steady'" for table in tables]
+    with changed(home, tmp_path, *statements) as reader:
+        html = reader.get("/").text
+    assert "Ask about steady" in Parts(html).text
+    accuracy, *_, cost = (a["aria-label"] or "" for tag, a in Parts(html).elements if tag == "svg")
+    assert ("falling" in accuracy, "falling" in cost, "steady" in cost) == (True, False, True)
 
 
 def test_suites_come_by_their_last_evaluation_and_retired_model_versions_are_a_link_away(

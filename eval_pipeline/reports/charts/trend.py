@@ -72,7 +72,7 @@ def _point(suite: str, row: Row, linked: Linked) -> DatePoint:
     words, path = f"{row['model_version']} on {row['eval_date']}: {_estimate(row)} right", evaluation_path(here)
     if loss:
         change = shown.points(row["previous_difference"], row["previous_low"], row["previous_high"])
-        words += f", {change} points since {row['previous_date']}, a loss"
+        words += f", {change} points against {row['previous_date']}, a loss"
         path = compare_path([Partition(suite, row["model_version"], row["previous_date"]), here])
     elif row["break_reason"]:
         words += f"; not comparable with the date before ({row['break_reason']} changed)"

@@ -58,6 +58,7 @@ def _environment() -> "Environment":
     )
     found.filters |= {
         "rate": shown.rate,
+        "rate_or_counts": shown.rate_or_counts,
         "points": shown.points,
         "count": shown.count,
         "dollars": shown.dollars,
@@ -128,9 +129,14 @@ def shown_value(value: Any, kind: str = "") -> str:
 
 
 def covered(row: Mapping[str, Any]) -> str:
-    """Describes how far the turns of a row got: in one number if all got to the end."""
+    """Describes how far the turns of a row got: `all 243`, or only the stages that not all reached."""
     found = Coverage.from_row(row)
-    return f"all {found.scored:,}" if found.scored is not None and found.is_known and found.is_whole else found.text()
+    if not found.is_known or found.scored is None:
+        return found.text()
+    reached = {name: count for name, count in found.columns().items() if count is not None}
+    most = max(reached.values())
+    short_of = [f"{count:,} of {most:,} {name}" for name, count in reached.items() if count < most]
+    return ", ".join(short_of) or f"all {most:,}"
 
 
 def cut(text: str, most: int = MOST_TEXT) -> str:

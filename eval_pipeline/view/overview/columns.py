@@ -19,7 +19,7 @@ class LineColumn:
 
 COLUMNS: Mapping[str, LineColumn] = {
     "accuracy": LineColumn("Accuracy, 95% interval", "main"),
-    "change": LineColumn("Points since the date before"),
+    "change": LineColumn("Points against the date before"),
     "right_turn": LineColumn("A right answer costs"),
     "look": LineColumn("To look at", "text"),
     "evaluated": LineColumn("Evaluated", "text"),

@@ -64,7 +64,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class SuiteLines:
-    """A suite with its model versions, newest first.
+    """A suite with its model versions, newest first, those that were asked a part below the others.
 
     Attributes:
         retired: how many model versions are left out, because no file lists them any more.
@@ -98,12 +98,13 @@ class SuiteLines:
         """The model version whose failures and tags are shown.
 
         That is the one with the largest open loss, otherwise of those of the newest date one with an earlier date, and
-        of these the most accurate one.
+        of these the most accurate one. Stand-ins are considered only where there is nothing else.
         """
-        lost = [line for line in self.charted if line.loss]
+        charted = [line for line in self.charted if not line.figures["simulated"]] or self.charted
+        lost = [line for line in charted if line.loss]
         if lost:
             return min(lost, key=lambda line: line.loss["open_loss_difference"] if line.loss else 0.0)
-        newest = [line for line in self.charted if line.partition.eval_date == self.charted[0].partition.eval_date]
+        newest = [line for line in charted if line.partition.eval_date == charted[0].partition.eval_date]
         return max(newest, key=lambda line: line.before is not None)
 
 
@@ -135,8 +136,8 @@ def _lines(look: Look, suite: str, board: Sequence[Row], trends: Sequence[Row]) 
         nights.setdefault(row["model_version"], []).append(row)
     odd = implausible(look, suite)
     lines = [_line(suite, row, nights.get(row["model_version"], []), odd) for row in board]
-    # Of the same date, those that were asked a part come last; the others keep the leaderboard's order.
-    return sorted(lines, key=lambda line: (line.partition.eval_date, line.figures["scope"] == "full"), reverse=True)
+    # Those of the same date keep the leaderboard's order.
+    return sorted(lines, key=lambda line: (line.figures["scope"] == "full", line.partition.eval_date), reverse=True)
 
 
 def _line(suite: str, figures: Row, nights: Sequence[Row], odd: Mapping[Partition, Sequence[str]]) -> Line:

@@ -98,7 +98,7 @@ FROM tagged JOIN most USING (tag) ORDER BY place"""
 
 
 def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]:
-    """Returns the tags on which most turns were lost or won since the evaluation before, the most first."""
+    """Returns the tags on which most turns were lost or won since the evaluation before, the largest change first."""
     table = look.table(changes_sql(now, before))
     places, *columns = (table[name].to_numpy() for name in ("place", "turns", "broken", "fixed", "cluster"))
     found = []
@@ -106,7 +106,7 @@ def changes_of(look: Look, now: Partition, before: Partition) -> list[TagChange]
         of = places == place
         tag = table["tag"][int(of.argmax())].as_py()
         found.append(_change(tag, *(column[of] for column in columns)))
-    return found
+    return sorted(found, key=lambda change: abs(change.difference), reverse=True)
 
 
 def _change(tag: str, turns: Any, broken: Any, fixed: Any, clusters: Any) -> TagChange:

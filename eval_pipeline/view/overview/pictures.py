@@ -24,6 +24,7 @@ from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.overview.figures import Line, SuiteLines
 from eval_pipeline.view.overview.parts import (
     MOST_MODES,
+    MOST_TAGS,
     Mode,
     Modes,
     TagChange,
@@ -69,19 +70,19 @@ def _accuracy(suite: SuiteLines) -> Picture:
 def _modes(look: Look, line: Line) -> Picture:
     now, before = line.partition, line.before
     found = modes_of(look, now, before)
-    about = f"{now.model_version}, {found.turns:,} turns"
+    about = f"{now.model_version}, {_turns(found.turns)}"
     if not found.modes:
         return Picture("Failure modes", f"{about}: nothing is wrong.", Markup(), [found.sql])
     parts = [_part(mode, found, now, before) for mode in found.modes[:MOST_MODES]]
     words = f"How answers of {now.model_version} fail: {'; '.join(part.words for part in parts)}"
     svg = parts_chart(parts, str(now.eval_date), str(before.eval_date) if before else "", words)
     if more := len(found.modes) - len(parts):
-        about += f"; {more} more modes"
+        about += f"; {more} more mode{'s' if more > 1 else ''}"
     return Picture("Failure modes", about, markup(svg), [found.sql])
 
 
 def _part(mode: Mode, of: Modes, now: Partition, before: Partition | None) -> Part:
-    words, share, grown = f"{mode.name}: {mode.now:,} of {of.turns:,} turns", None, 0
+    words, share, grown = f"{mode.name}: {mode.now:,} of {_turns(of.turns)}", None, 0
     if mode.before is not None and before is not None:
         words += f"; {mode.before:,} of {of.turns_before:,} on {before.eval_date}"
         share, grown = mode.before / max(1, of.turns_before), mode.now - mode.before
@@ -103,12 +104,15 @@ def _tags(look: Look, line: Line) -> Picture:
     if change is None or line.before is None:
         return _weakest(look, line, _why_no_change(line))
     sql = changes_sql(now, line.before)
-    title, about = "Tags that changed most", f"{now.model_version} since {line.before.eval_date}"
+    title = "Tags that changed most"
+    about = f"{now.model_version} on {now.eval_date} against {line.before.eval_date}"
     found = changes_of(look, now, line.before)
     if not found:
-        return _weakest(look, line, f"no tag has changed since {line.before.eval_date}")
+        return _weakest(look, line, f"no tag has changed against {line.before.eval_date}")
     rows = [_tag_row(tag, [line.before, now]) for tag in found]
     words = f"{title}, {about}: {'; '.join(row.words for row in rows)}"
+    if len(found) < MOST_TAGS:
+        about += "; no other one of three conversations"
     return Picture(title, about, markup(change_rows(rows, words)), [sql])
 
 
@@ -150,13 +154,13 @@ def _why_no_change(line: Line) -> str:
 
 
 def _cost(suite: SuiteLines) -> Picture:
-    """Returns cost against accuracy of models, or of stand-ins if more of these have costs."""
+    """Returns cost against accuracy of models, or of stand-ins where no models have costs."""
     title = "Cost against accuracy"
     whole = [line for line in suite.charted if not line.figures["sampled"] and line.figures["accuracy"] is not None]
     kinds = [[line for line in whole if bool(line.figures["simulated"]) is kind] for kind in (False, True)]
     priced = [(found, _unit(found)) for found in kinds]
-    compared, unit = max(priced, key=lambda one: len(one[0]) if one[1] else 0)
-    if not compared or not unit:
+    compared, unit = next((one for one in priced if all(one)), ([], ""))
+    if not compared:
         return Picture(title, "Neither dollars nor tokens are known.", Markup(), suite.sql)
     points = [_cost_point(line, unit) for line in compared]
     stand_ins = bool(compared[0].figures["simulated"])
@@ -188,6 +192,10 @@ def _left_out(drawn: int, suite: SuiteLines) -> str:
     other = len(suite.lines) - len(suite.charted)
     told = f"{drawn} of {len(suite.lines)} model versions" if drawn < len(suite.lines) else ""
     return f"{told}; {other} asked another part of the suite" if other else told
+
+
+def _turns(number: int) -> str:
+    return f"{number:,} turn{'' if number == 1 else 's'}"
 
 
 def markup(svg: str) -> Markup:

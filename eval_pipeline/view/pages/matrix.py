@@ -18,12 +18,13 @@ WITH cost AS (
         if(count(*) = count(usd), sum(usd), NULL) AS usd, if(count(*) = count(tokens), sum(tokens), NULL) AS tokens
     FROM latest_turn_results WHERE suite = {suite} AND correct IS NOT NULL GROUP BY model_version
 )
-SELECT d.model_version, d.eval_date, d.scope, d.accuracy, d.low, d.high, v.settings ->> '$.suite_prompt' AS prompt,
+SELECT d.model_version, d.eval_date, d.scope, if(d.sampled, NULL, d.scored) AS scored, d.accuracy, d.low, d.high,
+    v.settings ->> '$.suite_prompt' AS prompt,
     c.usd / nullif(c.correct, 0) AS usd, c.tokens / nullif(c.correct, 0) AS tokens
 FROM leaderboard_details({suite}) AS d
 LEFT JOIN cost AS c ON c.model_version = d.model_version
 LEFT JOIN model_versions AS v ON v.model_version = d.model_version
-ORDER BY d.model_version
+ORDER BY d.scope IS NOT DISTINCT FROM 'full' DESC, d.model_version
 """
 
 
@@ -61,7 +62,7 @@ def _matrix(look: Look, suite: str) -> Matrix:
 def _figures(row: Row) -> Figures:
     name = row["model_version"]
     known = Known(name, row["eval_date"], row["scope"] == "full", prompt=row["prompt"] or "")
-    return Figures(known, name, *(row[column] for column in ("accuracy", "low", "high", "usd", "tokens")))
+    return Figures(known, name, *(row[column] for column in ("scored", "accuracy", "low", "high", "usd", "tokens")))
 
 
 def _place(suite: str, cell: Cell) -> Partition:

@@ -21,12 +21,14 @@ class Figures:
 
     Attributes:
         name: tells the evaluation from the others.
+        scored: turns with a verdict of which accuracy is the rate; None if it is an estimate for others too.
         accuracy, low, high: with its clustered interval; None if unknown.
         usd, tokens: cost of one right turn, those of wrong turns included; None if unknown or nothing was right.
     """
 
     known: Known
     name: str
+    scored: int | None
     accuracy: float | None
     low: float | None
     high: float | None
@@ -40,7 +42,7 @@ class Cell:
 
     Attributes:
         figures: its figures.
-        is_best: whether no other has a higher accuracy.
+        is_best: whether no other has a higher accuracy; where one was asked the whole suite, only of those.
         worse: whether it is significantly worse than the best one, corrected over all pairs; None if not tested.
     """
 
@@ -77,7 +79,7 @@ def figures_of(known: Known, name: str, turns: ScoredEvaluation) -> Figures:
     """Returns the figures of an evaluation from its turns."""
     found = estimate_rate(turns.values["correct"], turns.clusters)
     usd, tokens = (cost_per_success(turns.values[cost], turns.values["correct"]).ratio for cost in ("usd", "tokens"))
-    return Figures(known, name, found.mean, found.low, found.high, usd, tokens)
+    return Figures(known, name, found.n, found.mean, found.low, found.high, usd, tokens)
 
 
 def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
@@ -87,12 +89,14 @@ def matrix_of(figures: Sequence[Figures], rows: Sequence[Row]) -> Matrix:
         figures: those of each of its evaluations.
         rows: the comparisons of all pairs of them, with `name_a` and `name_b`.
     """
-    highest = max((found.accuracy for found in figures if found.accuracy is not None), default=None)
-    best = next((found.name for found in figures if found.accuracy == highest), "")
+    known = [found for found in figures if found.accuracy is not None]
+    ranked = [found for found in known if found.known.is_full] or known
+    highest = max((found.accuracy or 0.0 for found in ranked), default=None)
+    bests = [found.name for found in ranked if found.accuracy == highest]
     cells = {}
     for found in figures:
-        is_best = found.accuracy is not None and found.accuracy == highest
-        cells[_place(found)] = Cell(found, is_best, False if is_best else _is_worse(rows, found.name, best))
+        is_best = found.name in bests
+        cells[_place(found)] = Cell(found, is_best, False if is_best else _is_worse(rows, found.name, *bests[:1]))
     rows_of = {cell.figures.name: model for (model, _), cell in cells.items()}
     tested = [row for row in rows if row["verdict"] is not None]
     different = [row for row in tested if row["verdict"] != NOT_SIGNIFICANT]
@@ -111,7 +115,7 @@ def _place(found: Figures) -> tuple[str, str]:
     return (found.name.replace(f"+{prompt}", "", 1), prompt) if prompt else (found.name, OWN_PROMPT)
 
 
-def _is_worse(rows: Sequence[Row], name: str, best: str) -> bool | None:
+def _is_worse(rows: Sequence[Row], name: str, best: str = "") -> bool | None:
     """Whether one is significantly worse than another; None if they were not tested."""
     for row in rows:
         if {row["name_a"], row["name_b"]} == {name, best}:

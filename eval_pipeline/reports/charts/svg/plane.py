@@ -102,7 +102,7 @@ def cost_chart(points: Sequence[CostPoint], unit: str, words: str, dollars: bool
     marks.append(text(WIDTH - _RIGHT, _TOP + _PLOT + 31, unit, "tick", "end"))
     marks += _fronts(points, along, up)
     places = [(along(point.cost), up(point.value)) for point in points]
-    for point, (x, y), name in zip(points, places, _names(points, places), strict=True):
+    for point, (x, y), name in zip(points, places, _names(points, places, up), strict=True):
         dot = f"dot {'s0' if point.on_front else 'same'}"
         marks.append(_at(point, x, y, up, dot, name))
     return picture(_TOP + _PLOT + _BOTTOM, words, marks)
@@ -160,12 +160,17 @@ def _fronts(points: Sequence[CostPoint], along: Scale, up: Scale) -> Iterator[st
             yield element("polyline", "front", points=" ".join(corners))
 
 
-def _names(points: Sequence[CostPoint], places: Sequence[tuple[float, float]]) -> list[str]:
-    """Returns the name of each point as markup, beside it where nothing else is; empty where there is no room.
+def _names(points: Sequence[CostPoint], places: Sequence[tuple[float, float]], up: Scale) -> list[str]:
+    """Returns the name of each point as markup, beside it where nothing else is, intervals too; empty without room.
 
     Those on the front come first, as they are what people look for.
     """
     taken = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for x, y in places]
+    taken += [
+        (x - 1, up(point.high), x + 1, up(point.low))
+        for point, (x, _) in zip(points, places, strict=True)
+        if point.low is not None and point.high is not None
+    ]
     found = [""] * len(points)
     for place in sorted(range(len(points)), key=lambda place: (not points[place].on_front, places[place][1])):
         x, y = places[place]
@@ -178,7 +183,8 @@ def _names(points: Sequence[CostPoint], places: Sequence[tuple[float, float]]) -
         ):
             left = x + _GAP if right else x - _GAP - wide
             box = (left, y + down - _APART + 3, left + wide, y + down + 3)
-            if left >= _LEFT and box[2] <= WIDTH and box[1] >= 0 and not any(_overlap(box, other) for other in taken):
+            inside = left >= _LEFT and box[2] <= WIDTH and box[1] >= 0 and box[3] <= up.start + 3
+            if inside and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 found[place] = text(left if right else left + wide, y + down, name, "name", "" if right else "end")
                 break
