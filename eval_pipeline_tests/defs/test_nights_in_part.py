@@ -107,11 +107,11 @@ def test_nights_ask_a_part_and_once_a_week_the_whole(small: Lab, instance: dg.Da
     assert len(Puppet.asked) <= 0.5 * TURNS + 2
     assert not check(result).passed
     ((notice),) = [found.sentence for found in errors_of(instance, result.run_id)]
-    assert f"puppet on {day}: -" in notice
+    assert f"puppet on {day}: −" in notice
     assert notice.endswith("turns): worse")
     text = told(small, day)
     assert "0 still open; 1 loss by a part of the suite" in text
-    assert "• loss by a part of the suite: small · puppet: -" in text
+    assert "• loss by a part of the suite: small · puppet: −" in text
     assert "loss by a part of the suite" in (small.home.reports / "nights" / f"{day}.html").read_text()
 
     # Another edition of the suite cannot be compared with the old one; run again, the night asks nothing.

@@ -180,12 +180,11 @@ def test_compare_says_so_too(sample: Lab) -> None:
         f"{A}: planned 423 · asked 423 · answered 423 · readable 423 · scored 423",
         f"{SHORT}: planned 423 · asked 419 · answered 419 · readable 418 · scored 423",
         "419 that both answered",
-        "difference    -0.0119",
-        "95% interval [",
+        "difference    −1.2 points [−2.7 to +0.4]",
         "not significant",
         "smallest true difference",
         "conservative  423 turns, those without an answer wrong: 11 broken, 2 fixed",
-        "difference  -0.0213",
+        "difference  −2.1 points [−4.4 to +0.3]",
         f"{SHORT} did not answer 4 of 423 turns",
     ):
         assert words in found, found
