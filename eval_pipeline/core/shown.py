@@ -79,6 +79,11 @@ def count(value: float | None) -> str:
 tokens = count
 
 
+def counted(number: int, one: str, many: str) -> str:
+    """Formats a number with what it counts: `1 turn`, `1,200 turns`."""
+    return f"{number:,} {one if number == 1 else many}"
+
+
 def dollars(value: float | None, low: Ends = None, high: Ends = None) -> str:
     """Formats US dollars; amounts below one have at least four decimals: `$1,234.50`, `$0.0123`."""
     if not _is_known(value):

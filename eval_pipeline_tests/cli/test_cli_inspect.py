@@ -13,6 +13,7 @@ import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline_tests.chains import compared
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
 
 
@@ -189,7 +190,9 @@ def test_report_writes_the_newest_evaluation_or_the_one_asked_for(small: Lab) ->
 
 
 def test_doctor_of_a_sound_home(small: Lab) -> None:
-    small.evaluate(publish=True)
+    small.evaluate()
+    compared(small.workspace(), "small")
+    small.stage("published")
     said = small.cli("doctor")
     assert said.code == 0, said.text
     assert "FAIL" not in said.out

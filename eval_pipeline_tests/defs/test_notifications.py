@@ -103,7 +103,7 @@ def test_overridden_gold_is_told_with_the_figures_without(
         monkeypatch.setenv(NOTIFY_URL, webhook.url)
         notify(instance, run)
     (sent,) = webhook.posted
-    told = "small: the gold of 1 turn is overridden: accuracy 66.7% with, 33.3% without"
+    told = "small: the gold of 1 turn is overridden: accuracy 67% with, 33% without"
     assert told in sent["text"].splitlines()
     shown = {
         event.asset_key.path[-1]: event.step_materialization_data.materialization.metadata

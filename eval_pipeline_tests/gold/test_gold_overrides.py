@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 import yaml
 
+from eval_pipeline.analysis.aggregates.editions import headline as facts_of
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.operations.runs.headline import headline
-from eval_pipeline.reports.contents.gold import overridden_text
+from eval_pipeline.reports.contents.gold import edition_rows_told, overridden_text
 from eval_pipeline.suites import read_header
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.suites.overrides import Override, with_gold
@@ -126,7 +127,8 @@ def test_never_silently(evaluated: Lab) -> None:
 
     override(evaluated, {"turn": "alpha#1", "action": "excluded"})
     evaluated.evaluate(publish=True)
-    assert overridden_text(_headline(evaluated).editions) == SENTENCE
+    editions = _headline(evaluated).editions
+    assert overridden_text(editions) == SENTENCE == overridden_text(edition_rows_told(facts_of(editions)))
     report = evaluated.stage("report")
     page = report.facts["page"].read_text()
     assert f"OVERRIDDEN GOLD: {SENTENCE}" in page and "looked it up" in page and "A. Reviewer" in page

@@ -11,7 +11,7 @@ from eval_pipeline.chain.wholeness import gate
 from eval_pipeline.operations.upkeep import doctor
 from eval_pipeline.stages.publishing import publish_all
 from eval_pipeline.store.parquet import reading
-from eval_pipeline_tests.chains import with_other_code
+from eval_pipeline_tests.chains import compared, with_other_code
 from eval_pipeline_tests.fakes.openai_server import KEY, OpenAIServer
 from eval_pipeline_tests.support import DAY, Lab
 
@@ -47,13 +47,16 @@ def test_evaluations_that_other_code_scored_are_counted(nights: Lab, monkeypatch
 
 
 def test_what_only_store_or_record_holds_is_named_and_publishing_mends_it(small: Lab) -> None:
-    small.evaluate(publish=True)
+    small.evaluate()
+    compared(small.workspace(), "small")
+    small.stage("published")
     small.evaluate(day=DAY + timedelta(days=1))
     for path in small.home.record.rglob(f"eval_date={DAY}"):
         shutil.rmtree(path)
     told = [one.text for one in doctor.examine(small.home) if one.topic == "store" and not one.fine]
     assert [text.partition(":")[0] for text in told] == ["it holds what is not on record", "it lacks what is on record"]
     assert [str(DAY + timedelta(days=day)) in text for day, text in enumerate(told)] == [True, True]
+    compared(small.workspace(), "small")
     publish_all(small.workspace(), gate(small.workspace()), full=False)
     assert all(one.fine for one in doctor.examine(small.home) if one.topic == "store")
 

@@ -115,10 +115,11 @@ def test_a_draw_until_a_width_from_the_first_question_to_the_whole_suite(drawn: 
     assert (turns, high - low <= 0.1, low <= share("puppet", 0.3) <= high) == (len(asked) + len(answered), True, True)
     assert stopped.endswith("at most ±5pp")
     assert f"correct is {value:.4f}, the gate is 0.99" in said.err
-    assert f"{turns} turns, drawn" in said.out
+    assert f"     {turns}       –        –  cases left out, drawn" in said.out
     assert "drawn:    puppet: " in said.out
     marked = [
-        f"SELECT model_version FROM {name} WHERE sampled" for name in ("leaderboard_details", "leaderboard('small')")
+        f"SELECT model_version FROM {name}"
+        for name in ("leaderboard_details WHERE sampled", "leaderboard('small') WHERE scope = 'drawn'")
     ]
     assert [drawn.sql(query) for query in marked] == [[("puppet",)]] * 2
     board = drawn.sql("SELECT scope, accuracy, low, high FROM leaderboard_details WHERE model_version = 'puppet'")

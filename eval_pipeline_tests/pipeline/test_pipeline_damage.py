@@ -11,6 +11,7 @@ import pytest
 
 from eval_pipeline.core.errors import StoreError
 from eval_pipeline.defs.running.instance import open_instance
+from eval_pipeline_tests.chains import compared
 from eval_pipeline_tests.support import TWO_CASES, Lab, Puppet, case
 
 RUN = ("run", "--no-report", "--eval-date", "2026-03-01")
@@ -107,7 +108,9 @@ def test_a_damaged_file_of_the_record_is_named_and_made_again_once_removed(
     assert repaired.code == 0, repaired.text
     assert f"{path} is made again" in repaired.out
     assert not puppet.asked  # the journal has them
-    assert published.store_contents() | {"trends": ""} == contents | {"trends": ""}  # repairing compares, too
+    assert published.store_contents() | {"compared_trends": ""} == contents | {
+        "compared_trends": ""
+    }  # repairing compares, too
     assert list(published.home.root.glob("damaged/*/record/generations/**/part.parquet")), "what was there is kept"
 
 
@@ -150,7 +153,7 @@ def test_a_damaged_journal_is_named_and_set_aside(published: Lab, puppet: type[P
     line = next(line for line in doctor.out.splitlines() if line.startswith("FAIL journal"))
     assert "`eval-pipeline doctor --repair` restores what can be restored" in line
     # The suite as it is now, and what its evaluations before come to, are published all the same.
-    of_the_suite = {"suites", "cases", "turns", "suite_editions", "trends"}
+    of_the_suite = {"suites", "cases", "turns", "suite_editions", "compared_trends"}
     found = published.store_contents()
     assert {name for name in contents if found[name] != contents[name]} == of_the_suite
     repaired = published.cli("doctor", "--repair")
@@ -161,6 +164,8 @@ def test_a_damaged_journal_is_named_and_set_aside(published: Lab, puppet: type[P
 
 
 def test_a_damaged_store_is_named_by_query_and_made_anew_by_publish(published: Lab) -> None:
+    compared(published.workspace(), "small")
+    published.stage("published")
     contents = published.store_contents()
     published.home.store.write_bytes(b"not a store" * 1000)
     said = published.cli("query", "SELECT 1")

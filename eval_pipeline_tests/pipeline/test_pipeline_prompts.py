@@ -51,7 +51,7 @@ def test_prompts_are_asked_scored_and_compared_like_model_versions(lab: Lab) -> 
         assert accuracy(lab) == {"fake-1": 0.5, "fake-1+bare": 0.0, "fake-1+steps": 1.0}
         assert len(server.asked) == 12 + 4  # what cannot be read is asked for again, with the form
         shown = lab.cli("compare", "fake-1", "fake-1+steps", "--suite", "small")
-        assert "0.5000 → 1.0000" in shown.out
+        assert "accuracy      50.0% → 100.0%" in shown.out
 
         # A changed sentence asks this prompt again, and no other.
         server.asked.clear()

@@ -8,7 +8,7 @@ from eval_pipeline.chain.wholeness import why_not_whole
 from eval_pipeline.core.model import Partition
 from eval_pipeline.stages import score
 from eval_pipeline.workspace.runs import RunContext, record_run
-from eval_pipeline_tests.chains import INGESTING, ran, ran_of_suite
+from eval_pipeline_tests.chains import INGESTING, compared, ran, ran_of_suite
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number
 
 PARTITION = Partition("small", "puppet", DAY)
@@ -49,6 +49,8 @@ def damage_the_store(lab: Lab) -> None:
 
 @pytest.mark.parametrize("stage", STAGES)
 def test_what_was_half_remade_stays_as_it_was_published(published: Lab, stage: str) -> None:
+    compared(published.workspace(), "small")
+    published.stage("published")
     before = published.store_contents()
     remade_up_to(published, stage)
     said = published.cli("publish")

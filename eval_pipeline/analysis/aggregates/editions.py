@@ -105,6 +105,11 @@ def _numbers(values: Sequence[Any]) -> Floats:
 
 
 def headline(rows: Sequence[Row]) -> Mapping[str, Any]:
-    """Returns the accuracy under each edition, and the number of turns in which they differ."""
-    told: dict[str, Any] = {f"{row['edition']}_accuracy": row["mean"] for row in rows if row["metric"] == CORRECT}
+    """Returns the accuracy under each edition with its interval, and the number of turns in which they differ."""
+    told: dict[str, Any] = {
+        f"{row['edition']}_{name}": row[column]
+        for row in rows
+        if row["metric"] == CORRECT
+        for name, column in (("accuracy", "mean"), ("low", "low"), ("high", "high"))
+    }
     return told | {name: rows[0][name] for name in ("name", "overridden_turns", "excluded_turns")} if rows else told

@@ -16,8 +16,10 @@ from eval_pipeline.analysis.comparisons.two_figures import (
     note_of,
     verdict_of_both,
 )
+from eval_pipeline.core import shown
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.statistics import CorrectedTest, estimate_mean, holm, paired_difference, pareto_front
+from eval_pipeline.workspace.asked.scope import FULL
 
 T = TypeVar("T")
 Row = dict[str, Any]
@@ -201,9 +203,18 @@ def _row(found: Comparison, corrected: CorrectedTest | None, pairs: int, names: 
         "fixed_turns": json_text(list(found.fixed)),
         "correlation": tested.correlation,
     }
-    note = None if is_refused(found.reason) else note_of(found.figures, corrected, *names)
+    told = [] if is_refused(found.reason) else [_other_part(found, *names), note_of(found.figures, corrected, *names)]
     tests = _test_columns(found.figures, corrected)
-    return row | tests | dict(found.costs) | {"note": note, "reason": found.reason}
+    return row | tests | dict(found.costs) | {"note": "; ".join(filter(None, told)) or None, "reason": found.reason}
+
+
+def _other_part(found: Comparison, a: str, b: str) -> str | None:
+    """Returns that the two were asked different parts of the suite; None if they were not."""
+    if found.first.scope == found.second.scope:
+        return None
+    turns = shown.counted(found.figures.answered.n, "common turn is", "common turns are")
+    part, other = (a, b) if found.second.scope == FULL else (b, a)
+    return f"{part} was asked another part of the suite than {other}: only {turns} compared"
 
 
 def _test_columns(figures: TwoFigures, corrected: CorrectedTest | None) -> Row:
@@ -235,11 +246,18 @@ def _test_columns(figures: TwoFigures, corrected: CorrectedTest | None) -> Row:
 def _fronts(evaluations: Mapping[int, tuple[Evaluated, ScoredEvaluation]]) -> dict[int, tuple[str | None, bool | None]]:
     """Returns for each evaluation the cost used for its Pareto front, and whether it is on the front.
 
-    Models and stand-ins have separate fronts, since an oracle would dominate every model.
+    Models and stand-ins have separate fronts, since an oracle would dominate every model. An evaluation of another part
+    of the suite than the others is on none: its turns may be the easy or the short ones.
     """
-    fronts: dict[int, tuple[str | None, bool | None]] = {}
+    fronts: dict[int, tuple[str | None, bool | None]] = dict.fromkeys(evaluations, (None, None))
+    scopes = [found.scope for found, _ in evaluations.values()]
+    common = FULL if FULL in scopes else next(iter(scopes), FULL)
     for simulated in (False, True):
-        group = {name: scored for name, (found, scored) in evaluations.items() if found.simulated is simulated}
+        group = {
+            name: scored
+            for name, (found, scored) in evaluations.items()
+            if found.simulated is simulated and found.scope == common
+        }
         means = {
             cost: np.array([_mean(scored, cost) for scored in group.values()]) for cost in ("correct", "usd", "tokens")
         }

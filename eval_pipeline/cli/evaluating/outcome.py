@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from eval_pipeline.workspace.workspace import Workspace
 
 Row = Mapping[str, Any]
-COLUMNS = ("", "accuracy [95%]", "change\nsince", "a right\nanswer", "look at")
+COLUMNS = ("", "accuracy [95%]", "turns", "change\nsince", "a right\nanswer", "look at")
 _LOST = {"loss": "loss", "drift_down": "worse than at first"}
 """Verdicts of a date that somebody must look at."""
 
@@ -34,20 +34,27 @@ def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]"
     for name in COLUMNS:
         is_text = name in ("", "look at")
         table.add_column(name, no_wrap=name != "look at", overflow="fold", justify="left" if is_text else "right")
-    suite = ""
-    for found in headlines:
-        if found.partition.suite != suite:
-            suite = found.partition.suite
-            table.add_row(f"[bold]{suite}[/]")
-        row, correct = trends.get(found.partition, {}), found.overall["correct"]
-        table.add_row(
-            f"  {found.partition.model_version}",
-            shown.estimate(correct["mean"], correct["low"], correct["high"]),
-            _change(row),
-            _right_answer(found.cost),
-            ", ".join(_look_at(found, row)),
-        )
+    for suite, its in _by_suite(headlines).items():
+        table.add_row(f"[bold]{suite}[/]")
+        for found in its:
+            row, correct = trends.get(found.partition, {}), found.overall["correct"]
+            table.add_row(
+                f"  {found.partition.model_version}",
+                shown.estimate(correct["mean"], correct["low"], correct["high"]),
+                shown.count(correct["n"]),
+                _change(row),
+                _right_answer(found.cost),
+                ", ".join(_look_at(found, row)),
+            )
     return table
+
+
+def _by_suite(headlines: "Sequence[Headline]") -> "dict[str, list[Headline]]":
+    """Returns the evaluations of each suite: a run goes through the suites once for each model version."""
+    found: dict[str, list[Headline]] = {}
+    for one in headlines:
+        found.setdefault(one.partition.suite, []).append(one)
+    return found
 
 
 def _change(row: Row) -> str:
@@ -81,24 +88,27 @@ def _look_at(found: "Headline", row: Row) -> Iterator[str]:
         yield str(correct["reason"])
     if found.scope != "full":
         yield "drawn" if found.drawn else "part"
-        yield f"{correct['n']:,} turn{'s' * (correct['n'] != 1)}"
     if found.simulated:
         yield "simulated"
 
 
-def coverage_lines(headlines: "Sequence[Headline]") -> Iterator[str]:
+def coverage_lines(headlines: "Sequence[Headline]", suite: str = "") -> Iterator[str]:
     """Yields lines on what is missing: cases that were left out, and how far turns got where not all are scored.
 
     Model versions that lack the same cases share a line.
+
+    Args:
+        headlines: the evaluations of one suite.
+        suite: what names the suite in each line, if there are others.
     """
     for sentence in sentences([(found.partition.model_version, found.cases) for found in headlines]):
-        yield f"cases:    {sentence}"
+        yield f"cases:    {suite}{sentence}"
     for found in headlines:
         if not found.coverage.is_whole:
-            yield f"coverage: {found.partition.model_version}: {found.coverage.text()}"
+            yield f"coverage: {suite}{found.partition.model_version}: {found.coverage.text()}"
         for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
             if told:
-                yield f"          {found.partition.model_version}: {told}"
+                yield f"          {suite}{found.partition.model_version}: {told}"
 
 
 def show(
@@ -117,8 +127,9 @@ def show(
 
     if headlines:
         console.print(run_table(headlines, _trends(workspace, headlines)))
-    for name in dict.fromkeys(found.partition.suite for found in headlines):
-        _show_details([found for found in headlines if found.partition.suite == name])
+    suites = _by_suite(headlines)
+    for name, its in suites.items():
+        _show_details(its, f"{name}: " if len(suites) > 1 else "")
     for line in (*_where(workspace.home, headlines), *(_files(workspace, headlines) if paths else ())):
         typer.echo(line)
     for found in headlines:
@@ -145,20 +156,20 @@ def _trends(workspace: "Workspace", headlines: "Sequence[Headline]") -> "dict[Pa
     return found
 
 
-def _show_details(headlines: "Sequence[Headline]") -> None:
+def _show_details(headlines: "Sequence[Headline]", suite: str) -> None:
     """Prints what is missing of the evaluations of a suite, how they were drawn, and which models answered."""
     from eval_pipeline.cli.terminal import console
     from eval_pipeline.reports.contents.draws import drawn_text
 
-    for line in coverage_lines(headlines):
+    for line in coverage_lines(headlines, suite):
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     for found in headlines:
         if text := drawn_text(found.drawn):
-            typer.echo(f"drawn:    {found.partition.model_version}: {text}")
+            typer.echo(f"drawn:    {suite}{found.partition.model_version}: {text}")
     for found in headlines:
         if found.served.models:
             answered = ", ".join((*found.served.models, *found.served.fingerprints))
-            typer.echo(f"answered: {found.partition.model_version}: by {answered}")
+            typer.echo(f"answered: {suite}{found.partition.model_version}: by {answered}")
 
 
 def _where(home: "Home", headlines: "Sequence[Headline]") -> Iterator[str]:

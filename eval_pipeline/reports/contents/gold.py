@@ -42,7 +42,11 @@ def edition_rows_told(facts: Mapping[str, Any]) -> list[Row]:
     """Converts the facts reported when `gold_editions` is made into the rows that `overridden_text` needs."""
     counts = {name: facts.get(name, 0) for name in ("overridden_turns", "excluded_turns")}
     told = (SCORED, PUBLISHED) if counts["overridden_turns"] else ()
-    return [{"edition": name, "metric": CORRECT, "mean": facts.get(f"{name}_accuracy"), **counts} for name in told]
+    ends = (("mean", "accuracy"), ("low", "low"), ("high", "high"))
+    return [
+        {"edition": name, "metric": CORRECT, **{key: facts.get(f"{name}_{fact}") for key, fact in ends}, **counts}
+        for name in told
+    ]
 
 
 def edition_text(editions: Sequence[Row]) -> str | None:

@@ -47,9 +47,11 @@ class Pairing:
 
 
 def pair(generated: ComparedTable, expected: ComparedTable) -> Pairing:
-    """Pairs columns, then rows as `paired` does."""
+    """Pairs columns, then rows as `paired` does; without corresponding columns, no rows correspond."""
     trial = Trial(generated, expected)
     columns = tuple((there, here) for there, here in enumerate(closest_columns(trial)) if here is not None)
+    if not columns and (generated.columns or expected.columns):  # rows of which nothing is compared are not the same
+        return Pairing((), (), (), tuple(range(len(expected.rows))), tuple(range(len(generated.rows))), {})
     found = {there: trial.hashes(here, there) for there, here in columns}
     rows = paired(list(found.values()), (len(generated.rows), len(expected.rows)))
     same, changed = (

@@ -263,7 +263,7 @@ def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, puppet: type[
     assert len(judge.asked) == 3 * 2, "equal pairs are asked about once a time, and the cache is left alone"
     assert "fake/judge, asked 3 times" in said.out
     assert "pairs          2, 1 of them with one answer every time" in said.out
-    assert "self-agreement 0.667" in said.out, "(1/3 + 1) / 2"
+    assert "self-agreement 0.67 [0.00 to 1.00]" in said.out, "(1/3 + 1) / 2"
     rows = lab.sql("SELECT case_id, repeat, choice FROM judge_repeats ORDER BY ALL")
     assert [row[1:] for row in rows if row[0] == "b"] == [(0, "same"), (1, "same"), (2, "same")]
     assert [row[2] for row in rows if row[0] != "b"] == ["different", "same", "different"]

@@ -315,7 +315,9 @@ def test_the_judge_can_be_asked_again_to_measure_it(lab: Lab, graded: Any, monke
     with monkeypatch.context() as limited:
         limited.setenv(MAX_COST, "1")
         refused = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
-        assert "no price of 'grader' is known, so that the limit of $1.00 of the command could not be kept" in refused.err
+        assert (
+            "no price of 'grader' is known, so that the limit of $1.00 of the command could not be kept" in refused.err
+        )
         raised(lab, server, max_tokens_total=None)
         done = lab.cli("rejudge", "--suite", "causes", "--model-version", "puppet", "--repeats", "2")
     assert done.code == 0, done.text
