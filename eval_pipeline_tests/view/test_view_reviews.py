@@ -291,7 +291,7 @@ def test_twenty_turns_are_reviewed_by_keyboard_only(fresh: Lab) -> None:
         said: list[str] = []
         page.on("console", lambda message: said.append(message.text))
         page.goto(url)
-        tab_to(page, "Reviews by people")
+        tab_to(page, "Reviews")
         page.keyboard.press("Enter")
         expect(page.get_by_role("heading", level=1)).to_have_text(f"Reviews of {SUITE}")
         tab_to(page, "size")
