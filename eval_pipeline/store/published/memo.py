@@ -47,19 +47,12 @@ class Memo:
     lines: Mapping[bytes, bytes]
 
     @classmethod
-    def load(cls, handle: int, store: Path | None = None) -> "Memo | None":
-        """Reads the memo from the open lock file; returns None if it is new or damaged.
-
-        If the lock file is a copy, as in a home that was copied, so is the `store`: then its time says nothing, and a
-        store of the same size counts as the one that was published.
-        """
+    def load(cls, handle: int) -> "Memo | None":
+        """Reads the memo from the open lock file; returns None if it is new or damaged."""
         try:
             head, _, body = os.pread(handle, os.fstat(handle).st_size, 0).partition(b"\n")
             found = json.loads(head)
             size, changed = found["store"]
-            if store is not None and found.get("lock", 0) not in {0, os.fstat(handle).st_ino}:
-                there = store_status(store)
-                changed = there[1] if there is not None and there[0] == size else changed
             if hashlib.sha256(body).hexdigest() != found["digest"] or _seal(found) != found["seal"]:
                 return None
             places = [line.partition(b"\t") for line in body.split(b"\n")[:-1]]
@@ -99,7 +92,6 @@ class Memo:
         """
         body = b"".join([b"%b\t%b\n" % pair for pair in self.lines.items()])
         head: dict[str, Any] = {"store": list(self.store), "form": self.form, "schema": self.schema}
-        head["lock"] = os.fstat(handle).st_ino
         head["digest"] = hashlib.sha256(body).hexdigest()
         os.ftruncate(handle, 0)
         os.pwrite(handle, json.dumps(head | {"seal": _seal(head)}).encode() + b"\n" + body, 0)
@@ -150,7 +142,7 @@ def published_memo(store: Path) -> Memo | None:
     try:
         with store.with_name(f"{store.name}.lock").open("rb") as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return Memo.load(file.fileno(), store)
+            return Memo.load(file.fileno())
     except (FileNotFoundError, BlockingIOError):  # nothing was published yet, or a publisher is at work
         return None
 

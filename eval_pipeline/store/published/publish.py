@@ -106,7 +106,7 @@ class _FilePublisher(Publisher):
         self._schema_hash = schema_hash(self._schema)
 
     def _publish(self, lock: int, changed: Collection[RecordKey] | None, *, full: bool) -> Published:
-        memo = Memo.load(lock, self._out)
+        memo = Memo.load(lock)
         store = store_status(self._out)
         if full or store is None:
             return self._rebuild(lock, "")
