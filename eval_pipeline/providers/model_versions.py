@@ -91,8 +91,10 @@ def _compose(path: Path) -> tuple[yaml.Node, Any] | None:
     """Parses a file into YAML nodes, which know their lines, and values; returns None if it is missing or empty."""
     try:
         text = read_text(path, most=MOST_DOCUMENT_BYTES)
-    except FileNotFoundError:
-        return None
+    except FileNotFoundError as error:
+        if not path.is_symlink():
+            return None
+        raise InputError([Problem(str(path), None, "", "is a link to a file that is not there")]) from error
     except OSError as error:
         raise InputError(
             [Problem(str(path), None, "", f"cannot read the model versions: {why_unread(error)}")]

@@ -29,6 +29,7 @@ def old(small: Lab, puppet: type[Puppet]) -> Lab:
 
 
 def test_its_evaluations_are_published_and_answer(old: Lab) -> None:
+    assert old.cli("publish").code == 0  # which compares, too
     before = old.store_contents()
     old.home.store.unlink()
     assert old.cli("publish", "--full").code == 0

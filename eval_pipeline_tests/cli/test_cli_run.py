@@ -56,7 +56,7 @@ def test_a_baseline_is_a_gate_where_the_loss_is_significant(lab: Lab, puppet: ty
     lab.evaluate(version="worse")
     said = lab.cli(*RUN, "--model-version", "worse", "--baseline", "puppet")
     assert said.code == 1
-    assert "small, worse: 0.5000 worse than puppet on 24 turns" in said.err
+    assert "small, worse: worse than puppet on 24 turns: −50 points [−59 to −27]" in said.err
     assert lab.cli(*RUN, "--model-version", "puppet", "--baseline", "worse").code == 0
     said = lab.cli(*RUN, "--baseline", "nobody")
     assert said.code == 2
@@ -75,7 +75,7 @@ def test_a_loss_overnight_fails_the_run_however_often_it_is_asked_for(lab: Lab, 
     night = ("run", "--no-report", "--suite", "small", "--model-version", "puppet", "--eval-date")
     asked = [lab.cli(*night, "2026-03-02", *more) for more in (["--fresh"], [])]
     assert [said.code for said in asked] == [1, 1]
-    assert all(said.err.count("puppet: -50.0 points [") == 1 for said in asked), [said.err for said in asked]
+    assert all(said.err.count("puppet: −50 points [") == 1 for said in asked), [said.err for said in asked]
     assert lab.cli(*night, DAY.isoformat()).code == 0, "the night before lost nothing"
 
 
@@ -90,7 +90,7 @@ def test_a_sample_is_seeded_whole_recorded_and_never_shown_before_a_full_evaluat
         "run", "--no-report", "--eval-date", "2026-03-02", "--sample-size", "3", "--seed", "5", "--suite", "small"
     )
     assert said.code == 0, said.text
-    assert "turns, part" in said.out
+    assert "cases left out, part" in said.out
     expected = [f"{found.id}#{i}" for found in Scope(3, 5).select(lab.workspace().cases("small")) for i in range(2)]
     assert puppet.turns_asked() == expected
     ((scope, turns, cases),) = lab.sql(

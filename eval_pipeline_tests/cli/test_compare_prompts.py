@@ -41,7 +41,7 @@ def test_a_changed_sentence_is_told_at_the_end_of_the_run_and_by_compare(obedien
 
     matrix = obedient.cli("compare", "--matrix", "--format", "markdown").out
     assert "| model version | `suite's own` | `terse` |" in matrix
-    assert "100.0%" in matrix
+    assert "100%<br>1% to 100%" in matrix
 
 
 def test_before_may_be_of_the_same_date(obedient: Lab) -> None:

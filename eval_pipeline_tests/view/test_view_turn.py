@@ -200,7 +200,7 @@ SHIP = turn_of(f"{SUITE}/ship_00#1", FALLING)
 
 
 def test_stores_of_another_version_or_without_the_track_are_shown_or_a_sentence(home: Home, tmp_path: Path) -> None:
-    with changed(home, tmp_path, "DROP MACRO TABLE leaderboard_details", "DROP MACRO TABLE leaderboard") as client:
+    with changed(home, tmp_path, "DROP VIEW leaderboard_details") as client:
         answer = client.get("/")
     assert answer.status_code == 503
     assert "`eval-pipeline publish --full` rebuilds it" in Parts(answer.text).text

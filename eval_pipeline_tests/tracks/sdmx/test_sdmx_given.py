@@ -139,7 +139,7 @@ def assert_reports_show_recall(evaluation: Evaluation, path: Path) -> None:
     assert [row[1:3] for row in rows if row[0] == "all dimensions"] == [(5, 0.75), (20, 0.75), (50, 0.75), (300, 0.75)]
     (sheet,) = (found for found in place_sheets(evaluation) if found.caption.startswith("Recall of the candidates"))
     assert [row[0] for row in sheet.rows] == ["all dimensions", "COUNTRY", "INDICATOR"]
-    assert list(sheet.rows[2][1:]) == ["50.0% (0.0% to 100.0%)"] * 4 + ["2"]
+    assert list(sheet.rows[2][1:]) == ["50% [0% to 100%]"] * 4 + ["2"]
 
 
 def test_the_edition_of_the_data_is_another_with_other_candidates_or_terms(home: Lab) -> None:
