@@ -253,7 +253,6 @@ def test_every_metric_of_an_evaluation_may_be_a_gate(lab: Lab, puppet: type[Pupp
     check_gates(lab.workspace(), dict.fromkeys(found, 0.5), [("puppet", "small")])
 
 
-@pytest.mark.always
 def test_turns_are_told_by_what_model_versions_made_of_them(lab: Lab, tmp_path: Path) -> None:
     lab.suite()
     weak = [

@@ -77,7 +77,6 @@ def alone(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> La
     return lab
 
 
-@pytest.mark.always
 @pytest.mark.parametrize("beyond", [("finqa",), ("sql",)])
 def test_the_local_model_is_not_asked_what_is_beyond_it(
     beyond: tuple[str, ...], alone: Lab, monkeypatch: pytest.MonkeyPatch

@@ -363,7 +363,6 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
     assert command("remove", "leaving", "--purge", "--yes").code == 2, "nothing is left"
 
 
-@pytest.mark.always
 def test_answers_of_another_one_whose_runs_are_lost_stay_and_a_journal_that_somebody_reads_is_told(
     one_suite: Lab,
 ) -> None:

@@ -207,7 +207,6 @@ def moods(lab: Lab, tmp_path: Path) -> Lab:
     return lab
 
 
-@pytest.mark.always
 def test_labels_have_a_confusion_table_and_macro_f1(moods: Lab) -> None:
     assert moods.sql("SELECT expected_label, answer_label, turns FROM label_confusion ORDER BY ALL") == [
         ("bad", "bad", 2),

@@ -420,7 +420,6 @@ def test_cells_read_as_in_sql_tools(cell: Any, text: str) -> None:
     assert cell_text(cell) == text
 
 
-@pytest.mark.always
 def test_what_the_database_does_not_tell_is_named_with_rows_that_would(lab: Lab) -> None:
     """No order of the shop costs 15: the bound may be in or out."""
     large = {

@@ -268,7 +268,6 @@ def test_bird_descriptions_of_columns_reach_the_schema(lab: Lab, tmp_path: Path,
         imported(lab, "bird", _write(tmp_path, BIRDS[:1]), given)
 
 
-@pytest.mark.always
 @outside.needs(SPIDER)
 def test_the_real_questions_fit_their_schemas_and_the_department_store_runs(lab: Lab) -> None:
     made = run_import(lab, "spider", SPIDER / "dev_sample.json", SPIDER / "tables.json")
