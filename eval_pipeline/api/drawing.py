@@ -10,10 +10,9 @@ from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.drawing import ask_until
 from eval_pipeline.operations.runs.ranking import check_rankable, rank
-from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.runs import RunContext
-from eval_pipeline.workspace.watching.watch import Tell, watching
+from eval_pipeline.workspace.watching.watch import Tell, asked_for, watching
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 

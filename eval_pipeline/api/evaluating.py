@@ -21,7 +21,6 @@ from eval_pipeline.operations.upkeep.keeping import (
     make_comparisons,
     remarks,
 )
-from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.store.tables import STATISTICS
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
@@ -29,7 +28,7 @@ from eval_pipeline.workspace.noting.commands import Command
 from eval_pipeline.workspace.progress import counted
 from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.watching.running import forget_superseded
-from eval_pipeline.workspace.watching.watch import Tell, watching
+from eval_pipeline.workspace.watching.watch import Tell, asked_for, watching
 from eval_pipeline.workspace.workspace import Progress, Workspace
 
 

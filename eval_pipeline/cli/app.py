@@ -14,7 +14,6 @@ import typer
 
 from eval_pipeline import __version__
 from eval_pipeline.cli.authoring.candidates import candidates
-from eval_pipeline.cli.authoring.import_log import import_log
 from eval_pipeline.cli.authoring.importing import import_app
 from eval_pipeline.cli.authoring.judging import rejudge
 from eval_pipeline.cli.authoring.mutation import harden
@@ -45,7 +44,6 @@ app = typer.Typer(
 app.command()(init)
 app.command()(running.run)
 app.command()(running.plan)
-import_app.command("log")(import_log)
 app.add_typer(import_app, name="import")
 app.add_typer(export_app, name="export")
 app.command()(inspecting.validate)

@@ -11,8 +11,6 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.installed.plugins import load_place
 from eval_pipeline.core.model import Partition
-from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
-from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.places.folder import make_folder
 from eval_pipeline.reports.places.links import view_url
 from eval_pipeline.reports.places.paths import PAGE, WORKBOOK, comparison_folder, exported_folder, report_folder
@@ -50,6 +48,7 @@ def report(inputs: Inputs, tables: Sequence[Table], figures: Figures, code: str)
         UsageError: the record lacks the partition's aggregates.
         StoreError: a file cannot be written.
     """
+    from eval_pipeline.reports.evaluation import Evaluation
     from eval_pipeline.reports.registry import write_reports
 
     home = inputs.workspace.home
@@ -76,6 +75,8 @@ def report_comparison(inputs: Inputs, code: str, again: Callable[[Partition], ob
     Raises:
         StoreError: a file cannot be written.
     """
+    from eval_pipeline.reports.comparison.suite import comparison_hashes, read_comparison
+
     record, suite, reports = inputs.record, inputs.suite, inputs.workspace.home.reports
     compared = read_comparison(record, suite)
     made_from = {**comparison_hashes(record, suite), "report": code}
@@ -108,6 +109,8 @@ def page_path(home: Home, partition: Partition) -> Path:
 
 def comparison_page_path(workspace: Workspace, suite: str) -> Path | None:
     """Returns the path of a suite's comparison page; None if there is nothing to compare."""
+    from eval_pipeline.reports.comparison.suite import read_comparison
+
     compared = read_comparison(workspace.record, suite)
     if compared is None or not compared.pairs:
         return None

@@ -14,7 +14,7 @@ from eval_pipeline.core.errors import EndedEarlyError, UsageError
 from eval_pipeline.core.model import CallErrorKind
 from eval_pipeline.core.system import interrupts
 from eval_pipeline.core.system.processes import host, started, worldwide_mark
-from eval_pipeline.operations.upkeep.resuming import asked_for, partitions_of
+from eval_pipeline.operations.upkeep.resuming import partitions_of
 from eval_pipeline.providers.base import Call, CallError
 from eval_pipeline.stages.attempts.so_far import why_not_scored
 from eval_pipeline.workspace.asked.scope import Scope
@@ -23,6 +23,7 @@ from eval_pipeline.workspace.watching.running import forget_superseded, seen, wi
 from eval_pipeline.workspace.watching.status import Speed, Status, line, status_of
 from eval_pipeline.workspace.watching.watch import (
     Watch,
+    asked_for,
     output_path,
     status_path,
     watching,

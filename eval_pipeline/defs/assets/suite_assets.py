@@ -26,7 +26,6 @@ from eval_pipeline.operations.runs.nights import ask_part
 from eval_pipeline.operations.runs.rescoring import rescore_compared
 from eval_pipeline.operations.runs.running import PUBLISHED
 from eval_pipeline.operations.runs.steps import Step, checked, close_alone, failure, failures
-from eval_pipeline.operations.upkeep.resuming import asked_for
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS
@@ -34,7 +33,7 @@ from eval_pipeline.suites import SuiteSource
 from eval_pipeline.workspace.asked.planned import planned_scope
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
-from eval_pipeline.workspace.watching.watch import Watch, watching
+from eval_pipeline.workspace.watching.watch import Watch, asked_for, watching
 from eval_pipeline.workspace.workspace import StageResult, Workspace
 
 OWNERS = ["team:evals"]

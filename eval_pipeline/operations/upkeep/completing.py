@@ -13,7 +13,6 @@ from eval_pipeline.operations.runs.publication import Publication
 from eval_pipeline.operations.upkeep.keeping import keep_comparisons, make_comparisons
 from eval_pipeline.stages.publishing import keys_of, publish_keys
 from eval_pipeline.store.listing import verify_files
-from eval_pipeline.store.published.compared import uncompared
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.noting.commands import Command, Left, left_behind, stamp
@@ -30,6 +29,7 @@ FINISHING = {
     "remove": Later("eval_pipeline.operations.upkeep.removing:finish"),
 }
 """What is due by its name → what does it, however much of it was done: of workspace, entries, progress, `forget`."""
+_UNCOMPARED = Later("eval_pipeline.store.published.compared:uncompared")
 _RESCORING = Later("eval_pipeline.operations.runs.rescoring:rescore")
 RESCORE = "rescore"
 GONE = "The process of this run is gone; the next run goes on where it was."
@@ -108,7 +108,7 @@ def compare_what_is_new(workspace: Workspace, progress: Progress = SILENT, name:
     """
     if not workspace.home.store.exists():
         return []
-    suites = dict.fromkeys(row["suite"] for row in uncompared(workspace.home.store))
+    suites = dict.fromkeys(row["suite"] for row in _UNCOMPARED(workspace.home.store))
     if not suites:
         return []
     with left_behind(workspace.home) as (left, living):

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -14,30 +14,13 @@ from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import host, started
 from eval_pipeline.store.durable import locked
-from eval_pipeline.workspace.asked.scope import Scope
-from eval_pipeline.workspace.noting.noted import partition_of, told_of
+from eval_pipeline.workspace.noting.noted import partition_of
 from eval_pipeline.workspace.watching.running import seen_one, why_not_writable
 from eval_pipeline.workspace.watching.status import RUNNING, Speed, status_of
 from eval_pipeline.workspace.watching.watch import output_path, status_path, write_status
 
 PROGRAM = "eval_pipeline.api.resuming"
 """The module that is run, with the id of the run as its argument."""
-
-
-def asked_for(
-    partitions: Sequence[Partition],
-    scope: Scope,
-    epoch: str,
-    *,
-    report: bool = True,
-    canary: bool = True,
-    cost_limit: CostLimit | None = None,
-    until: tuple[str, int] | None = None,
-) -> dict[str, Any]:
-    """Returns what a run was asked for, as in its status; `until` is the label of a rule and the seed of its draw."""
-    limit = None if cost_limit is None else [cost_limit.account, cost_limit.usd]
-    told = {"partitions": [told_of(place) for place in partitions], "scope": scope.label(), "epoch": epoch}
-    return {**told, "report": report, "canary": canary, "limit": limit, "until": until}
 
 
 def partitions_of(request: Mapping[str, Any]) -> list[Partition]:

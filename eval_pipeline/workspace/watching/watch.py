@@ -7,17 +7,20 @@ the server that took it. Nothing of a run depends on these files; what cannot be
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from eval_pipeline.core.covering.cost_limit import CostLimit
 from eval_pipeline.core.errors import EndedEarlyError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import worldwide_mark
 from eval_pipeline.store.durable import temporary_path
+from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.noting.noted import told_of
 from eval_pipeline.workspace.watching.status import FAILED, STOPPED, Speed, Status, line
 
 TELL_S = 10.0
@@ -123,6 +126,22 @@ class Watch:
         self._written, self.status.at = time.monotonic(), time.time()
         with suppress(OSError):
             write_status(self._home, self.status)
+
+
+def asked_for(
+    partitions: Sequence[Partition],
+    scope: Scope,
+    epoch: str,
+    *,
+    report: bool = True,
+    canary: bool = True,
+    cost_limit: CostLimit | None = None,
+    until: tuple[str, int] | None = None,
+) -> dict[str, Any]:
+    """Returns what a run was asked for, as in its status; `until` is the label of a rule and the seed of its draw."""
+    limit = None if cost_limit is None else [cost_limit.account, cost_limit.usd]
+    told = {"partitions": [told_of(place) for place in partitions], "scope": scope.label(), "epoch": epoch}
+    return {**told, "report": report, "canary": canary, "limit": limit, "until": until}
 
 
 @contextmanager
