@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -109,6 +109,7 @@ def test_single_turns_give_the_binomial_test_of_scipy(broken: int, fixed: int) -
     assert mcnemar_exact(net) == pytest.approx(binomtest(fixed, broken + fixed).pvalue, rel=1e-9)
 
 
+@example([(0.0, 0.0, 0), *[(0.0, 1.0, 0)] * 3, *[(0.0, 1.0, one) for one in (1, 2, 3, 4)]], 0.05)
 @given(turns, st.sampled_from([0.05, 0.01, 0.001]))
 def test_the_interval_of_a_test_by_t_holds_0_where_p_is_above_its_level(
     rows: list[tuple[float, float, int]], alpha: float

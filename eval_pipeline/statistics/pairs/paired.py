@@ -94,11 +94,16 @@ class PairedDifference:
         few changes such an interval would be too short (and of length 0 with none). For `mcnemar_exact`, two
         conversations of average length are therefore added, one with a broken turn and one with a fixed turn. This is
         Bonett and Price's adjustment for paired rates (2012, doi:10.3102/1076998611411915), applied to conversations.
+        Where conversations differ much in length, it may still be too short: where the exact test does not reject, the
+        interval holds 0.
         """
         if self.centre is None or self.spread is None:
             return None, None
         half = t_critical(self.clusters - 1, alpha) * self.spread
-        return max(-1.0, self.centre - half), min(1.0, self.centre + half)
+        low, high = max(-1.0, self.centre - half), min(1.0, self.centre + half)
+        if self.method == "mcnemar_exact" and self.p_value is not None and self.p_value > alpha:
+            return min(low, 0.0), max(high, 0.0)
+        return low, high
 
 
 def paired_difference(first: ArrayLike, second: ArrayLike, clusters: ArrayLike) -> PairedDifference:
