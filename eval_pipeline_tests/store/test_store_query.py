@@ -291,7 +291,12 @@ def test_leaderboard(record: Record, out: Path) -> None:
     assert [{name: row[name] for name in same} for row in narrow] == [
         {name: row[name] for name in same} for row in found
     ]
-    assert {row["scope"] for row in narrow} == {None}, "it is not on record"
+    assert {row["model_version"]: row["scope"] for row in narrow} == {
+        "bare": None,
+        "high": None,
+        "low": None,
+        "empty": "part",  # the only one whose run is on record, with a scope that is none of ours
+    }
     of_all = run_query(out, "FROM leaderboard").to_pylist()
     assert [(row["suite"], row["model_version"]) for row in of_all] == [
         *(("finqa", row["model_version"]) for row in found), ("other", "high"),
