@@ -1,12 +1,19 @@
 """Commands that write evaluations and suites in the formats of other tools; entry points name them."""
 
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.reports.places.paths import safe_name
+
+if TYPE_CHECKING:
+    from eval_pipeline.reports.evaluation import Evaluation
+
+_FOLDER = "Folder; default: in the home's exports."
 
 
 def export_inspect(
@@ -21,7 +28,6 @@ def export_inspect(
     """Writes an evaluation as a log that `inspect view` opens; without a date, the newest one."""
     from eval_pipeline.cli.terminal import ProgressBars
     from eval_pipeline.operations.runs.evaluations import evaluation_of
-    from eval_pipeline.reports.places.paths import safe_name
     from eval_pipeline.workspace.progress import busy
     from eval_pipeline_plugins.exports.inspect import file_name, write_inspect_log
 
@@ -39,6 +45,58 @@ def export_inspect(
     place = evaluation.partition
     typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
     typer.echo(f"next: inspect view --log-dir {file.parent}")
+
+
+def export_otlp(
+    suite: Annotated[str, typer.Option(help="The suite.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    eval_date: EvalDate = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+) -> None:
+    """Writes scores as events gen_ai.evaluation.result of OpenTelemetry (OTLP, JSON Lines); without a date, the newest."""
+    from eval_pipeline_plugins.exports.otlp import write_otlp
+
+    evaluation, folder = _chosen(suite, model_version, eval_date, output)
+    place = evaluation.partition
+    name = f"{safe_name(place.suite)}_{safe_name(place.model_version)}_{place.eval_date}"
+    events, spans = folder / f"{name}.events.jsonl", folder / f"{name}.spans.jsonl"
+    scored, made = write_otlp(evaluation, events, spans)
+    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {scored:,} events written to {events}")
+    if made:
+        typer.echo(f"{made:,} spans of answers that come from no trace written to {spans}")
+
+
+def export_every_eval_ever(
+    suite: Annotated[str, typer.Option(help="The suite.")],
+    model_version: Annotated[str, typer.Option(help="The model version.")],
+    organization: Annotated[str, typer.Option(help="Who evaluates.")],
+    relation: Annotated[
+        str, typer.Option(help="To the model's maker: first_party, third_party, collaborative or other.")
+    ] = "other",
+    eval_date: EvalDate = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
+) -> None:
+    """Writes an evaluation as records of Every Eval Ever; without a date, the newest one."""
+    from eval_pipeline_plugins.exports.every_eval_ever import Evaluator, write_records
+
+    evaluation, folder = _chosen(suite, model_version, eval_date, output)
+    place = evaluation.partition
+    file, answers = write_records(evaluation, folder, Evaluator(organization, relation), datetime.now(UTC))
+    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: written to {file}, with {answers:,} answers")
+    typer.echo(f"next: uvx every-eval-ever validate {file}")
+
+
+def _chosen(suite: str, model_version: str, eval_date: str | None, output: Path | None) -> tuple["Evaluation", Path]:
+    """Returns the evaluation, and the folder to write it to; by default one where a purge looks for it."""
+    from eval_pipeline.operations.runs.evaluations import evaluation_of
+
+    workspace = open_workspace()
+    evaluation = evaluation_of(workspace, suite, model_version, parse_day(eval_date) if eval_date else None)
+    folder = output or workspace.home.exports / suite / safe_name(model_version)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{folder} is a file; expected a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    return evaluation, folder
 
 
 def export_statgpt(

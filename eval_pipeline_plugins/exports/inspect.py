@@ -19,6 +19,7 @@ from eval_pipeline.reports.contents.draws import drawn_text
 from eval_pipeline.reports.contents.facts import provenance_of, settings_of
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.files.traces import traces
+from eval_pipeline_plugins.exports.origins import CORRECT, reason_of
 from eval_pipeline_plugins.logs.inspect import MISSING
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from inspect_ai.model import ChatMessage, ModelOutput, ModelUsage
     from inspect_ai.scorer import Score
 
-CORRECT = "correct"
-"""Name of the score for the primary metric; its values are Inspect's own."""
 _VERDICTS = {True: "C", False: "I"}
 _STOPPED = {"end_turn": "stop", "stop_sequence": "stop", "stop": "stop", "recorded": "stop", "tool_use": "tool_calls"}
 _STOPPED |= {
@@ -235,18 +234,12 @@ def _usages(attempts: Iterable[Row]) -> Iterator["ModelUsage"]:
         )
 
 
-def _explanation(turn: Row) -> str | None:
-    """Returns why a turn is not right: its error class, and the message."""
-    message = turn["attempts"][-1]["error_message"] if turn["attempts"] else None
-    return ": ".join(filter(None, [turn["error_class"], message])) or None
-
-
 def _scores(turn: Row) -> Iterator[tuple[str, "Score"]]:
     """Yields the verdict, then every metric; one that does not apply is unscored, with the reason."""
     from inspect_ai.scorer import Score
 
     if turn["correct"] is not None:
-        yield CORRECT, Score(value=_VERDICTS[turn["correct"]], answer=turn["answer"], explanation=_explanation(turn))
+        yield CORRECT, Score(value=_VERDICTS[turn["correct"]], answer=turn["answer"], explanation=reason_of(turn))
     for name, told in turn["metrics"].items():
         value = told["value"] if told.get("label") is None else told["label"]
         why = told.get("error") or told.get("reason")

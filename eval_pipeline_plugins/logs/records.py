@@ -5,6 +5,7 @@ attributes of OpenInference; https://www.braintrust.dev/docs/annotate/export and
 https://langfuse.com/docs/api-and-data-platform/features/blob-storage-export-fields
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,6 +63,8 @@ class RecordShape:
     usd: Paths = ()
     latency: Paths = ()
     sample: Paths = ()
+    trace: Paths = ()
+    span: Paths = ()
     seconds: bool = False
     only: Mapping[str, Sequence[Json]] = field(default_factory=dict)
 
@@ -112,6 +115,8 @@ LANGFUSE = RecordShape(
     output_tokens=("usageDetails.output", "usage_details.output", "usage.output", "completionTokens", "outputUsage"),
     usd=("calculatedTotalCost", "total_cost", "totalCost", "costDetails.total", "cost_details.total"),
     latency=("latency",),
+    trace=("traceId", "trace_id"),
+    span=("id",),
     seconds=True,
     only={"type": ("GENERATION", "AGENT", None)},
 )
@@ -129,6 +134,8 @@ PHOENIX = RecordShape(
     output_tokens=("attributes.llm.token_count.completion",),
     usd=("attributes.llm.cost.total",),
     latency=("latency_ms",),
+    trace=("context.trace_id", "trace_id"),
+    span=("context.span_id",),
     only={"span_kind": ("LLM", None)},
 )
 MLFLOW = RecordShape(
@@ -245,6 +252,8 @@ def _entry(
         "sample": _whole(_first(raw, shape.sample)),
         "source_scores": scores or None,
         "source_correct": verdict_of(scores) if correct is None else correct,
+        "trace_id": _hexadecimal(_first(raw, shape.trace), 32),
+        "span_id": _hexadecimal(_first(raw, shape.span), 16),
     }
     if response is None:
         given["error"] = said_text(error) if error else "the log has no answer"
@@ -298,6 +307,11 @@ def _scores(raw: Mapping[str, Json], shape: RecordShape) -> dict[str, Json]:
             if name.endswith(suffix) and name not in shape.expected
         }
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _hexadecimal(value: Json, digits: int) -> str | None:
+    """Returns the id of a trace or a span, which OpenTelemetry writes so; other ids are none."""
+    return value if isinstance(value, str) and re.fullmatch(f"[0-9a-f]{{{digits}}}", value) else None
 
 
 def _number(value: Json) -> float | None:

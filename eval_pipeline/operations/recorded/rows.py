@@ -14,7 +14,7 @@ from eval_pipeline.tracks.base import Track
 _ALWAYS = {"case_id", "turn_index", "sample", "input_tokens", "output_tokens", "latency_ms"}
 """Fields of every canonical row. Other fields are added only if given, so that rows equal those of earlier imports."""
 _WHERE_TOLD = {"cache_read_tokens", "cache_write_tokens", "usd", "stop_reason", "error"}
-_WHERE_TOLD |= {"source_correct", "source_scores"}
+_WHERE_TOLD |= {"source_correct", "source_scores", "trace_id", "span_id"}
 _SAMPLING = ("temperature", "top_p", "top_k", "max_tokens", "seed")
 
 
@@ -58,6 +58,8 @@ class PredictionRow(BaseModel):
     tool: str | None = None
     source_correct: bool | None = None
     source_scores: dict[str, Json] | None = None
+    trace_id: str | None = Field(default=None, pattern="^[0-9a-f]{32}$")
+    span_id: str | None = Field(default=None, pattern="^[0-9a-f]{16}$")
 
     @field_validator("asked_on", mode="before")
     @classmethod

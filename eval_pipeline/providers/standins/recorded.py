@@ -20,7 +20,7 @@ from eval_pipeline.providers.validation import SettingsError, refuse_settings
 NAME = "recorded"
 """Name of the provider for imported predictions."""
 SOURCE = "source"
-"""Key in the metadata of a recorded answer: the verdict of the tool that the answer comes from."""
+"""Key in the metadata of a recorded answer: where it comes from, with the verdict that it had there."""
 _Count = Annotated[int, Field(ge=0)]
 _Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 
@@ -39,6 +39,7 @@ class Prediction(TypedDict):
         provenance: facts about this answer alone; fields of `Provenance`.
         source_correct: the verdict of the tool that the answer comes from.
         source_scores: what that tool's scorers gave, by their names.
+        trace_id, span_id: the span of OpenTelemetry in which the model answered.
     """
 
     case_id: str
@@ -56,6 +57,8 @@ class Prediction(TypedDict):
     provenance: NotRequired[dict[str, Json]]
     source_correct: NotRequired[bool | None]
     source_scores: NotRequired[dict[str, Json] | None]
+    trace_id: NotRequired[str | None]
+    span_id: NotRequired[str | None]
 
 
 Place = tuple[str, int, int]
@@ -241,7 +244,8 @@ def _parsed(path: Path, lines: list[bytes], problems: list[Problem]) -> list[tup
 
 
 def _judged(row: Prediction) -> dict[str, Json]:
-    """Returns the verdict that the answer had where it comes from, as metadata."""
+    """Returns the verdict that the answer had where it comes from, and its span, as metadata."""
     told: dict[str, Json] = {"correct": row.get("source_correct"), "scores": row.get("source_scores")}
+    told |= {"trace_id": row.get("trace_id"), "span_id": row.get("span_id")}
     told = {name: value for name, value in told.items() if value is not None}
     return {SOURCE: told} if told else {}
