@@ -53,7 +53,7 @@ def export_otlp(
     eval_date: EvalDate = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help=_FOLDER)] = None,
 ) -> None:
-    """Writes scores as events gen_ai.evaluation.result of OpenTelemetry (OTLP, JSON Lines); without a date, the newest."""
+    """Writes scores as events of OpenTelemetry (OTLP, JSON Lines); without a date, those of the newest evaluation."""
     from eval_pipeline_plugins.exports.otlp import write_otlp
 
     evaluation, folder = _chosen(suite, model_version, eval_date, output)

@@ -1,6 +1,6 @@
 """Exports the scores of an evaluation as events of OpenTelemetry, in files of OTLP/JSON.
 
-Each score is an event `gen_ai.evaluation.result` on the span in which the model answered. Answers that come from a trace
+Each score is an event `gen_ai.evaluation.result` on the span in which the model answered. Answers from a trace
 keep its ids; the others get a span of their own, in a file of its own, as such a file has one type of data.
 
 Source: https://github.com/open-telemetry/semantic-conventions-genai/blob/main/docs/gen-ai/gen-ai-events.md,
