@@ -4,7 +4,7 @@ import csv
 import json
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.box import SIMPLE_HEAD
@@ -17,7 +17,6 @@ from rich.text import Text
 from eval_pipeline.core import shown
 
 if TYPE_CHECKING:
-    from eval_pipeline.operations.runs.planning import Bound, RunPlan
     from eval_pipeline.operations.upkeep.doctor import Finding
 
 
@@ -203,79 +202,6 @@ def _record(names: Sequence[str], row: Sequence[str]) -> Table:
     for name, cell in zip(names, row, strict=True):
         table.add_row(f"  {name}", cell)
     return table
-
-
-COUNTS = {"counted": "", "sampled": ", counted on a sample", "estimated": ", estimated from the length"}
-"""How input tokens were determined."""
-
-
-def plan_lines(found: "RunPlan") -> Iterator[str]:
-    """Yields lines on what a run of one suite with one model version would ask and would cost at most."""
-    yield f"{found.suite} · {found.model_version}"
-    yield from (f"  files     {note}" for note in found.notes)
-    yield from _model_lines(found)
-    if found.judge is not None and found.judge.calls:
-        tokens = f"{found.judge.input_tokens:,} tokens in, {found.judge.output_tokens:,} out"
-        yield f"  judge     {found.judge_name}: at most {found.judge.calls:,} calls, {tokens}"
-        yield "            " + _at_most(found.judge.usd)
-    if found.judge_missing:
-        missing = "it decides which answers are correct, but cannot be asked"
-        yield f"  judge     {found.judge_name}: {missing}: {found.judge_missing}"
-
-
-def _model_lines(found: "RunPlan") -> Iterator[str]:
-    """Yields the lines of a plan on what the model is asked."""
-    bound, recovery = found.generations, found.recovery
-    if found.how == "recorded":
-        yield f"  turns     {found.turns:,}, read from imported predictions: the model is not asked"
-        return
-    yield f"  turns     {found.turns:,}, in the journal {found.journalled:,}, calls to make {bound.calls:,}"
-    if found.is_expected:
-        yield from _application_lines(found)
-        return
-    if bound.calls:
-        cache = f"; up to {found.cacheable:.0%} from a cache" if found.cacheable else ""
-        yield f"  input     {bound.input_tokens:,} tokens{COUNTS[found.how]}{cache}"
-        if found.why:
-            yield f"            not counted: {found.why}"
-        yield f"  output    at most {bound.output_tokens:,} tokens"
-        yield "  cost      " + _at_most(bound.usd)
-    if recovery.calls:
-        yield (
-            f"  recovery  at most {recovery.calls:,} calls more, {recovery.input_tokens:,} tokens in, "
-            f"{recovery.output_tokens:,} out"
-        )
-        yield "            " + _at_most(recovery.usd)
-    if found.open_batches:
-        yield f"  batches   handed in before and open: {found.open_batches}; {found.in_batches:,} turns wait for them"
-
-
-def _application_lines(found: "RunPlan") -> Iterator[str]:
-    """Yields the lines of a plan for an application.
-
-    It makes its own prompts, so only its recorded answers are known.
-    """
-    if found.answers:
-        yield f"  expected  {_expected(found.generations)}, going by {found.answers:,} answers on record"
-    else:
-        yield "  expected  unknown: the application makes its own prompt, and no answer on record tells what it took"
-    if found.recovery.calls:
-        known = f": {_expected(found.recovery)}" if found.answers else ""
-        yield f"  recovery  at most {found.recovery.calls:,} calls more{known}"
-
-
-def _expected(bound: "Bound") -> str:
-    tokens = [
-        f"{'unknown' if count is None else shown.tokens(count)} tokens {way}"
-        for count, way in ((bound.input_tokens, "in"), (bound.output_tokens, "out"))
-    ]
-    return ", ".join([*tokens, "dollars unknown" if bound.usd is None else shown.dollars(bound.usd)])
-
-
-def _at_most(usd: float | None) -> str:
-    return (
-        "unknown: the model has no price" if usd is None else f"at most {shown.dollars(usd)}, as if no cache were hit"
-    )
 
 
 def finding_line(finding: "Finding") -> Text:

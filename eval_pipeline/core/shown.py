@@ -25,8 +25,10 @@ property Bidi_Control) or are not seen at all. Tab, line feed, and what joins le
 LEAST_P = 0.0001
 """Smaller probabilities are not told apart."""
 CENTS, LEAST_USD, MOST_USD = 2, 4, 6
-"""Decimals of amounts from one dollar on; the least and the most of those below, so that one call is not shown as
-nothing."""
+"""Decimals of amounts from one dollar on; the least of those below; and the most, which amounts with fewer than
+`TELLING` digits otherwise have, so that one call is not shown as nothing."""
+TELLING = 2
+"""How many digits other than zeros in front tell an amount of less than a cent."""
 _LEAST_FIXED = 1e-9
 _SIGNIFICANT = 4
 _MOST: Mapping[Unit, int] = {"rate": 1, "points": 1, "score": 3, "count": 2, "usd": MOST_USD}
@@ -51,6 +53,11 @@ def rate_or_counts(value: float | None, of: int | None, low: Ends = None, high: 
     if not _is_known(value) or not of or (low is not None and high is not None):
         return rate(value, low, high)
     return f"{count(value * of)} of {count(of)}"
+
+
+def rates(first: float | None, second: float | None, low: Ends = None, high: Ends = None) -> tuple[str, str]:
+    """Formats two rates that are compared, given the interval of their difference, which they have no digits beyond."""
+    return rate(first, low, high), rate(second, low, high)
 
 
 def points(value: float | None, low: Ends = None, high: Ends = None) -> str:
@@ -82,6 +89,11 @@ tokens = count
 def counted(number: int, one: str, many: str) -> str:
     """Formats a number with what it counts: `1 turn`, `1,200 turns`."""
     return f"{number:,} {one if number == 1 else many}"
+
+
+def turns(number: int) -> str:
+    """Formats a number of turns: `1 turn`, `1,200 turns`."""
+    return counted(number, "turn", "turns")
 
 
 def dollars(value: float | None, low: Ends = None, high: Ends = None) -> str:
@@ -175,7 +187,10 @@ def decimals(unit: Unit, low: Ends = None, high: Ends = None) -> int:
 
 def usd_decimals(value: float, low: Ends = None, high: Ends = None) -> int:
     """Returns how many decimals an amount of US dollars has at most; zeros after the fourth are left out."""
-    return CENTS if value == 0 or abs(value) >= 1 else max(LEAST_USD, decimals("usd", low, high))
+    if value == 0 or abs(value) >= 1:
+        return CENTS
+    telling = TELLING - 1 - floor(log10(abs(value)))
+    return max(LEAST_USD, min(telling, decimals("usd", low, high)))
 
 
 def number_decimals(value: float) -> int:

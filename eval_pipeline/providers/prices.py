@@ -29,6 +29,11 @@ def has_price(version: ModelVersion) -> bool:
     return cost_usd(version, Usage(1, 1), datetime.now(UTC).date().isoformat()) is not None
 
 
+def is_free(version: ModelVersion) -> bool:
+    """Whether calls cost nothing, as they reach no model that somebody charges for."""
+    return version.price is None and not version.priced_as and not traits_of(version.provider).charged
+
+
 def cost_usd(version: ModelVersion, usage: Usage, asked_on: str, *, batch: bool = False) -> float | None:
     """Returns the cost of a call in US dollars; None if the price or the tokens are unknown.
 

@@ -1,14 +1,19 @@
 """What `plan` tells: tokens as the provider counts them, bounds, caches, open batches."""
 
 from dataclasses import replace
+from datetime import timedelta
+from io import StringIO
+from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.table import Table
 
-from eval_pipeline.cli.terminal import plan_lines
+from eval_pipeline.cli.evaluating.planned import plan_lines, plan_table, remark_lines
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs import planning, token_counts
-from eval_pipeline.operations.runs.planning import RunPlan, plan
+from eval_pipeline.operations.runs.planning import Bound, RunPlan, plan
 from eval_pipeline.stages.attempts import model_calls
 from eval_pipeline.stages.attempts.units import plan_units, turn_by_turn
 from eval_pipeline.suites.cases import read_cases, read_suite
@@ -128,11 +133,11 @@ def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
     assert "recovery  at most 16 calls more\n" in before
     tokens_in, tokens_out, usd = asked(lab, "= 0")
     assert (found.turns, found.journalled, found.how, found.answers) == (8, 4, "told", 4)
-    assert (found.generations.calls, found.recovery.calls) == (4, 16)
+    assert (found.generations.calls, found.recovery.calls) == (4, 8)
     assert found.generations.input_tokens == tokens_in
     assert found.generations.output_tokens == tokens_out
     assert found.generations.usd == pytest.approx(usd)
-    assert found.recovery.usd == pytest.approx(4 * usd)
+    assert found.recovery.usd == pytest.approx(2 * usd)
     line = f"expected  {tokens_in:,} tokens in, {tokens_out:,} tokens out, ${usd:,.4f}, going by 4 answers on record"
     assert line in after
 
@@ -140,10 +145,17 @@ def test_of_an_application_nothing_is_known_but_what_it_told(lab: Lab) -> None:
 def test_what_the_journal_has_costs_nothing(lab: Lab) -> None:
     with AnthropicServer(answers) as server:
         prepare(lab, server)
+        lab.evaluate("small", VERSION, upto="generations")
+        halfway = make_plan(lab)
         lab.evaluate("small", VERSION)
         found = make_plan(lab)
+        another_date = plan(lab.workspace(), Partition("small", VERSION, DAY + timedelta(days=1)), Scope())
+        anew = plan(lab.workspace(), PARTITION, Scope(), epoch="tonight")
+    assert (halfway.generations.calls, halfway.recovery.calls) == (0, 96), "its answers may have to be asked again"
     assert (found.journalled, found.generations.calls, found.generations.input_tokens) == (48, 0, 0)
-    assert found.generations.usd == 0
+    for known in (found, another_date):
+        assert (known.generations.usd, known.calls, known.known_usd, known.is_priced) == (0, 0, 0, True)
+    assert (anew.generations.calls, anew.recovery.calls) == (48, 96)
 
 
 @pytest.mark.always
@@ -156,6 +168,38 @@ def test_the_share_that_a_cache_can_answer_is_what_earlier_calls_have_sent(lab: 
     assert 0 < several.cacheable < more.cacheable < 1
     # Of four turns that begin alike three find it, of twenty nineteen.
     assert more.cacheable / several.cacheable == pytest.approx((19 / 20) / (3 / 4), rel=0.05)
+
+
+def of_plan(suite: str, name: str, **told: Any) -> RunPlan:
+    made = {"turns": 3, "journalled": 1, "in_batches": 0, "open_batches": 0, "how": "counted", "cacheable": 0.0}
+    nothing = Bound(0, 0, 0, 0.0)
+    return RunPlan(suite, name, **{**made, "generations": Bound(2, 9, 9, 0.5), "recovery": nothing, **told})
+
+
+def test_several_plans_are_one_table_with_a_total_that_says_what_is_not_known() -> None:
+    plans = [
+        of_plan("b", "paid", recovery=Bound(4, 9, 9, 1.0), judge=Bound(3, 9, 9, 2.0)),
+        of_plan("b", "free", generations=Bound(2, 9, 9, 0.0)),
+        of_plan("a", "paid", notes=("read as CSV",)),
+    ]
+    assert printed(plan_table(plans))[2:] == [
+        ["a", "paid", "3", "1", "2", "2", "$0.5000"],
+        ["b", "paid", "3", "1", "2", "9", "$3.50"],
+        ["free", "3", "1", "2", "2", "$0.00"],
+        ["in", "all", "9", "3", "6", "13", "$4.00"],
+    ]
+    assert list(remark_lines(plans)) == ["a: read as CSV", "details: --suite and --model-version of one"]
+    plans[2] = replace(plans[2], generations=Bound(2, 9, 9, None))
+    assert printed(plan_table(plans))[2][-1:] == ["unknown"]
+    assert printed(plan_table(plans))[-1][-3:] == ["$3.50", "+", "unknown"]
+
+
+def printed(table: Table) -> list[list[str]]:
+    """The words of each line of a table, without rules, as in a terminal of 100 columns."""
+    console = Console(width=100, file=StringIO())
+    with console.capture() as said:
+        console.print(table)
+    return [line.split() for line in said.get().splitlines() if line.strip(" ─")]
 
 
 def test_batches_are_half_the_price(lab: Lab) -> None:
@@ -208,5 +252,5 @@ def test_a_plan_tells_how_tables_were_read_and_that_cases_are_left_out(
     monkeypatch.setattr(planning, "read_suite", lambda source: read)
     found = plan(lab.workspace(), Partition("small", "oracle", DAY), Scope())
     assert found.notes[0] == "small/cases.csv: read as CSV in UTF-8 with ';' between cells"
-    assert found.notes[1].endswith("the first of 1 problems: small/a.yaml:3: id: is missing")
+    assert found.notes[1].endswith("the first of 1 problem: small/a.yaml:3: id: is missing")
     assert [line for line in plan_lines(found) if "files" in line] == [f"  files     {note}" for note in found.notes]

@@ -155,7 +155,8 @@ def plan(
     max_cost: MaxCost = None,
 ) -> None:
     """Reports what a run would ask and cost, without asking anything."""
-    from eval_pipeline.cli.terminal import console, plan_lines
+    from eval_pipeline.cli.evaluating.planned import plan_lines, plan_table, remark_lines
+    from eval_pipeline.cli.terminal import console
     from eval_pipeline.core.covering.cost_limit import command_limit
     from eval_pipeline.core.model import Partition
     from eval_pipeline.operations.runs.cost_limits import limit_text
@@ -176,12 +177,16 @@ def plan(
     for place in places:
         if rule is None:
             plans.append(make_plan(workspace, place, scope, epoch))
-            lines += [*plan_lines(plans[-1]), *nightly_lines(workspace, place)]
+            lines += nightly_lines(workspace, place, named=len(places) > 1)
         else:
             check_until(workspace, place, rule)
             found = expect(workspace, place, rule, epoch)
             plans.append(found.whole)
-            lines += expected_lines(found, rule)
+            lines += expected_lines(found, rule, named=len(places) > 1)
+    if len(plans) > 1:
+        console.print(plan_table(plans))
+    for line in plan_lines(plans[0]) if len(plans) == 1 else remark_lines(plans):
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
     if limit:
         lines.append(limit_text(workspace, plans, limit))
     for line in lines:

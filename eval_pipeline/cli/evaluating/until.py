@@ -49,25 +49,29 @@ def parse_until(
     return rule
 
 
-def nightly_lines(workspace: "Workspace", partition: "Partition") -> Iterator[str]:
-    """Yields the lines of `plan` on what the nightly schedule asks, if it asks only a part on most nights."""
+def nightly_lines(workspace: "Workspace", partition: "Partition", *, named: bool) -> Iterator[str]:
+    """Yields the lines of `plan` on what the nightly schedule asks, if it asks only a part on most nights.
+
+    `named` if they have to say of which suite and model version they are.
+    """
     version = workspace.model_version(partition.model_version)
     if version.nightly is not None and version.active:
         from eval_pipeline.operations.runs.nights import night_lines
 
+        if named:
+            yield f"{partition.suite} · {version.name}"
         yield from night_lines(workspace, partition, version.nightly)
 
 
-def expected_lines(found: "Expected", rule: Until) -> Iterator[str]:
-    """Yields the lines of `plan --until` on one suite and model version."""
-    from eval_pipeline.cli.terminal import plan_lines
-
-    yield from plan_lines(found.whole)
+def expected_lines(found: "Expected", rule: Until, *, named: bool) -> Iterator[str]:
+    """Yields the lines of `plan --until` on one suite and model version; `named` as in `nightly_lines`."""
+    if named:
+        yield f"{found.whole.suite} · {found.whole.model_version}"
     yield f"  until     {rule.label()}: {rule.chosen(found.evaluations)}"
     if found.cases is None:
         most = "all" if found.most == found.suite_cases else f"{found.most:,}"
-        of = f"{found.suite_cases:,} cases"
+        of = shown.counted(found.suite_cases, "case", "cases")
         yield f"            at least {found.fewest:,} of {of}, at most {most}: the answers decide"
         return
     cost = "" if found.usd is None else f", at most {shown.dollars(found.usd)} without recovery"
-    yield f"            expected {found.turns:,} of {found.suite_turns:,} turns{cost}"
+    yield f"            expected {found.turns:,} of {shown.turns(found.suite_turns)}{cost}"

@@ -9,24 +9,32 @@ from typing import Any
 from eval_pipeline.asking.batches.intents import BatchIntents
 from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.journal.opening import open_journal
+from eval_pipeline.chain.freshness import CODE
 from eval_pipeline.core.model import Case, Partition, Usage
 from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.core.shown import counted
 from eval_pipeline.judge import why_no_judge
 from eval_pipeline.operations.runs.token_counts import CHARACTERS_PER_TOKEN, How, characters, count_input_tokens
 from eval_pipeline.operations.runs.told_costs import told_so_far
+from eval_pipeline.operations.upkeep.keeping import evaluation_is_current
 from eval_pipeline.providers.base import Call
-from eval_pipeline.providers.prices import cost_usd, has_price
+from eval_pipeline.providers.prices import cost_usd, has_price, is_free
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.stages.attempts.ask import call_of, first_question, prefix_uses
 from eval_pipeline.stages.attempts.asked import prompting
 from eval_pipeline.stages.attempts.model_calls import provider_for
 from eval_pipeline.stages.attempts.units import plan_units
-from eval_pipeline.stages.spending import judge_version
+from eval_pipeline.stages.code import attempts_code
+from eval_pipeline.stages.spending import REFUSED, judge_version
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.suites.cases import read_suite
 from eval_pipeline.tracks.capabilities import Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.asked.planned import effective_epoch
 from eval_pipeline.workspace.asked.scope import Scope, failed_cases
+from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.runs import RunContext
 from eval_pipeline.workspace.workspace import Workspace
 
 ERROR_TOKENS = 500
@@ -40,7 +48,7 @@ class Bound:
     Attributes:
         input_tokens: expected tokens; for recovery attempts an upper bound.
         output_tokens: `max_tokens` for each call.
-        usd: cost of these tokens without any cache hits; None without a known price.
+        usd: cost of these tokens without any cache hits; 0 for stand-ins, None without a known price.
 
     For an application with its own prompts, these are no bounds but means of its earlier answers, or None if they did
     not report them.
@@ -66,9 +74,10 @@ class RunPlan:
         answers: for an application, the number of earlier answers that the means are based on.
         cacheable: share of the input tokens that later calls can read from a cache, if the endpoint has one.
         generations: the calls still to be made.
-        recovery: upper bound of the additional cost, if no answer ran and no recovery attempt succeeded.
+        recovery: upper bound of the additional cost, if no answer ran and no recovery attempt succeeded; answers that
+            an evaluation on record has been through with are left out.
         judge: upper bound of what the suite's judge adds, if it is asked about every answer and each answer has
-            `max_tokens`; None if the suite has no judge that can be asked.
+            `max_tokens`; None if the suite has no judge that can be asked, or all is judged.
         judge_name: the judge's model version; empty if the suite has no judge that matters to the plan.
         judge_missing: why the judge cannot be asked although it decides which answers are correct; else empty.
         notes: how tables of the suite were read, and that cases are left out, in sentences.
@@ -96,6 +105,27 @@ class RunPlan:
         """Whether what the model consumes is only expected, because it is an application with prompts of its own."""
         return self.how in {"told", "unknown"}
 
+    @property
+    def bounds(self) -> tuple[Bound, ...]:
+        """What all calls consume: those for first answers, after errors, and to the judge."""
+        judge = () if self.judge is None else (self.judge,)
+        return self.generations, self.recovery, *judge
+
+    @property
+    def calls(self) -> int:
+        """How many calls are made at most."""
+        return sum(bound.calls for bound in self.bounds)
+
+    @property
+    def known_usd(self) -> float:
+        """What all calls cost at most, as far as it is known."""
+        return sum(bound.usd or 0.0 for bound in self.bounds)
+
+    @property
+    def is_priced(self) -> bool:
+        """Whether the cost of all calls is known."""
+        return all(bound.usd is not None for bound in self.bounds if bound.calls)
+
 
 def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = "") -> RunPlan:
     """Plans an evaluation without asking any model; conversations with `history: own` are planned with gold answers.
@@ -113,10 +143,13 @@ def plan(workspace: Workspace, partition: Partition, scope: Scope, epoch: str = 
     found = read_suite(workspace.suite(suite))
     notes = list(found.notes)
     if found.problems:
-        notes.append(f"cases are left out; the first of {len(found.problems):,} problems: {found.problems[0]}")
+        problems = counted(len(found.problems), "problem", "problems")
+        notes.append(f"cases are left out; the first of {problems}: {found.problems[0]}")
     calls = _calls(workspace, suite, version, scope.select(found.cases, failed))
     made = _of_model(workspace, partition, version, calls, epoch)
-    return replace(made, notes=tuple(notes), **_judging(workspace, suite, version, calls))
+    own = Inputs.of(workspace, partition, run=RunContext(epoch=epoch), scope=scope)
+    judged = {} if evaluation_is_current(own) else _judging(workspace, suite, version, calls)
+    return replace(made, notes=tuple(notes), **judged)
 
 
 def _of_model(
@@ -134,9 +167,16 @@ def _of_model(
         intents = BatchIntents(journal.batches, version).open() if version.batch else []
     waited_for = frozenset[str]().union(*(intent.keys for intent in intents)) - known
     placed = [(call, key) for call, key in zip(calls, keys, strict=True) if key not in known]
-    attempts = version.max_recovery_attempts if isinstance(workspace.track(suite), Recovers) else 0
+    failing, attempts = list[Call](), 0
+    if isinstance(workspace.track(suite), Recovers) and version.max_recovery_attempts:
+        attempts, gone = version.max_recovery_attempts, _gone_through(workspace, partition, epoch)
+        failing = [
+            call
+            for call, key in zip(calls, keys, strict=True)
+            if key not in known or (call.turn_id, call.sample) not in gone
+        ]
     if traits_of(version.provider).own_prompt:
-        return _of_application(workspace, partition, len(calls), len(placed), attempts)
+        return _of_application(workspace, partition, len(calls), len(placed), len(failing) * attempts)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
@@ -150,9 +190,26 @@ def _of_model(
         how=counts.how,
         cacheable=_cacheable(left, rate),
         generations=_bound(version, [(tokens, _shared(call, rate)) for call, tokens in left]),
-        recovery=_recovery(version, calls, rate or 1 / CHARACTERS_PER_TOKEN, attempts),
+        recovery=_recovery(version, failing, rate or 1 / CHARACTERS_PER_TOKEN, attempts),
         why=counts.why,
     )
+
+
+def _gone_through(workspace: Workspace, partition: Partition, epoch: str) -> frozenset[tuple[str, int]]:
+    """Returns turns and samples whose recovery attempts are all made: those of the newest evaluation of this epoch."""
+    record, within = workspace.record, RecordKey(partition.suite, partition.model_version)
+    own, places = RecordKey.of(partition), record.partitions(RECOVERY_ATTEMPTS, within)
+    code = workspace.fingerprints.of(*attempts_code(Inputs.of(workspace, partition))).code
+    for place in sorted(places, key=lambda key: (key == own, key.eval_date), reverse=True):
+        first, second = record.header(GENERATIONS, place), record.header(RECOVERY_ATTEMPTS, place)
+        if first is None or second is None or first.made_from.get("epoch", "") != epoch:
+            continue
+        if second.made_from.get(CODE) == code and REFUSED not in second.made_from:
+            asked = record.read(GENERATIONS, place, ["turn_id", "sample"]).to_pylist()
+            again = record.read(RECOVERY_ATTEMPTS, place, ["turn_id", "sample", "call_error"]).to_pylist()
+            unanswered = {(row["turn_id"], row["sample"]) for row in again if row["call_error"]}
+            return frozenset((row["turn_id"], row["sample"]) for row in asked) - unanswered
+    return frozenset()
 
 
 def _judging(workspace: Workspace, suite: str, version: ModelVersion, calls: Sequence[Call]) -> dict[str, Any]:
@@ -171,7 +228,9 @@ def _judging(workspace: Workspace, suite: str, version: ModelVersion, calls: Seq
 
 
 def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> RunPlan:
-    """Plans for an application that makes its own prompts; `left` turns are still to be asked."""
+    """Plans for an application that makes its own prompts: `left` turns are to be asked, and at most `recovered` times
+    it is asked again.
+    """
     told = told_so_far(workspace, partition)
 
     def expected(calls: int) -> Bound:
@@ -190,16 +249,16 @@ def _of_application(workspace: Workspace, partition: Partition, turns: int, left
         how="told" if told.answers else "unknown",
         cacheable=0.0,
         generations=expected(left),
-        recovery=expected(turns * recovered),
+        recovery=expected(recovered),
         answers=told.answers,
     )
 
 
 def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound:
     """Returns the bounds for calls given as (input tokens, tokens shared with other calls)."""
-    today, usd = datetime.now(UTC).date().isoformat(), 0.0
-    priced = True
-    for tokens, shared in calls:
+    today, usd, free = datetime.now(UTC).date().isoformat(), 0.0, is_free(version)
+    priced = free or bool(calls) or has_price(version)
+    for tokens, shared in () if free else calls:
         whole = ceil(tokens)
         # Writing a prefix to a cache can cost more than sending it; in the worst case, every call does so.
         usages = (Usage(whole, version.max_tokens), Usage(whole, version.max_tokens, 0, min(ceil(shared), whole)))
@@ -207,13 +266,12 @@ def _bound(version: ModelVersion, calls: Sequence[tuple[float, float]]) -> Bound
         known = [cost for cost in costs if cost is not None]
         priced &= bool(known)
         usd += max(known, default=0.0)
-    priced &= bool(calls) or has_price(version)
     tokens_in = ceil(sum(tokens for tokens, _ in calls))
     return Bound(len(calls), tokens_in, version.max_tokens * len(calls), usd if priced else None)
 
 
 def _recovery(version: ModelVersion, calls: Sequence[Call], rate: float, attempts: int) -> Bound:
-    """Returns the bounds for recovery attempts at every turn; their prompts contain the last response and its error."""
+    """Returns the bounds for recovery attempts at turns; their prompts contain the last response and its error."""
     added = version.max_tokens + ERROR_TOKENS
     return _bound(version, [(characters(call.prompt) * rate + added, 0.0) for call in calls for _ in range(attempts)])
 
