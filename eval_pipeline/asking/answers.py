@@ -1,6 +1,6 @@
 """The outcome of a call to a model, and counters over all calls."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 
 from eval_pipeline.core.model import CallFailure, Response
@@ -30,6 +30,7 @@ class Counters:
         refused: questions that the budget did not allow.
         responses: responses received, counted on arrival; an exception may still prevent one from becoming an answer.
         tokens, usd: totals of the answers; `usd` is None if no call had a price.
+        retried: kind of error after which a question is asked again → how often, and an example.
     """
 
     calls: int = 0
@@ -41,6 +42,12 @@ class Counters:
     responses: int = 0
     tokens: int = 0
     usd: float | None = None
+    retried: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def note_retry(self, kind: str, example: str) -> None:
+        """Counts an error after which a question is asked again."""
+        times, first = self.retried.get(kind, (0, example))
+        self.retried[kind] = (times + 1, first)
 
     @property
     def done(self) -> int:

@@ -248,6 +248,7 @@ class Caller:
             pause = self._retries.pause(outcome, retries, self._rng)
             if pause is None or asyncio.get_running_loop().time() + pause >= deadline:
                 return CallFailure(outcome.kind, outcome.message, retries)
+            self.counters.note_retry(outcome.kind.value, f"{call.turn_id}: {outcome.message}")
             await way.pause(pause)
             reserved = await self._budget.reserve(call)
             if reserved is None:

@@ -75,14 +75,18 @@ def test_failures_that_pass_are_retried_and_counted(journal: Journal) -> None:
     caller = make_caller(provider, journal)
     answer = asyncio.run(caller.ask(make_call()))
     assert (answer.response.text, answer.response.retries) == ("at last", 2)
-    assert caller.counters == Counters(calls=3, retries=2, answered=1, responses=1)
+    assert caller.counters == Counters(
+        calls=3, retries=2, answered=1, responses=1, retried={"overloaded": (2, f"{TURN}: busy")}
+    )
 
 
 def test_a_call_that_keeps_failing_is_told_and_not_journalled(journal: Journal) -> None:
     provider = ScriptedProvider(script={TURN: [BUSY] * 4})
     caller = make_caller(provider, journal)
     assert asyncio.run(caller.ask(make_call())) == CallFailure(CallErrorKind.OVERLOADED, "busy", 3)
-    assert caller.counters == Counters(calls=4, retries=3, failures=1)
+    assert caller.counters == Counters(calls=4, retries=3, failures=1, retried={"overloaded": (3, f"{TURN}: busy")}), (
+        "the last failure is final, and told as that"
+    )
     assert isinstance(asyncio.run(caller.ask(make_call())), Answered)  # a restart asks again
 
 

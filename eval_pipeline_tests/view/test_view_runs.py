@@ -38,6 +38,7 @@ RUNS = Status(
     low=0.4,
     high=0.6,
     errors=[["timeout", 12, "bench/c1#0: no answer in time"]],
+    retried=[["rate_limited", 31, "bench/c2#0: HTTP 429"]],
     calls=520,
     pace=Speed(60.0, 66, 60),
     usd=1.5,
@@ -70,6 +71,7 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
         "$2.00 of $5.00",
         "66",
         "timeout 12 bench/c1#0: no answer in time",
+        "Calls that failed and are made again Error Count For example rate_limited 31 bench/c2#0: HTTP 429",
     ):
         assert text in told
     for address in ("/", "/suites/bench/turns"):
@@ -84,7 +86,8 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
 
 def test_what_a_model_or_an_endpoint_says_does_nothing_here(lab: Lab, there: TestClient) -> None:
     texts = [text[:2000] for text in HOSTILE_TEXTS]
-    put(lab, errors=[[text, 1, text] for text in texts], waiting=texts, problems=texts, place=[texts[0], texts[3], ""])
+    told = [[text, 1, text] for text in texts]
+    put(lab, errors=told, retried=told, waiting=texts, problems=texts, place=[texts[0], texts[3], ""])
     put(lab, id="b", state="failed", problems=texts, why_unscored=texts[1], scored=0)
     output_path(lab.home, "b").write_text("\n".join(texts))
     is_harmless(there.get("/runs").text)

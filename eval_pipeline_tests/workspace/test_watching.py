@@ -59,6 +59,13 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
         "66 calls a minute, about 25 min left",
     ),
     (
+        # Calls that are made again are told apart from turns that have no answer in the end.
+        ASKS
+        | {"errors": [["timeout", 2, "late"]], "retried": [["rate_limited", 1200, "429"], ["overloaded", 1, "529"]]},
+        "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, 2 errors (2 timeout), "
+        "1,201 calls made again (1,200 rate_limited, 1 overloaded)",
+    ),
+    (
         # Where others spend of the same limit, nobody knows all of it at any moment.
         ASKS | {"usd": 1.5, "limit_usd": 5.0, "limit_spent": 2.0, "limit_kind": "night"},
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, at least $2.00 of $5.00",

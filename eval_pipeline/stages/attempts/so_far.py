@@ -72,6 +72,7 @@ class SoFar:
         counts: Counters = self._inputs.counts
         status.done, status.readable, status.refused = self.done, self.readable, self.refused
         status.errors, status.why_unscored = counted(self.errors), self.why
+        status.retried = counted({kind: (times, shown(text)) for kind, (times, text) in counts.retried.items()})
         status.scored, status.right, status.low, status.high = self._rate
         status.calls, status.journal, status.unanswered = counts.calls, counts.journal_hits, counts.failures
         status.usd, status.tokens = counts.usd, counts.tokens

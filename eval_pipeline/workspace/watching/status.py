@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from eval_pipeline.core.shown import count, dollars, duration, estimate, rate, tokens
+from eval_pipeline.core.shown import counted as unit_text
 
 RUNNING, STOPPED, FAILED = "running", "stopped", "failed"
 """States of the file; it is removed when all went well."""
@@ -57,7 +58,8 @@ class Status:
         readable: how many answers have the form of the track.
         scored, right, low, high: answers judged so far, how many are right, and the 95% interval of that rate.
         why_unscored: why none is judged yet.
-        errors: kind, count and an example of what went wrong, most frequent first.
+        errors: kind, count and an example of what went wrong in the end, most frequent first.
+        retried: the same of calls that failed and are made again, which nobody would see else.
         calls: requests sent in this step, repeated ones among them.
         pace: how fast it goes.
         usd, tokens: spent in this step; dollars are None where no price is known.
@@ -94,6 +96,7 @@ class Status:
     high: float | None = None
     why_unscored: str = ""
     errors: list[list[Any]] = field(default_factory=list)
+    retried: list[list[Any]] = field(default_factory=list)
     calls: int = 0
     pace: Speed = field(default_factory=Speed)
     usd: float | None = None
@@ -179,8 +182,9 @@ def parts(status: Status) -> Sequence[str]:
         told.append(f"{'right so far ' if status.scored else ''}{right_text(status)}")
     if spent := spent_text(status):
         told.append(spent)
-    if errors := errors_text(status.errors):
-        told.append(errors)
+    told += filter(
+        None, (errors_text(status.errors), errors_text(status.retried, "call made again", "calls made again"))
+    )
     if (pace := status.calls_a_minute) is not None:
         told.append(f"{count(pace)} calls a minute")
     return [*told, *([left] if (left := left_text(status)) else [])]
@@ -218,14 +222,13 @@ def spent_text(status: Status) -> str:
     return dollars(status.usd)
 
 
-def errors_text(errors: Sequence[Sequence[Any]]) -> str:
-    """Returns how many errors there were of which kind."""
+def errors_text(errors: Sequence[Sequence[Any]], one: str = "error", many: str = "errors") -> str:
+    """Returns how many errors there were of which kind, and what they are called."""
     if not errors:
         return ""
-    total = sum(one[1] for one in errors)
-    kinds = [f"{count(one[1])} {one[0]}" for one in errors[:_FEW]]
+    kinds = [f"{count(times)} {kind}" for kind, times, _ in errors[:_FEW]]
     more = ["…"] if len(errors) > _FEW else []
-    return f"{count(total)} error{'s' * (total != 1)} ({', '.join([*kinds, *more])})"
+    return f"{unit_text(sum(times for _, times, _ in errors), one, many)} ({', '.join([*kinds, *more])})"
 
 
 def left_text(status: Status) -> str:

@@ -234,7 +234,7 @@ def _clear(status: Status) -> None:
 
 _OF_A_STEP = (
     *("total", "samples", "done", "journal", "refused", "unanswered", "readable", "scored", "right", "low", "high"),
-    *("why_unscored", "errors", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
+    *("why_unscored", "errors", "retried", "calls", "pace", "usd", "tokens", "free", "limit_usd", "limit_kind"),
     "waiting",
 )
 
