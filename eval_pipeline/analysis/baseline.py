@@ -58,7 +58,8 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     last = look_at_all(Inputs.of(workspace, partition), newest) if newest is not None else None
     if last is not None and last.difference is not None:
         by = shown.points_text(last.difference.value, last.difference.low, last.difference.high)
-        told = f"{place}: worse than {baseline} on {last.turns:,} turns, looked at {last.looks} times: {by}"
+        looked = f"looked at {shown.counted(last.looks, 'time', 'times')}"
+        told = f"{place}: worse than {baseline} on {shown.turns(last.turns)}, {looked}: {by}"
         return told if last.verdict == "worse" else None
     try:
         row = compare_with(workspace, partition, baseline)
@@ -73,7 +74,7 @@ def baseline_verdict(workspace: Workspace, partition: Partition, baseline: str) 
     if row["conservative_verdict"] != "a_better":
         return None
     by = shown.points_text(*(row[f"conservative_{name}"] for name in ("difference", "low", "high")))
-    sentence = f"{place}: worse than {baseline} on {row['conservative_n']:,} turns: {by}"
+    sentence = f"{place}: worse than {baseline} on {shown.turns(row['conservative_n'])}: {by}"
     return f"{sentence}; {row['note']}" if row["note"] else sentence
 
 
@@ -90,4 +91,4 @@ def _drawn_verdict(place: str, row: Mapping[str, Any], baseline: str) -> str | N
     if row["verdict"] != "worse":
         return None
     by = shown.points_text(row["value"], row["low"], row["high"])
-    return f"{place}: worse than {baseline}, by {row['turns']:,} drawn turns: {by}"
+    return f"{place}: worse than {baseline}, by {shown.counted(row['turns'], 'drawn turn', 'drawn turns')}: {by}"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import EvalDate, open_workspace, parse_day
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.reports.places.paths import safe_name
 
@@ -43,7 +44,8 @@ def export_inspect(
     with ProgressBars() as progress, busy(progress, f"writing {file.name}"):
         samples = write_inspect_log(evaluation, file)
     place = evaluation.partition
-    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {samples:,} samples written to {file}")
+    written = f"{shown.counted(samples, 'sample', 'samples')} written to {file}"
+    typer.echo(f"{place.suite}, {place.model_version}, {place.eval_date}: {written}")
     typer.echo(f"next: inspect view --log-dir {file.parent}")
 
 
@@ -111,5 +113,5 @@ def export_statgpt(
     workspace = open_workspace()
     folder = output or workspace.home.exports / suite / "statgpt_cases"
     count = write_statgpt_cases(workspace.suite(suite), folder)
-    typer.echo(f"{suite}: {count:,} cases written to {folder}")
+    typer.echo(f"{suite}: {shown.counted(count, 'case', 'cases')} written to {folder}")
     typer.echo(f"next: eval-pipeline import statgpt {folder} --suite NAME --structures FILE")

@@ -38,19 +38,18 @@ COMPARE = "eval-pipeline compare a@before a --suite small"
         (
             [at(RIGHT, earlier="1" * 10), at(WRONG, hours=1, prompt_text='{"after": "x"}')],
             DAY,
-            f"100.0% → 50.0% since {CLOCK}; prompt changed; 15 broken, 0 fixed: {COMPARE}",
+            f"100% → 50% since {CLOCK}; prompt changed; 15 broken, 0 fixed: {COMPARE}",
         ),
         (
             [at(WRONG), at(WRONG[::-1], NEXT, epoch="night")],
             NEXT,
-            f"50.0% → 50.0% since {DAY}; asked anew; 15 broken, 15 fixed, not significant: {COMPARE}",
+            f"50% → 50% since {DAY}; asked anew; 15 broken, 15 fixed, not significant: {COMPARE}",
         ),
         # Of a date that is not the newest, the ids are told, as `before` would mean another.
         (
             [at(RIGHT, earlier="1" * 10), at(WRONG, id="2" * 10), at(RIGHT, NEXT)],
             DAY,
-            f"100.0% → 50.0% since {CLOCK}; 15 broken, 0 fixed: "
-            "eval-pipeline compare 1111111111 2222222222 --suite small",
+            f"100% → 50% since {CLOCK}; 15 broken, 0 fixed: eval-pipeline compare 1111111111 2222222222 --suite small",
         ),
         ([at(RIGHT), at(WRONG[:15], NEXT, scope="cases=c00")], NEXT, None),
         ([at(RIGHT)], NEXT, None),

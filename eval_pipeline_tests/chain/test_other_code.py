@@ -126,7 +126,7 @@ def test_what_changes_no_figure_changes_nothing(installed: Installed, lab_with_t
         installed.change(MATCHING, "RELATIVE = 0.01", f"{line}\nRELATIVE = 0.01")
         assert evaluated(installed, "one").returncode == 0
         assert lab_with_twins.record_files() == files, line
-        assert "0 of 1 evaluations" in installed.run("rescore").stderr, line
+        assert "0 of 1 evaluation," in installed.run("rescore").stderr, line
 
 
 def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_asked_for(
@@ -144,6 +144,6 @@ def test_another_version_of_a_library_is_told_with_its_cost_and_followed_when_as
     assert "eval-pipeline rescore --suite small --model-version one --eval-date 2026-03-01" in told.stderr
     assert "40 turns, and asks no model" in told.stderr
     assert lab_with_twins.record_files() == files
-    assert "1 of 1 evaluations" in installed.run("rescore").stderr
+    assert "1 of 1 evaluation," in installed.run("rescore").stderr
     assert lab_with_twins.record_files() != files
     assert "99.0" not in evaluated(installed, "one").stderr

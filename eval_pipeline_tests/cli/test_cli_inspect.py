@@ -80,7 +80,7 @@ def test_validate_names_what_is_wrong_and_exits_with_how_wrong_it_is(lab: Lab) -
     assert said.code == 1
     assert "wrong/one#1: " in said.err
     assert "it cannot be scored and is in no figure" in said.err
-    for told in ("wrong: 1 cases, 2 turns", "gold of 1 of 2 turns does not hold", "0.0 on all 1 turns\n"):
+    for told in ("wrong: 1 case, 2 turns", "gold of 1 of 2 turns does not hold", "0.0 on all 1 turn\n"):
         assert told in said.out
     broken = lab.suite("broken")
     (broken / "cases" / "beta.yaml").write_text("id: beta\n")

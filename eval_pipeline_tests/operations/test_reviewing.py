@@ -93,7 +93,7 @@ def test_a_second_word_replaces_the_first_and_lines_that_are_no_reviews_are_told
     file.write_text(file.read_text() + "no review\n")
     said = evaluated.cli("reviews")
     assert "small/reviews/ann.jsonl:3: not a JSON object" in said.err
-    assert said.out.startswith("small: 1 reviews of 1 answers")
+    assert said.out.startswith("small: 1 review of 1 answer")
     rows = evaluated.sql("SELECT verdict, is_current, supersedes IS NULL FROM reviews ORDER BY said_at")
     assert rows == [("right", False, True), ("wrong", True, False)]
 

@@ -153,7 +153,7 @@ def why_refused(first: Evaluated, second: Evaluated, turns: int, other_gold: int
     asked = "; the judge's answers are kept" if "judge" in differing else ""
     return (
         f"{REFUSED}{what} (they differ in {', '.join(differing)}); `{command}` scores what is older again: at most "
-        f"{turns:,} turns, and asks no model{asked}"
+        f"{shown.turns(turns)}, and asks no model{asked}"
     )
 
 

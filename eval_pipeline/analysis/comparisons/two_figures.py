@@ -92,7 +92,7 @@ def note_of(found: TwoFigures, corrected: CorrectedTest | None, a: str, b: str) 
 def _unanswered(found: TwoFigures, a: str, b: str) -> Iterator[str]:
     for name, count in ((a, found.unanswered_a), (b, found.unanswered_b)):
         if count:
-            yield f"{name} did not answer {count:,} of {found.conservative.n:,} turns"
+            yield f"{name} did not answer {count:,} of {shown.turns(found.conservative.n)}"
 
 
 def _tests_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:

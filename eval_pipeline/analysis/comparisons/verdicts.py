@@ -80,7 +80,7 @@ def check_served(inputs: Inputs, asked: Asked | None = None) -> Verdict:
     told = [f"{row['model_version']}: {text}" for row in rows for text in _served(row)]
     known = sum(row["served_model"] is not None for row in rows)
     counts: dict[str, Json] = {"model_versions": len(rows), "told": known, "changed": len(told)}
-    return Verdict(not told, "; ".join(told) or f"who answered is told of {known} model versions, as before", counts)
+    return Verdict(not told, "; ".join(told) or f"who answered is told of {_versions(known)}, as before", counts)
 
 
 def _served(row: Row) -> Iterator[str]:
@@ -119,7 +119,11 @@ def _verdict(rows: list[Row], worse: list[str], name: str, against: str, facts: 
         return Verdict(False, "; ".join(worse), counts)
     if not tested:
         return Verdict(True, f"no model version has an earlier evaluation to test against {against}", counts)
-    return Verdict(True, f"none of {tested} model versions is significantly worse than on {against}", counts)
+    return Verdict(True, f"none of {_versions(tested)} is significantly worse than on {against}", counts)
+
+
+def _versions(number: int) -> str:
+    return shown.counted(number, "model version", "model versions")
 
 
 def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> dict[str, Json]:
@@ -134,9 +138,9 @@ def _side_by_side(inputs: Inputs, rows: Sequence[Row], dates: Sequence[str]) -> 
 def _changed(row: Row, name: str) -> str:
     told = shown.points_text(*(row[f"{name}_{end}"] for end in ("difference", "low", "high")))
     return (
-        f"{row['model_version']}: {told} against {row[f'{name}_date']} on {row[f'{name}_n']:,} turns, corrected "
-        f"p {shown.p_value(row[f'{name}_p_corrected'])} ({row[f'{name}_broken']:,} broken, "
-        f"{row[f'{name}_fixed']:,} fixed)"
+        f"{row['model_version']}: {told}, p {shown.p_value(row[f'{name}_p_corrected'])}, both corrected, against "
+        f"{row[f'{name}_date']} on {shown.turns(row[f'{name}_n'])} "
+        f"({row[f'{name}_broken']:,} broken, {row[f'{name}_fixed']:,} fixed)"
     )
 
 

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import FAILED, OK, open_workspace
+from eval_pipeline.core import shown
 
 _TIMEOUT_S = 600
 
@@ -40,7 +41,7 @@ def candidates(
         typer.echo(text, nl=False)
     else:
         _write(output, text)
-        note(f"{suite}: candidates of {len(found.lines):,} turns written to {output}")
+        note(f"{suite}: candidates of {shown.turns(len(found.lines))} written to {output}")
     raise typer.Exit(FAILED if found.problems else OK)
 
 

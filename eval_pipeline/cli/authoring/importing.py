@@ -8,6 +8,7 @@ import typer
 
 from eval_pipeline.cli.added import Added, Made
 from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EndedEarlyError, MissingExtraError, UsageError
 
 if TYPE_CHECKING:
@@ -192,13 +193,13 @@ def answers_told(made: "ImportedPredictions") -> None:
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")
     if made.missing:
-        shown = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
+        named = ", ".join(made.missing[:5]) + (" …" if len(made.missing) > 5 else "")
         turns = (
             "1 turn without a prediction counts"
             if len(made.missing) == 1
             else f"{len(made.missing):,} turns without a prediction count"
         )
-        typer.echo(f"{turns} as no answer: {shown}")
+        typer.echo(f"{turns} as no answer: {named}")
     for sentence in (*made.read.sentences(), *_token_sentence(made), *provenance_sentences(made.provenance)):
         typer.echo(sentence)
     if made.priced_as and not made.has_price:
@@ -290,7 +291,7 @@ def _import(
             raise EndedEarlyError("interrupted; nothing was imported") from None
         if into == "home":
             shared.share_suite(suite)
-    typer.echo(f"{made.cases} cases with {made.turns} turns imported to {made.folder}")
+    typer.echo(f"{shown.counted(made.cases, 'case', 'cases')} with {shown.turns(made.turns)} imported to {made.folder}")
     for sentence in made.notes:
         typer.echo(f"note: {sentence}")
     for sentence in made.wrong_gold:
@@ -298,11 +299,11 @@ def _import(
     for sentence in made.doubted[:_MOST_DOUBTS]:
         typer.echo(f"gold in doubt: {sentence}")
     if (more := len(made.doubted) - _MOST_DOUBTS) > 0:
-        typer.echo(f"and {more:,} more golds in doubt: eval-pipeline validate --suite {suite} lists them")
+        golds = shown.counted(more, "more gold", "more golds")
+        typer.echo(f"and {golds} in doubt: eval-pipeline validate --suite {suite} lists them")
     if made.not_checked:
-        raise EndedEarlyError(
-            f"interrupted: {made.not_checked:,} cases are left out, as their gold was not checked; import it again"
-        )
+        cases = shown.counted(made.not_checked, "case is", "cases are")
+        raise EndedEarlyError(f"interrupted: {cases} left out, as the gold was not checked; import it again")
     typer.echo(f"next: eval-pipeline run --suite {suite}")
 
 

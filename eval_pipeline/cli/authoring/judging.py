@@ -48,7 +48,7 @@ def rejudge(
         typer.echo(f"  self-agreement {told} (two answers to the same question are the same)")
     typer.echo(f"  Fleiss' kappa  {shown.score(said.kappa)}{f' ({said.reason})' if said.reason else ''}")
     if found.failures:
-        note(f"{found.failures:,} answers did not come; their pairs are not counted")
+        note(f"{shown.counted(found.failures, 'answer', 'answers')} did not come; their pairs are not counted")
     if found.budget_reached:
         fail(f"the budget of the judge is reached (max_cost_usd, max_tokens_total of its model version, or {MAX_COST})")
         raise typer.Exit(FAILED)

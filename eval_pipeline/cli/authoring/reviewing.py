@@ -73,7 +73,8 @@ def queue(
         raise UsageError(f"unknown way to draw '{by}'; one of: {', '.join(WAYS)}")
     (inputs,) = _inputs([suite])
     made = draw_queue(inputs, model_version, by, size, seed)
-    typer.echo(f"{inputs.suite}: queue {made.id}, {len(made.items)} answers drawn by {by}, seed {seed}")
+    answers = shown.counted(len(made.items), "answer", "answers")
+    typer.echo(f"{inputs.suite}: queue {made.id}, {answers} drawn by {by}, seed {seed}")
     width = max(28, *map(len, made.strata))
     for name, stratum in made.strata.items():
         typer.echo(f"  {name:<{width}} {stratum.drawn:>5} of {stratum.population:,}")
@@ -187,7 +188,8 @@ def _tell(inputs: "Inputs", reviewed: "Reviewed", rows: "Sequence[Mapping[str, A
 
     counting, odds = reviewed.current, len(disputed(reviewed))
     people, answers = {one.who for one in counting}, {one.answer for one in counting}
-    told = f"{len(counting):,} reviews of {len(answers):,} answers, reviewers: {len(people):,}, disputed: {odds:,}"
+    of = f"{shown.counted(len(counting), 'review', 'reviews')} of {shown.counted(len(answers), 'answer', 'answers')}"
+    told = f"{of}, reviewers: {len(people):,}, disputed: {odds:,}"
     typer.echo(f"{inputs.suite}: {told}")
     for found in progress_of(reviewed):
         own = found.queue
@@ -207,7 +209,7 @@ def _tell_corrected(rows: "Sequence[Mapping[str, Any]]", figure: str) -> None:
         if row["figure"] == figure and row["value"] is not None:
             why = f" ({row['reason']})" if row["low"] is None else ""
             share = shown.estimate(row["value"], row["low"], row["high"])
-            told = f"accuracy as reviewers would say, {share}{why}, from {row['n']:,} reviews"
+            told = f"accuracy as reviewers would say, {share}{why}, from {shown.counted(row['n'], 'review', 'reviews')}"
             typer.echo(_safe(f"  {row['model_version'] or 'all'}: {told}"))
 
 

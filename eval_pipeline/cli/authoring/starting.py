@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from eval_pipeline.core import shown
+
 TOLD = 5
 """How many files that already existed are listed by name."""
 
@@ -24,8 +26,10 @@ def init(
     for path in made.kept[:TOLD]:
         note(f"{folder / path} is there already and was not changed")
     if len(made.kept) > TOLD:
-        note(f"and so are {len(made.kept) - TOLD} more files")
-    typer.echo(f"{folder}: {len(made.written)} files written, {len(made.kept)} left as they were")
+        note(f"and so with {shown.counted(len(made.kept) - TOLD, 'more file', 'more files')}")
+    typer.echo(
+        f"{folder}: {shown.counted(len(made.written), 'file', 'files')} written, {len(made.kept)} left as they were"
+    )
     for sentence in made.left:
         note(sentence)
     typer.echo(f"next: cd {folder} && eval-pipeline demo")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import Suites, open_workspace, suite_names
+from eval_pipeline.core import shown
 
 if TYPE_CHECKING:
     from eval_pipeline.operations.suite_work.suite_items import SuiteItems
@@ -40,19 +41,20 @@ def report(
             typer.echo(line)
     if to_csv is not None:
         _write(to_csv, found)
-        typer.echo(f"{to_csv}: {sum(len(one.turns) for one in found)} turns")
+        typer.echo(f"{to_csv}: {shown.turns(sum(len(one.turns) for one in found))}")
 
 
 def _lines(found: "SuiteItems") -> Iterator[str]:
-    yield f"{found.suite} · {len(found.turns)} turns, {len(found.evaluations)} model versions"
+    versions = shown.counted(len(found.evaluations), "model version", "model versions")
+    yield f"{found.suite} · {shown.turns(len(found.turns))}, {versions}"
     for kind, words in _WORDS.items():
         turns = [(turn, item) for turn, item in zip(found.turns, found.items, strict=True) if item.kind == kind]
         if not turns:
             continue
         yield f"  {len(turns)} {words}"
         if kind in ("suspicious", "all wrong"):
-            shown = sorted(turns, key=lambda pair: pair[1].discrimination or 0.0)[:_LISTED]
-            yield from (f"    {turn}{_figures(item)}" for turn, item in shown)
+            listed = sorted(turns, key=lambda pair: pair[1].discrimination or 0.0)[:_LISTED]
+            yield from (f"    {turn}{_figures(item)}" for turn, item in listed)
             if len(turns) > _LISTED:
                 yield f"    and {len(turns) - _LISTED} more"
 

@@ -173,10 +173,10 @@ def _show_details(headlines: "Sequence[Headline]", suite: str) -> None:
 
 
 def _where(home: "Home", headlines: "Sequence[Headline]") -> Iterator[str]:
-    from eval_pipeline.reports.places.links import linked, suite_path, view_url
+    from eval_pipeline.reports.places.links import page_text, suite_path
 
     if headlines:
-        there = linked(suite_path(headlines[0].partition.suite)) if view_url() else "eval-pipeline view"
+        there = page_text(suite_path(headlines[0].partition.suite))
         yield f"look:     {there}; --paths names the files of store and reports"
 
 

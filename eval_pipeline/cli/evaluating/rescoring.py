@@ -56,7 +56,7 @@ def rescore(
             note(text)
     turns = sum(one.turns for one in told if not one.problem)
     rest = "" if told else "; all are of today's code"
-    note(f"{len(told)} of {len(found)} evaluations, {turns:,} turns{rest}")
+    note(f"{len(told)} of {shown.counted(len(found), 'evaluation', 'evaluations')}, {shown.turns(turns)}{rest}")
     raise typer.Exit(FAILED if any(one.problem for one in told) else OK)
 
 
@@ -64,5 +64,5 @@ def _line(one: "Rescored", *, dry_run: bool) -> str:
     place = f"{one.partition.suite} · {one.partition.model_version} · {one.partition.eval_date}"
     if one.problem:
         return f"{place}: not scored again: {one.problem}"
-    before, after = shown.rate(one.before), shown.rate(one.after)
-    return f"{place}: {one.turns:,} turns, {before}" + ("" if dry_run else f" → {after}")
+    before, after = shown.rates(one.before, one.after, one.low, one.high)
+    return f"{place}: {shown.turns(one.turns)}, {before}" + ("" if dry_run else f" → {after}")

@@ -50,10 +50,13 @@ def comparison_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
         return
     for side, name, label in (("a", a, "coverage"), ("b", b, "")):
         yield f"  {label:<13} {name}: {Coverage.from_row(row, f'_{side}').text()}"
-    where = f"{row['clusters']:,} independent conversations or documents"
+    where = shown.counted(
+        row["clusters"], "independent conversation or document", "independent conversations or documents"
+    )
     yield f"  common turns  {row['n']:,} that both answered, in {where}"
     if row["difference"] is not None:
-        yield f"  accuracy      {shown.rate(row['accuracy_a'])} → {shown.rate(row['accuracy_b'])}"
+        before, after = shown.rates(row["accuracy_a"], row["accuracy_b"], row["low"], row["high"])
+        yield f"  accuracy      {before} → {after}"
     yield from _test_lines(row) if row["verdict"] else [f"  no test       {row['reason']}"]
     yield from _conservative_lines(row)
     if row["note"]:
@@ -78,7 +81,7 @@ def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
     """Yields how many turns are broken and fixed, with some of them."""
     told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
     for change, name in zip(CHANGES, pair_names(row), strict=True):
-        yield f"  {change:<13} {row[change]:,} turns, both answered, only {name} right"
+        yield f"  {change:<13} {shown.turns(row[change])}, both answered, only {name} right"
         yield from (f"    {one.turn}  {question_text(one)}".rstrip() for one in told if one.change == change)
         if row[change] > MOST_EXAMPLES:
             group = {"broken": "rw", "fixed": "wr"}[change]
@@ -88,10 +91,9 @@ def _changed_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
 
 def _side_by_side(suite: str, row: Row, group: str = "") -> str:
     """Returns the workbench address that shows the turns on which the two differ, or a group of them."""
-    from eval_pipeline.reports.places.links import compare_path, linked, view_url
+    from eval_pipeline.reports.places.links import compare_path, page_text
 
-    path = compare_path(sides_of_pair(suite, row), {"group": group})
-    return linked(path) + ("" if view_url() else "  of `eval-pipeline view`")
+    return page_text(compare_path(sides_of_pair(suite, row), {"group": group}))
 
 
 def conversation_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
@@ -132,7 +134,8 @@ def contract_lines(record: "Record", suite: str, row: Row) -> Iterator[str]:
 
 def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:
     """Yields lines on the paired tests of graded metrics, which stand beside the comparison of right answers."""
-    yield f"{suite} · graded metrics, paired by turn, means over turns; corrected for {len(rows)} tests"
+    tests = shown.counted(len(rows), "test", "tests")
+    yield f"{suite} · graded metrics, paired by turn, means over turns; corrected for {tests}"
     for row in rows:
         a, b = pair_names(row)
         what = f"  {row['metric']}: {a} → {b}"
@@ -140,9 +143,11 @@ def metric_lines(suite: str, rows: Sequence[Row]) -> Iterator[str]:
             yield f"{what}: no test, {row['reason']}"
             continue
         verdict = _VERDICTS[row["verdict"]].format(a=a, b=b)
-        means = f"{shown.score(row['mean_a'])} → {shown.score(row['mean_b'])} over {row['n']:,} turns"
+        means = f"{shown.score(row['mean_a'])} → {shown.score(row['mean_b'])} over {shown.turns(row['n'])}"
         change = shown.estimate(row["difference"], row["low"], row["high"], "score")
-        yield f"{what}: {means}, {change}, p {shown.p_value(row['p_corrected'])}: {verdict}"
+        corrected = f"; corrected p {shown.p_value(row['p_corrected'])}" if len(rows) > 1 else ""
+        p = max(row["p_value"], row["p_flips"])
+        yield f"{what}: {means}, {change}, p {shown.p_value(p)}{corrected}: {verdict}"
 
 
 def _rate(row: Row) -> str:
@@ -185,8 +190,9 @@ def _conservative_lines(row: Row) -> Iterator[str]:
     if not (row["unanswered_a"] or row["unanswered_b"]):
         return
     changed = f"{row['conservative_broken']:,} broken, {row['conservative_fixed']:,} fixed"
-    yield f"  conservative  {row['conservative_n']:,} turns, those without an answer wrong: {changed}"
-    a, b = (shown.rate(row[f"conservative_accuracy_{side}"]) for side in ("a", "b"))
+    yield f"  conservative  {shown.turns(row['conservative_n'])}, those without an answer wrong: {changed}"
+    ends = row["conservative_low"], row["conservative_high"]
+    a, b = shown.rates(row["conservative_accuracy_a"], row["conservative_accuracy_b"], *ends)
     yield f"    accuracy    {a} → {b}"
     if row["conservative_verdict"] is None:
         return

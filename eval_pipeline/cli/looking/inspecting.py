@@ -15,6 +15,7 @@ from eval_pipeline.cli.options import (
     parse_day,
     suite_names,
 )
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, UsageError
 from eval_pipeline.core.home import find_home
 
@@ -84,7 +85,8 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     if not ends.passed:
         fail(f"{name}: {ends.text}: {', '.join(ends.facts['examples'])}")
     said = gold_sentence(found.turns, len(found.broken), found.doubts, found.decided)
-    typer.echo(f"{name}: {found.cases} cases, {found.turns} turns; {said}; {ends.text}")
+    cases, turns = shown.counted(found.cases, "case", "cases"), shown.turns(found.turns)
+    typer.echo(f"{name}: {cases}, {turns}; {said}; {ends.text}")
     if found.problems:
         return BAD_USAGE
     return FAILED if found.broken or not ends.passed else OK

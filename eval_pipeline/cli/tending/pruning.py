@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.options import open_workspace
+from eval_pipeline.core import shown
 
 
 def prune(
@@ -32,9 +33,11 @@ def prune(
         typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}{earlier}")
     would = "would be removed" if dry_run else "removed"
     typer.echo(
-        f"{would}: {len(done.partitions):,} evaluations, {len(done.comparison_reports):,} comparison reports, "
-        f"{len(done.night_pages):,} pages of nights, {done.responses or 0:,} responses of the journal, "
-        f"{judgements:,} judgements of the cache"
+        f"{would}: {shown.counted(len(done.partitions), 'evaluation', 'evaluations')}, "
+        f"{shown.counted(len(done.comparison_reports), 'comparison report', 'comparison reports')}, "
+        f"{shown.counted(len(done.night_pages), 'page', 'pages')} of nights, "
+        f"{shown.counted(done.responses or 0, 'response', 'responses')} of the journal, "
+        f"{shown.counted(judgements, 'judgement', 'judgements')} of the cache"
     )
     for partition in done.in_use:
         note(f"{partition.suite} · {partition.model_version} · {partition.eval_date} is left: a run is at it")

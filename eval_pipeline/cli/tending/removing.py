@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from eval_pipeline.cli.options import BAD_USAGE, open_workspace
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def remove(
         _ask(model_version, purge=purge)
     with ProgressBars() as progress:
         done = remove_from_home(workspace, removal, dry_run=False, progress=progress, forget=forget)
-    typer.echo(f"removed: {model_version}, {len(done.partitions):,} evaluations{' and all responses' * purge}")
+    evaluations = shown.counted(len(done.partitions), "evaluation", "evaluations")
+    typer.echo(f"removed: {model_version}, {evaluations}{' and all responses' * purge}")
 
 
 def _ask(model_version: str, *, purge: bool) -> None:
@@ -73,13 +75,18 @@ def _tell(found: "Removed", runs: int, would: str) -> None:
 
     for partition in found.partitions:
         typer.echo(f"{partition.suite} · {partition.model_version} · {partition.eval_date}")
-    typer.echo(f"{would}: {len(found.partitions):,} evaluations, {found.files:,} files with {found.size / 1e6:,.1f} MB")
+    typer.echo(
+        f"{would}: {shown.counted(len(found.partitions), 'evaluation', 'evaluations')}, "
+        f"{shown.counted(found.files, 'file', 'files')} with {found.size / 1e6:,.1f} MB"
+    )
     if found.entry:
         typer.echo(f"{would}: the imported entry of `model_versions.yaml`")
     if (purged := found.purged) is not None:
         typer.echo(
-            f"{would}: {purged.responses:,} responses and {purged.batches:,} batches of the journal, "
-            f"{purged.judgements:,} judgements of the cache, {purged.files:,} files (predictions, exports, repairs), "
+            f"{would}: {shown.counted(purged.responses, 'response', 'responses')} and "
+            f"{shown.counted(purged.batches, 'batch', 'batches')} of the journal, "
+            f"{shown.counted(purged.judgements, 'judgement', 'judgements')} of the cache, "
+            f"{shown.counted(purged.files, 'file', 'files')} (predictions, exports, repairs), "
             f"{runs:,} runs of Dagster's history"
         )
         if purged.of_nobody:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.shown import counted
 
 FORMS = "'±2pp', 'decided-against MODEL_VERSION' (also with 'within 30%'), 'budget 5usd' or 'ranked'"
 RANKED = "ranked"
@@ -73,7 +74,7 @@ class Until:
             return "chosen uniformly, the same for all that are ranked"
         if not evaluations:
             return "chosen uniformly, as there are no earlier evaluations"
-        return f"chosen by {evaluations:,} earlier evaluation{'s' * (evaluations != 1)}"
+        return f"chosen by {counted(evaluations, 'earlier evaluation', 'earlier evaluations')}"
 
 
 def _plain(number: Decimal) -> str:

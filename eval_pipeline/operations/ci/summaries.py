@@ -117,7 +117,7 @@ def _changed(record: Record, suite: str, row: Row, names: Sequence[str]) -> Iter
     told = differing_turns(suite, row, recorded_answers(record), MOST_EXAMPLES)
     for change, name in zip(CHANGES, names, strict=True):
         yield ""
-        yield f"{change.capitalize()}: {row[change]:,} turns that both answered and only {name} got right."
+        yield f"{change.capitalize()}: {shown.turns(row[change])} that both answered and only {name} got right."
         examples = [f"{code(one.turn)} {words(question_text(one))}".rstrip() for one in told if one.change == change]
         if examples:
             yield ""
@@ -137,7 +137,8 @@ def _cells(record: Record, suite: str, row: Row, today: date, *, refused: bool) 
     if refused:
         return
     yield "turns", *(words(Coverage.from_row(row, f"_{side}").text()) for side in ("a", "b"))
-    yield f"accuracy on {row['n']:,} common turns", *(shown.rate(row[f"accuracy_{side}"]) for side in ("a", "b"))
+    rates = shown.rates(row["accuracy_a"], row["accuracy_b"], row["low"], row["high"])
+    yield f"accuracy on {shown.counted(row['n'], 'common turn', 'common turns')}", *rates
     costs: Mapping[Unit, str] = {"tokens": "tokens per turn", "usd": "US dollars per turn"}
     for unit, label in costs.items():
         if row[f"{unit}_difference"] is not None:
@@ -164,7 +165,7 @@ def _when(day: date, today: date) -> str:
     days = (today - day).days
     if days < 0:
         return f"{day} (dated ahead)"
-    ago = f"{days:,} day{'s' * (days != 1)} ago" if days else "today"
+    ago = f"{shown.counted(days, 'day', 'days')} ago" if days else "today"
     return f"{day} ({ago})"
 
 
@@ -177,5 +178,6 @@ def _verdict(row: Row, *, refused: bool) -> str:
 
     a, b = map(code, pair_names(row))
     said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(a=a, b=b)
-    told = shown.points_text(row["difference"], row["low"], row["high"])
-    return f"{said}: {told}, p {shown.p_value(row['p_decisive'])}"
+    told = shown.points_text(row["difference"], row["low_corrected"], row["high_corrected"])
+    corrected = f", both corrected for {row['pairs']:,} pairs" if row["pairs"] > 1 else ""
+    return f"{said}: {told}, p {shown.p_value(row['p_corrected'])}{corrected}"

@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import InputError, Problem
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Json
@@ -248,7 +249,7 @@ def sentences(imported: ImportedLog) -> Iterator[str]:
     answers = sum(version.predictions for version in imported.versions)
     yield f"recognised as {imported.form}"
     if imported.made is not None:
-        yield f"{imported.made.cases:,} cases imported to {imported.made.folder}"
+        yield f"{shown.counted(imported.made.cases, 'case', 'cases')} imported to {imported.made.folder}"
     yield from (f"note: {sentence}" for sentence in imported.notes)
     if imported.judged:
         yield (

@@ -27,15 +27,14 @@ def changes_told(inputs: Inputs) -> list[str]:
     told = []
     if libraries := dict.fromkeys(text for pair in found.get(LIBRARIES, ()) for text in _updated(*pair)):
         turns = inputs.header(TURN_RESULTS)
-        took = f"{turns.rows if turns else 0:,} turns, and asks no model"
+        took = f"{shown.turns(turns.rows if turns else 0)}, and asks no model"
         told.append(f"made with {', '.join(libraries)}; `{command}` makes its figures anew: {took}")
     if JUDGE_PROMPT in found:
         rows = inputs.read(JUDGEMENTS, ["asked", "usd"])
         asked, usd = pc.sum(rows["asked"]).as_py() or 0, pc.sum(rows["usd"]).as_py()
         cost = "at an unknown price" if usd is None else f"for about {shown.dollars(usd)}"
-        told.append(
-            f"judged under another question; `{command} --ask-judge` asks about {asked:,} answers again, {cost}"
-        )
+        about = f"about {shown.counted(asked, 'answer', 'answers')} again, {cost}"
+        told.append(f"judged under another question; `{command} --ask-judge` asks {about}")
     return [f"{place.suite}, {place.model_version}: {text}" for text in told]
 
 

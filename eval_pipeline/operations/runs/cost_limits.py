@@ -59,7 +59,7 @@ def spent_text(home: Path, limit: CostLimit) -> str:
     """Returns what was spent under a limit, and how many calls it refused. Raises StoreError."""
     spent = spent_under(home, limit.account)
     told, refused = f"{shown.dollars(spent.usd)} of {shown.dollars(limit.usd)}", sum(spent.refused.values())
-    return told if not refused else f"{told}; {refused:,} call{'s' * (refused != 1)} not made because of this limit"
+    return told if not refused else f"{told}; {shown.counted(refused, 'call', 'calls')} not made because of this limit"
 
 
 def _unpriced(workspace: Workspace, found: RunPlan) -> list[str]:

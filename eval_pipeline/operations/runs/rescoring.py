@@ -24,7 +24,8 @@ from eval_pipeline.operations.upkeep.completing import RESCORE, running
 from eval_pipeline.operations.upkeep.keeping import compare, publish_comparisons
 from eval_pipeline.reports.places.paths import report_folder
 from eval_pipeline.stages.attempts.asked import data_hash, is_resumed
-from eval_pipeline.store.tables import CASES, GENERATIONS, TURN_RESULTS
+from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.tables import CASES, GENERATIONS, STATISTICS, TURN_RESULTS
 from eval_pipeline.workspace.asked.planned import recorded_epoch
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.evaluations import DATA, all_partitions
@@ -42,6 +43,7 @@ class Rescored:
     Attributes:
         turns: number of scored turns, including samples.
         before, after: share of right turns; `after` is None if the evaluation was not scored again.
+        low, high: the 95% interval of that share as it was last estimated, which bounds its digits.
         problem: why it was not scored again.
     """
 
@@ -50,6 +52,8 @@ class Rescored:
     before: float | None
     after: float | None = None
     problem: str = ""
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +128,25 @@ def rescore(
 
 
 def _rescored(inputs: Inputs, publication: Publication) -> Rescored:
-    turns, before = scored(inputs)
+    (turns, before), (low, high) = scored(inputs), _ends(inputs)
     try:
         note_run(inputs, publication)
         if problem := _why_not(inputs):
-            return Rescored(inputs.place, turns, before, problem=problem)
+            return Rescored(inputs.place, turns, before, None, problem, low, high)
         make_again(inputs, publication)
     except EvalError as error:
-        return Rescored(inputs.place, turns, before, problem=str(error))
+        return Rescored(inputs.place, turns, before, None, str(error), low, high)
     turns, after = scored(inputs)
-    return Rescored(inputs.place, turns, before, after)
+    return Rescored(inputs.place, turns, before, after, "", low, high)
+
+
+def _ends(inputs: Inputs) -> tuple[float | None, float | None]:
+    """Returns the 95% interval of the share of right turns, as far as it is on record."""
+    if inputs.header(STATISTICS) is None:
+        return None, None
+    rows = inputs.record.read(STATISTICS, RecordKey.of(inputs.place), ["metric", "split", "low", "high"]).to_pylist()
+    whole = (row for row in rows if (row["metric"], row["split"]) == ("correct", "all"))
+    return next(((row["low"], row["high"]) for row in whole), (None, None))
 
 
 def note_run(inputs: Inputs, publication: Publication) -> None:
@@ -161,7 +174,9 @@ def make_again(inputs: Inputs, publication: Publication) -> None:
 
 def as_it_is(workspace: Workspace, partition: Partition) -> Rescored:
     """Returns the present state of an evaluation that could be rescored."""
-    return Rescored(partition, *scored(Inputs.of(workspace, partition)))
+    inputs = Inputs.of(workspace, partition)
+    (turns, before), (low, high) = scored(inputs), _ends(inputs)
+    return Rescored(partition, turns, before, low=low, high=high)
 
 
 def rescore_compared(workspace: Workspace, suite: str, progress: Progress = SILENT) -> list[Rescored]:

@@ -9,6 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.asking.journal.opening import checked_journal, journal_place
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
@@ -112,7 +113,7 @@ def _suites(workspace: Workspace) -> Iterator[Finding]:
         fine, text = False, ""
         try:
             found = read_suite(source)
-            fine, text = not found.problems, f"{source.folder}: {len(found.cases):,} cases"
+            fine, text = not found.problems, f"{source.folder}: {shown.counted(len(found.cases), 'case', 'cases')}"
             text += "".join(f"; {note}" for note in found.notes)
             text += f"; other cases cannot be read: {_first(found.problems)}" if found.problems else ""
         except InputError as error:
@@ -237,7 +238,7 @@ def _journal(workspace: Workspace) -> Iterator[Finding]:
     if found is None:
         yield Finding("journal", True, f"{path}: does not exist yet")
         return
-    text = found.problem or f"{found.rows:,} responses"
+    text = found.problem or f"{shown.counted(found.rows, 'response', 'responses')}"
     text += f", {found.unsealed:,} of them without a checksum (from 0.1.0)" if found.unsealed else ""
     yield Finding("journal", not found.problem, f"{path}: {text}", REPAIR)
 
@@ -258,7 +259,7 @@ def _record(workspace: Workspace) -> Iterator[Finding]:
         # What is damaged is made again by a repair, with the code of today.
         changed += key in known and not damaged and bool(outdated(workspace, [known[key]]))
     workspace.fingerprints.save()
-    text = "; ".join([f"{files} files below {workspace.home.place}/record", *wrong.values()])
+    text = "; ".join([f"{shown.counted(files, 'file', 'files')} below {workspace.home.place}/record", *wrong.values()])
     text += f"; {old} of them were written by 0.1.0 and have no digest in their footers" if old else ""
     yield Finding("record", not wrong, text, REPAIR)
     text = f"{changed} of {len(known)} evaluations were scored by code or libraries that have changed since"

@@ -71,7 +71,7 @@ def _side_by_side(standings: Sequence[Standing]) -> Chart:
 def _rate_row(row: Row) -> IntervalRow:
     ends = (row["accuracy"], row["low"], row["high"])
     name, told = row["model_version"], shown.estimate(*ends)
-    return IntervalRow(name, *ends, told, words=f"{name}: {told} of {shown.count(row['n'])} turns")
+    return IntervalRow(name, *ends, told, words=f"{name}: {told} of {shown.turns(row['n'])}")
 
 
 def _draw_side_by_side(axes: "Axes", rows: Sequence[Row]) -> None:

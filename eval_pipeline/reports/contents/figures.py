@@ -149,7 +149,12 @@ def _statistic(evaluation: Evaluation, label: str, row: Row) -> Figure:
         without = row["mean_without_failures"]
         unit = evaluation.profile.unit(row["metric"])
         left = "" if without is None else f"; {shown.figure(without, unit, row['low'], row['high'])} without them"
-        note = "; ".join(filter(None, [note, f"the metric failed on {row['failures']:,} turns, counted as 0{left}"]))
+        note = "; ".join(
+            filter(
+                None,
+                [note, f"the metric failed on {shown.turns(row['failures'])}, counted as 0{left}"],
+            )
+        )
     return Figure(
         row["metric"], label, evaluation.profile.unit(row["metric"]), row["mean"], row["low"], row["high"], row["n"],
         row["clusters"], note or None,

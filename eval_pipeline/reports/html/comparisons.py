@@ -155,8 +155,8 @@ def contracts_sheet(suite: str, rows: Sequence[Row]) -> Sheet:
     """Returns a table of the rank and accuracy of each model version under each contract."""
     found, contracts = by_model(rows), list(dict.fromkeys(row["contract"] for row in rows))
     cells = [
-        [name, *(f"{rank(rows, of[one])}. {shown.rate(of[one]['accuracy'])}" if one in of else UNKNOWN
-                 for one in contracts)]
+        [name, *(f"{rank(rows, of[one])}. {shown.rate(of[one]['accuracy'], of[one]['low'], of[one]['high'])}"
+                 if one in of else UNKNOWN for one in contracts)]
         for name, of in found.items()
     ]  # fmt: skip
     order = order_sentence(rows)
@@ -190,7 +190,7 @@ def _pair(row: Row) -> list[str]:
     return [
         _pair_name(row),
         pair_verdict(row),
-        f"{shown.rate(row['accuracy_b'])} − {shown.rate(row['accuracy_a'])}",
+        " − ".join(shown.rates(row["accuracy_b"], row["accuracy_a"], row["low"], row["high"])),
         shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
         shown.interval(row["low_corrected"], row["high_corrected"], "points"),
         shown.p_value(row["p_corrected"]),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from eval_pipeline.core import shown
 from eval_pipeline.reports.contents.gold import Row, gold_tables, suspects_table, undecided
 from eval_pipeline.reports.evaluation import Evaluation
 from eval_pipeline.reports.html.render import Sheet, sheet_of
@@ -21,5 +22,5 @@ def suspects_sheet(suite: str, suspects: Sequence[Row]) -> Sheet:
     found = undecided(suspects)
     turns = len({row["turn_id"] for row in found})
     more = f"; the first {_MOST_SUSPECTS} of {len(found):,} reasons" if len(found) > _MOST_SUSPECTS else ""
-    caption = f"Suspected gold: {turns:,} turns to look at{more}"
+    caption = f"Suspected gold: {shown.turns(turns)} to look at{more}"
     return sheet_of(suspects_table(suite, found[:_MOST_SUSPECTS], caption))

@@ -119,7 +119,11 @@ def _cards(
     """Yields label, value and remark of what is shown large: how good, at what cost, what went wrong, how far."""
     known = {figure.name: figure for figure in reversed(figures) if figure.value is not None}
     if accuracy := known.get("correct"):
-        yield accuracy.label, _value(accuracy, accuracy.value), _sure(accuracy, f"{shown.count(accuracy.n)} turns")
+        yield (
+            accuracy.label,
+            _value(accuracy, accuracy.value),
+            _sure(accuracy, shown.turns(accuracy.n or 0)),
+        )
     if cost := known.get("usd_per_correct_turn") or known.get("tokens_per_correct_turn"):
         tokens = known.get("tokens_per_correct_turn")
         unit = "" if cost.unit == "usd" else " tokens"

@@ -68,3 +68,8 @@ def view_url() -> str:
 def linked(path: str) -> str:
     """Returns the full address of a page of the workbench, or only its path if the workbench's address is not set."""
     return f"{view_url()}{path}"
+
+
+def page_text(path: str) -> str:
+    """Returns how the terminal names a page of the workbench: its address, or the command and the path."""
+    return linked(path) if view_url() else f"`eval-pipeline view`, then {path}"

@@ -5,7 +5,7 @@ import pyarrow.compute as pc
 from eval_pipeline.asking.budgets import Amount
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.model_versions import ModelVersion
-from eval_pipeline.core.shown import dollars
+from eval_pipeline.core.shown import counted, dollars
 from eval_pipeline.stages.checks.verdicts import Verdict
 from eval_pipeline.stages.spending import (
     budget_of,
@@ -29,9 +29,9 @@ def check_budget_kept(inputs: Inputs) -> Verdict:
         facts["answers_not_judged"] = unjudged
     if not turns and not recoveries and not unjudged:
         return Verdict(True, "the budget allowed every call", facts)
-    left = [f"{turns} turns were not asked"] * bool(turns)
-    left += [f"{recoveries} recoveries were cut short"] * bool(recoveries)
-    unheard = [f"{unjudged} answers were not judged"] * bool(unjudged)
+    left = [f"{counted(turns, 'turn was', 'turns were')} not asked"] * bool(turns)
+    left += [f"{counted(recoveries, 'recovery was', 'recoveries were')} cut short"] * bool(recoveries)
+    unheard = [f"{counted(unjudged, 'answer was', 'answers were')} not judged"] * bool(unjudged)
     if reached := limit_reached(inputs):
         return Verdict(False, f"{reached}: {' and '.join(left + unheard)}; the next run asks for the rest", facts)
     rows = run_rows(inputs.workspace, inputs.place, ["started_at", "run_id"])

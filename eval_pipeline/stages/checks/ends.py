@@ -6,6 +6,7 @@ from itertools import accumulate
 from random import Random
 
 from eval_pipeline.core.model import Attempt, Case, Response, Turn
+from eval_pipeline.core.shown import turns as turns_text
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.checks.verdicts import SHOWN, Verdict
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
@@ -83,8 +84,10 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
     if wrong:
         return Verdict(False, f"{len(wrong)} times the metrics misjudge the gold answer or no answer", facts)
-    drawn = f"all {turns}" if whole in (None, seen) else f"{turns} turns drawn from {whole}"
-    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn} turns", facts)
+    drawn = f"all {turns_text(turns)}"
+    if whole not in (None, seen):
+        drawn = f"{turns_text(turns)} drawn from {whole}"
+    return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn}", facts)
 
 
 async def _verdicts(

@@ -66,7 +66,7 @@ def _row(figures: dict[str, float] | None, side: Evaluation, told: str) -> Inter
     if figures is None or figures["mean"] is None:
         return None
     ends = (figures["mean"], figures["low"], figures["high"])
-    words = f"{told}: {shown.estimate(*ends)} of {figures['n']:,} turns right"
+    words = f"{told}: {shown.estimate(*ends)} of {shown.turns(int(figures['n']))} right"
     return IntervalRow(told, *ends, shown.estimate(*ends), "", words, turns_address(side.partition))
 
 

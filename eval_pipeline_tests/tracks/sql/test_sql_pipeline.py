@@ -271,7 +271,7 @@ def test_the_judge_is_asked_again_and_contradicts_itself(lab: Lab, puppet: type[
     judge.asked.clear()
     said = command(*REJUDGE, "2")
     assert "pairs          1, 1 of them" in said.out, "answers that do not come are not counted"
-    assert "1 answers did not come" in said.err
+    assert "1 answer did not come" in said.err
 
 
 def test_what_is_asked_again_stays_within_the_budget_of_the_judge(

@@ -32,8 +32,9 @@ def beside_text(workspace: Workspace, partition: Partition) -> str | None:
     since = f"since {_when(before, after)}"
     if is_refused(row["reason"]) or row["accuracy_a"] is None:
         return f"{since}: {row['reason']}"
+    a, b = shown.rates(row["accuracy_a"], row["accuracy_b"], row["low"], row["high"])
     told = [
-        f"{shown.rate(row['accuracy_a'])} → {shown.rate(row['accuracy_b'])} {since}",
+        f"{a} → {b} {since}",
         *causes_of(before.told, after.told, after.served_change(before)),
     ]
     significant = ", not significant" if row["verdict"] in {None, NOT_SIGNIFICANT} else ""

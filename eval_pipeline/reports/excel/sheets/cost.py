@@ -1,5 +1,6 @@
 """The sheet `Cost`: total spending, what it was for, and the cost per correct result."""
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable
 from eval_pipeline.reports.contents.figures import extremes
@@ -100,7 +101,12 @@ def _by_attempt(page: Page, evaluation: Evaluation) -> None:
         for kind, condition in (("Generations", "AND number = 0"), ("Recovery attempts", "AND number > 0"))
     )
     rows = [
-        row | {"note": f"{row['failed']:,} calls gave no response and count nothing" if row["failed"] else None}
+        row
+        | {
+            "note": f"{shown.counted(row['failed'], 'call', 'calls')} gave no response and count nothing"
+            if row["failed"]
+            else None
+        }
         for row in evaluation.query(sql)
     ]
     page.figures(FigureTable("Generations and recovery attempts", _OF_ATTEMPTS, rows, [sql]))
