@@ -4,6 +4,7 @@ import csv
 import json
 import logging
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,8 @@ HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that short tasks do not flicker."""
 FOLDED = 12
 """The least number of characters per line when a longer text is wrapped."""
+TELL_S = 10.0
+"""Seconds between two lines of progress in files and pipes."""
 SETTLED_S = 10.0
 """Seconds that the remaining time is told by, and before it is: what is in the journal passes at once at first."""
 _LOGGED = "eval_pipeline"
@@ -88,10 +91,29 @@ class _Notes(logging.Handler):
         note(f"{record.levelname.lower()}: {record.getMessage()}")
 
 
+class _Lines:
+    """Tells progress in lines, where nobody would see bars."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic() - TELL_S
+        self._counts: dict[str, tuple[int, int]] = {}
+
+    def add(self, label: str, steps: int = 0, total: int | None = None) -> None:
+        """Counts steps of a task, and says how far it is if the last line is long ago."""
+        done, of = self._counts.get(label, (0, 0))
+        done, of = (0, total) if total is not None else (done + steps, of)
+        self._counts[label] = done, of
+        if (now := time.monotonic()) - self._told >= TELL_S:
+            self._told = now
+            note(f"{label}: {shown.count(done)} of {shown.count(of)}" if of else label)
+
+
 class ProgressBars:
     """Shows progress as bars on the terminal, with warnings above them; no bars if standard error is not a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, lines: bool = False) -> None:
+        """Shows nothing yet; with `lines`, a line every ten seconds takes the place of bars in files and pipes."""
+        self._lines = _Lines() if lines and not errors.is_terminal else None
         columns = (TextColumn("{task.description}"), BarColumn(), _Count(), _Remaining())
         self._bars = _LateBars(
             *columns,
@@ -116,11 +138,15 @@ class ProgressBars:
     def start(self, label: str, total: int) -> None:
         """Starts a bar; a total of 0 means that it is unknown."""
         self._tasks[label] = self._bars.add_task(label, total=total or None)
+        if self._lines is not None:
+            self._lines.add(label, total=total)
 
     def advance(self, label: str, steps: int = 1) -> None:
         """Advances a bar."""
         if not self._bars.disable:  # rich stores times for its estimate even if bars are disabled
             self._bars.advance(self._tasks[label], steps)
+        elif self._lines is not None:
+            self._lines.add(label, steps)
 
     def finish(self, label: str) -> None:
         """Removes a bar."""

@@ -1,5 +1,6 @@
 """`eval-pipeline demo` in two processes: who evaluates what, what is told, and how both end."""
 
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
+from eval_pipeline.cli import terminal
 from eval_pipeline.cli.evaluating import beside
 from eval_pipeline.cli.evaluating.beside import Part, halves
 from eval_pipeline.cli.evaluating.demo import LOCAL
@@ -51,8 +53,10 @@ def test_two_processes_share_the_suites(lab: Lab, monkeypatch: pytest.MonkeyPatc
     lab.suite("first", [case("c0", ("50", 50.0))])
     lab.suite("second", [case("long_name", ("50", 50.0))])
     lab.versions(*({"name": f"simulated-{n}", "provider": "simulated", "options": {"rates": {}}} for n in NAMES))
+    monkeypatch.setattr(terminal, "TELL_S", 0.0)  # else a line every ten seconds
     said = lab.cli("demo", "--paths")
     assert said.code == 0, said.text
+    assert re.search(r"(?m)^(first|second) · simulated-strong · .*$", said.err), "in a file, lines say how far it is"
     assert said.out.index("first") < said.out.index("second")
     assert said.out.count("report:") == 2 * (len(NAMES) + 1)
     assert said.err.count("smollm2-135m is left out: it is not in") == 1

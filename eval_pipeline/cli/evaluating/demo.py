@@ -28,9 +28,10 @@ BEYOND_LOCAL = ("pandas", "sdmx", "sql")
 def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: Paths = False) -> None:
     """Evaluates three model versions on the sample suites: two simulated ones, and a small real one on a few cases."""
     from eval_pipeline.cli.evaluating.beside import Part, beside, halves, written
-    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.cli.terminal import ProgressBars, note
     from eval_pipeline.core.system.processors import processors
     from eval_pipeline.core.system.supervision import end_with_supervisor
+    from eval_pipeline.workspace.progress import busy
 
     workspace = open_workspace()
     if part is not None:
@@ -44,7 +45,9 @@ def demo(part: Annotated[str | None, typer.Option(hidden=True)] = None, paths: P
     # Much of the time one thread works, or a single answer is waited for: two processes share the suites.
     first, second = halves(suites) if processors() > 1 else (list(suites), [])
     with beside(Part(second, day.isoformat(), local), str(workspace.home.root)) as rest:
-        own, other = _evaluated(workspace, Part(first, day.isoformat(), local)), rest()
+        own = _evaluated(workspace, Part(first, day.isoformat(), local), lines=True)
+        with ProgressBars(lines=bool(second)) as progress, busy(progress, f"waiting for {', '.join(second)}"):
+            other = rest()
     for line in other.said:
         note(line)
     _show(workspace, day, [own, other], paths=paths)
@@ -75,8 +78,8 @@ def _own_suites(workspace: "Workspace") -> dict[str, int]:
     return {name: sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) for name, folder in suites}
 
 
-def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
-    """Evaluates the suites of a part with all model versions."""
+def _evaluated(workspace: "Workspace", part: "Part", *, lines: bool = False) -> "Outcome":
+    """Evaluates the suites of a part with all model versions; `lines` as for `evaluate`."""
     from eval_pipeline.cli.evaluating.beside import Outcome
     from eval_pipeline.cli.terminal import note
     from eval_pipeline.core.model import Partition
@@ -94,6 +97,7 @@ def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
         "",
         report=True,
         launcher=launch,
+        lines=lines,
     )
     asked: dict[Scope, list[Partition]] = {}
     for suite in part.suites if part.local else ():
@@ -112,7 +116,7 @@ def _evaluated(workspace: "Workspace", part: "Part") -> "Outcome":
                 continue
         asked.setdefault(scope, []).append(partition)
     for scope, partitions in asked.items():
-        wrong, made = evaluate(workspace, partitions, scope, "", report=True, launcher=launch)
+        wrong, made = evaluate(workspace, partitions, scope, "", report=True, launcher=launch, lines=lines)
         problems, done = problems + wrong, done + made
     return Outcome(problems, [(partition.suite, partition.model_version) for partition in done])
 

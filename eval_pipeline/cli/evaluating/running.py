@@ -227,12 +227,14 @@ def evaluate(
     launcher: "Launcher | None" = None,
     cost_limit: "CostLimit | None" = None,
     watch: bool = False,
+    lines: bool = False,
 ) -> "tuple[list[str], list[Partition]]":
     """Runs the stages that are out of date, and returns the problems and the partitions whose aggregates are in the
     record.
 
     `asked` is the part of the suites to evaluate, or a stopping rule with the seed of the draw; see
-    `api.evaluating.evaluate` for the launcher. With `watch`, a line says every ten seconds how far it is.
+    `api.evaluating.evaluate` for the launcher. With `watch`, a line says every ten seconds how far it is;
+    with `lines`, one does so in files and pipes, in place of bars.
     """
     from eval_pipeline.cli.terminal import ProgressBars, note
 
@@ -243,7 +245,7 @@ def evaluate(
         scope = Scope() if isinstance(asked, tuple) else asked
         if told := told_before(workspace, partitions, scope, epoch, cost_limit):
             note(told)
-    with ProgressBars() as progress:
+    with ProgressBars(lines=lines) as progress:
         if isinstance(asked, tuple):
             from eval_pipeline.api.drawing import evaluate_until
 
