@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from decimal import ROUND_HALF_UP, Context, Decimal
 from math import floor, isfinite, log10
-from typing import Literal, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 Unit = Literal["rate", "points", "score", "count", "tokens", "usd", "ms", "p"]
 """What a figure is: a rate from 0 to 1; a difference between rates; a score from 0 to 1; a mean of counts; a whole
@@ -46,13 +46,6 @@ def visible_text(text: str) -> str:
 def rate(value: float | None, low: Ends = None, high: Ends = None) -> str:
     """Formats a rate from 0 to 1 in percent: `87.7%`."""
     return _fixed(value, decimals("rate", low, high), 2) + "%" if _is_known(value) else UNKNOWN
-
-
-def rate_or_counts(value: float | None, of: int | None, low: Ends = None, high: Ends = None) -> str:
-    """Formats the rate of so many; without an interval, which a few do not bear, as their counts: `1 of 6`."""
-    if not _is_known(value) or not of or (low is not None and high is not None):
-        return rate(value, low, high)
-    return f"{count(value * of)} of {count(of)}"
 
 
 def rates(first: float | None, second: float | None, low: Ends = None, high: Ends = None) -> tuple[str, str]:
@@ -153,6 +146,13 @@ def interval(low: Ends, high: Ends, unit: Unit = "rate") -> str:
     return f"{figure(low, unit, low, high)} to {figure(high, unit, low, high)}"
 
 
+def interval_or_counts(value: float | None, of: int | None, low: Ends, high: Ends) -> str:
+    """Formats what a rate rests on: its interval, or of few, which bear none, their counts: `1 of 6`; may be empty."""
+    if low is not None and high is not None:
+        return interval(low, high)
+    return f"{count(value * of)} of {count(of)}" if _is_known(value) and of else ""
+
+
 def level_interval(low: Ends, high: Ends) -> str:
     """Formats the interval of a level of complexity, which may be open at an end: `… to 4`."""
     return " to ".join("…" if end is None else number(end) for end in (low, high))
@@ -168,6 +168,15 @@ def points_text(value: float | None, low: Ends = None, high: Ends = None) -> str
     """Formats a difference between rates with its unit and its interval: `−24.7 points [−30.1 to −19.3]`."""
     told = f"{points(value, low, high)} points"
     return told if low is None or high is None else f"{told} [{interval(low, high, 'points')}]"
+
+
+def open_loss(row: Mapping[str, Any]) -> str:
+    """Formats the points of an open loss of a row of `trends`; it has their interval on the date of the loss."""
+    lost, ends = row["open_loss_difference"], (None, None)
+    for which in ("first", "previous") if row["open_loss_date"] == row["eval_date"] else ():
+        if row[f"{which}_difference"] == lost:
+            ends = (row[f"{which}_low"], row[f"{which}_high"])
+    return points(lost, *ends)
 
 
 def signed(value: float | None, unit: Unit, low: Ends = None, high: Ends = None) -> str:

@@ -19,7 +19,8 @@ from eval_pipeline.view.reviewing import reviewed_since
 KEY = ("suite", "model_version", "eval_date")
 _OF_ALL, _OF_TRACK = "r", "t"
 LEADERBOARD = """SELECT d.*, d.usd / nullif(d.turns, 0) AS usd_per_turn,
-    d.tokens / nullif(d.turns, 0) AS tokens_per_turn, c.usd_per_correct_turn, c.tokens_per_correct_turn
+    d.tokens / nullif(d.turns, 0) AS tokens_per_turn, c.usd_per_correct_turn, c.usd_per_correct_turn_low,
+    c.usd_per_correct_turn_high, c.tokens_per_correct_turn
 FROM leaderboard_details AS d LEFT JOIN latest_cost_per_correct_answer AS c USING (suite, model_version)
 ORDER BY d.suite, d.accuracy DESC NULLS LAST, d.tokens_per_success NULLS LAST, d.model_version"""
 """The newest evaluation of each model version, the most accurate first, with what a turn and a right turn cost."""

@@ -13,6 +13,12 @@ CASES = golden("shown_figures.yaml")
 FIGURES = st.floats(-1e9, 1e9)
 
 
+LOSS = {
+    "open_loss_difference": -0.387, "open_loss_date": "2026-03-02", "eval_date": "2026-03-02", "first_difference": None,
+    "previous_difference": -0.387, "previous_low": -0.56, "previous_high": -0.21,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['unit']} {case['value']} {case['text']}")
 def test_golden(case: dict[str, Any]) -> None:
     assert shown.figure(case["value"], case["unit"], case.get("low"), case.get("high")) == case["text"]
@@ -31,11 +37,14 @@ def test_golden(case: dict[str, Any]) -> None:
         (shown.interval(-0.4, None, "points"), "–"),
         (shown.estimate(0.6123, 0.30, 0.90), "61% [30% to 90%]"),
         (shown.estimate(1, None, None), "100.0%"),
-        (shown.rate_or_counts(1.0, 1), "1 of 1"),
-        (shown.rate_or_counts(0.0, 6), "0 of 6"),
-        (shown.rate_or_counts(0.0, 6, 0.0, 0.46), "0%"),
-        (shown.rate_or_counts(0.5, None), "50.0%"),
-        (shown.rate_or_counts(None, 3), "–"),
+        (shown.interval_or_counts(1.0, 1, None, None), "1 of 1"),
+        (shown.interval_or_counts(0.0, 6, None, None), "0 of 6"),
+        (shown.interval_or_counts(0.0, 6, 0.0, 0.46), "0% to 46%"),
+        (shown.interval_or_counts(0.5, None, None, None), ""),
+        (shown.interval_or_counts(None, 3, None, None), ""),
+        (shown.open_loss(LOSS), "−39"),
+        (shown.open_loss(LOSS | {"previous_difference": -0.1}), "−38.7"),
+        (shown.open_loss(LOSS | {"eval_date": "2026-03-03"}), "−38.7"),
         (shown.points_text(-0.2469, -0.301, -0.193), "−24.7 points [−30.1 to −19.3]"),
         (shown.points_text(0.05), "+5.0 points"),
         (shown.signed(120, "tokens"), "+120"),

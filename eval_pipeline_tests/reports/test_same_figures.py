@@ -55,18 +55,32 @@ def drawn(number: int) -> list[tuple[Unit, float | None, float | None, float | N
 
 
 def excel(value: Any, form: str) -> str:
-    """Shows a number as Excel does: the second section of a format is for negative numbers, without their sign."""
+    """Shows a number as Excel does: the second section of a format is for negative numbers, without their sign, the
+    third for 0, unless a section says of which it is."""
     if value is None:
         return shown.UNKNOWN
     sections = form.split(";")
-    section = sections[1] if value < 0 and len(sections) > 1 else sections[0]
-    match = re.fullmatch(r"(.*?)(#,##)?0(?:\.(0+))?(.*)", section)
+    if sections[0].startswith("["):
+        ours = (
+            found
+            for found in sections
+            if (told := re.match(r"\[([=<])([\d.]+)\]", found)) is None
+            or (value == float(told[2]) if told[1] == "=" else value < float(told[2]))
+        )
+        section = re.sub(r"^\[.*?\]", "", next(ours))
+    else:
+        section = sections[1] if value < 0 and len(sections) > 1 else sections[-1 if value == 0 else 0]
+        section = section if value or len(sections) > 2 else sections[0]
+    match = re.fullmatch(r"(.*?)(#,##)?0(?:\.(0+)(#*))?(.*)", section)
     if match is None:
         return section.strip('"')
-    before, grouped, decimals, after = match.groups()
+    before, grouped, decimals, more, after = match.groups()
     exact = Decimal(f"{abs(value):.15g}" if isinstance(value, float) else abs(value)) * (100 if after == "%" else 1)
-    told = exact.quantize(Decimal(1).scaleb(-len(decimals or "")), rounding=ROUND_HALF_UP)
-    return f"{before}{told:{',' if grouped else ''}f}{after}".replace('"', "")
+    told = exact.quantize(Decimal(1).scaleb(-len((decimals or "") + (more or ""))), rounding=ROUND_HALF_UP)
+    text = f"{told:{',' if grouped else ''}f}"
+    for _ in more or "":
+        text = text.removesuffix("0")
+    return f"{before}{text}{after}".replace('"', "")
 
 
 def texts(unit: Unit, value: float | None, low: float | None, high: float | None) -> dict[str, str]:

@@ -147,6 +147,6 @@ def _changed(row: Row, name: str) -> str:
 def _still_open(row: Row) -> str:
     return (
         f"{row['model_version']}: the loss of {row['open_loss_date']} is still open: "
-        f"{shown.points_text(row['open_loss_difference'])} against {row['open_loss_against']}, "
+        f"{shown.open_loss(row)} points against {row['open_loss_against']}, "
         f"p {shown.p_value(row['open_loss_p_value'])}"
     )

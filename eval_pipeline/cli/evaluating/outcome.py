@@ -66,7 +66,8 @@ def _change(row: Row) -> str:
 def _right_answer(cost: Row) -> str:
     """Returns what a correct turn cost: dollars if they are known, else tokens."""
     usd, tokens = (cost.get(f"{unit}_per_correct_turn") for unit in ("usd", "tokens"))
-    return shown.dollars(usd) if usd is not None or tokens is None else f"{shown.tokens(tokens)} tokens"
+    ends = (cost.get(f"usd_per_correct_turn_{end}") for end in ("low", "high"))
+    return shown.dollars(usd, *ends) if usd is not None or tokens is None else f"{shown.tokens(tokens)} tokens"
 
 
 def _look_at(found: "Headline", row: Row) -> Iterator[str]:

@@ -87,8 +87,14 @@ COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
 """Assets with many rows: the table shows how often each combination of these columns occurs."""
 
 _ENDS = frozenset({"mean", "low", "high"})
-_INTERVALS = {"difference": ("low_corrected", "high_corrected"), "kappa": ("kappa_low", "kappa_high")}
-"""Columns whose interval is in columns of other names than `low` and `high`."""
+_INTERVALS: Mapping[str, tuple[str, str]] = {
+    **dict.fromkeys(("mean", "accuracy", "difference", "f1", "low", "high"), ("low", "high")),
+    **dict.fromkeys(("low_corrected", "high_corrected"), ("low_corrected", "high_corrected")),
+    **dict.fromkeys(("kappa", "kappa_low", "kappa_high"), ("kappa_low", "kappa_high")),
+    **{of: (f"{of}_low", f"{of}_high") for of in ("tokens_per_success", "usd_per_success")},
+    "previous_difference": ("previous_low", "previous_high"),
+}
+"""Column → the columns with the ends of its interval; others have none."""
 _UNITS: Mapping[str, Unit] = {
     **dict.fromkeys(("accuracy", "accuracy_a", "accuracy_b", "low", "high", "share", "nominal", "base_rate"), "rate"),
     **dict.fromkeys(("agreement", "true_positive_rate", "true_negative_rate"), "rate"),
@@ -184,10 +190,7 @@ def _figure(row: Mapping[str, Any], name: str) -> str:
     unit = SHARED_UNITS.get(row["metric"]) if name in _ENDS and "metric" in row else _UNITS.get(name)
     if unit is None or not isinstance(row[name], int | float):
         return cell(row[name])
-    ends = next(
-        (pair for column, pair in _INTERVALS.items() if name in (column, *pair) and column in row), ("low", "high")
-    )
-    return _plain(shown.figure(row[name], unit, *(row.get(end) for end in ends)))
+    return _plain(shown.figure(row[name], unit, *(row.get(end) for end in _INTERVALS.get(name, ()))))
 
 
 def cell(value: Any) -> str:

@@ -15,8 +15,8 @@ def cell_texts(cell: Cell | None) -> Sequence[str]:
     if cell is None or cell.figures.accuracy is None:
         return (shown.UNKNOWN,)
     found = cell.figures
-    accuracy = shown.rate_or_counts(found.accuracy, found.scored, found.low, found.high)
-    ends = "" if found.low is None else shown.interval(found.low, found.high)
+    accuracy = shown.rate(found.accuracy, found.low, found.high)
+    ends = shown.interval_or_counts(found.accuracy, found.scored, found.low, found.high)
     used = f"{shown.tokens(found.tokens)} tokens" if found.tokens else ""
     cost = used if found.usd is None else shown.dollars(found.usd)
     return [text for text in (f"{mark(cell)} {accuracy}".strip(), ends, cost) if text]

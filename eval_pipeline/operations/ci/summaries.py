@@ -57,14 +57,14 @@ def run_markdown(headlines: Sequence[Headline], verdicts: Sequence[Verdict]) -> 
 
 
 def _headline_cells(found: Headline) -> list[str]:
-    correct, dollars = found.overall["correct"], found.cost["usd_per_success"]
+    correct, dollars = found.overall["correct"], (found.cost[f"usd_per_success{end}"] for end in ("", "_low", "_high"))
     stand_in = " (simulated)" if found.simulated else ""
     return [
         code(found.partition.suite),
         code(found.partition.model_version) + stand_in,
         f"{correct['n']:,}" + (" (drawn)" if found.drawn else " (part)" if found.scope != "full" else ""),
         shown.estimate(correct["mean"], correct["low"], correct["high"]),
-        shown.dollars(dollars),
+        shown.dollars(*dollars),
     ]
 
 

@@ -7,7 +7,7 @@ from eval_pipeline.core.covering.coverage import WORDS
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.reports.comparison.chart_sheet import write_chart_sheet
 from eval_pipeline.reports.comparison.contracts import by_model, contracts_query, rank
-from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query
+from eval_pipeline.reports.comparison.conversation import FIGURES, figures_query, unit_of
 from eval_pipeline.reports.comparison.differing import NOTHING_SAID, differing_query, differing_turns
 from eval_pipeline.reports.comparison.suite import Row, Standing, SuiteComparison
 from eval_pipeline.reports.comparison.words import (
@@ -35,6 +35,7 @@ from eval_pipeline.reports.excel.looks import (
     WARNING,
     Look,
     Styled,
+    figure_cell,
     figure_cells,
 )
 from eval_pipeline.reports.excel.page import Page
@@ -168,22 +169,26 @@ def _contracts(rows: Sequence[Row]) -> Iterator[Row]:
 
 
 def _conversation(row: Row) -> Row:
+    unit, ends = unit_of(row["metric"]), (row["low"], row["high"])
+    value, low, high = (figure_cell(row[of], unit, *ends) for of in ("mean", "low", "high"))
     return {
         "model version": row["model_version"], "date": row["eval_date"].isoformat(), "figure": FIGURES[row["metric"]],
-        "turns": row["n"], "value": row["mean"], "95% low": row["low"], "95% high": row["high"],
+        "turns": row["n"], "value": value, "95% low": low, "95% high": high,
     }  # fmt: skip
 
 
-def _points(difference: float | None) -> float | None:
-    return None if difference is None else 100 * difference
-
-
 def _night(row: Row) -> Row:
+    accuracy, low, high = (figure_cell(row[of], "rate", row["low"], row["high"]) for of in ("accuracy", "low", "high"))
+    since, first = (
+        figure_cell(row[f"{of}_difference"], "points", row[f"{of}_low"], row[f"{of}_high"])
+        for of in ("previous", "first")
+    )
     return {
         "model version": row["model_version"], "date": row["eval_date"].isoformat(),
         **{word: row[name] for word, name in zip(WORDS, REACHED, strict=True)}, "clusters": row["clusters"],
-        "accuracy": row["accuracy"], "95% low": row["low"], "95% high": row["high"],
-        "points since last date": _points(row["previous_difference"]), "p, corrected": row["previous_p_corrected"],
-        "points since first date": _points(row["first_difference"]), "p, corrected again": row["first_p_corrected"],
-        "tokens": row["tokens_total"], "US dollars": row["usd_total"], "verdict": trend_verdict(row),
+        "accuracy": accuracy, "95% low": low, "95% high": high,
+        "points since last date": since, "p, corrected": row["previous_p_corrected"],
+        "points since first date": first, "p, corrected again": row["first_p_corrected"],
+        "tokens": row["tokens_total"], "US dollars": figure_cell(row["usd_total"], "usd"),
+        "verdict": trend_verdict(row),
     }  # fmt: skip

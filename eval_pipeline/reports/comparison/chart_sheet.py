@@ -18,7 +18,7 @@ from eval_pipeline.reports.excel.looks import (
     SCORE,
     Look,
     Styled,
-    figure_cells,
+    figure_cell,
 )
 from eval_pipeline.reports.excel.page import Page
 from eval_pipeline.reports.queries import literal
@@ -157,7 +157,8 @@ def _with_interval(row: Row, value: str, low: str, high: str, unit: Unit) -> lis
     known = None not in ends
     up, down = (max(row[high] - row[value], 0.0), max(row[value] - row[low], 0.0)) if known else (0.0, 0.0)
     return [
-        *figure_cells(row[value], unit, *ends),
+        figure_cell(row[value], unit, row["low"], row["high"], bold=True),
+        *(figure_cell(end, unit, *ends) for end in ends),
         *((each * length if known else None, _HELPER) for length in (up, down)),
     ]
 

@@ -140,7 +140,7 @@ def _pairs(pairs: Sequence[Row]) -> Chart:
         "intervals; coloured where the interval excludes 0, grey where the two cannot be told apart.",
         ("pair", "difference", "corrected 95% interval", "verdict"),
         [
-            (_pair_name(row), shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
+            (_pair_name(row), shown.points(row["difference"], row["low"], row["high"]),
              shown.interval(row["low_corrected"], row["high_corrected"], "points"), pair_verdict(row))
             for row in pairs
         ],
@@ -154,8 +154,9 @@ def _change_row(row: Row) -> IntervalRow:
     ends = (row["difference"], row["low_corrected"], row["high_corrected"])
     state = SAME if not differs(row) else LOSS if row["difference"] < 0 else GAIN
     name = _pair_name(row).replace("\n", " ")
-    words = f"{name}: {shown.points_text(*ends)}, {pair_verdict(row)}"
-    return IntervalRow(name, *ends, shown.points(*ends), state, words)
+    told = shown.points(row["difference"], row["low"], row["high"])
+    words = f"{name}: {told} points [{shown.interval(*ends[1:], 'points')}], {pair_verdict(row)}"
+    return IntervalRow(name, *ends, told, state, words)
 
 
 def _draw_pairs(axes: "Axes", pairs: Sequence[Row]) -> None:

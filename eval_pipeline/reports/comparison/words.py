@@ -71,15 +71,6 @@ def trend_verdict(row: Row) -> str:
     return f"{text} ({row['break_reason']} changed)" if row["break_reason"] else text
 
 
-def open_loss_ends(row: Row) -> tuple[float | None, float | None]:
-    """Returns the interval of an open loss as far as its row of `trends` has it: on the date of the loss."""
-    tested = ("previous", "first") if row["open_loss_date"] == row["eval_date"] else ()
-    for which in tested:
-        if row.get(f"{which}_difference") == row["open_loss_difference"]:
-            return row[f"{which}_low"], row[f"{which}_high"]
-    return None, None
-
-
 def equals_text(standing: Standing) -> str:
     """Returns the model versions from which it does not differ significantly, and those not compared with it."""
     untested = f"; not compared with {', '.join(standing.untested)}" if standing.untested else ""

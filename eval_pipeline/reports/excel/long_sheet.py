@@ -15,6 +15,7 @@ from eval_pipeline.reports.excel.looks import (
     TEXT,
     VERDICT,
     Look,
+    Styled,
     height,
 )
 from eval_pipeline.reports.excel.printing import (
@@ -90,7 +91,7 @@ def write_long_sheet(
         book: the workbook.
         title: name of the sheet.
         fields: the columns.
-        rows: values by field name.
+        rows: values by field name; a figure brings its own look.
         frozen: number of columns that stay visible when scrolling, in addition to the header.
         most_rows: maximum number of rows per sheet, including the header.
         most_lines: maximum number of lines of text that a row shows.
@@ -124,7 +125,7 @@ def _write_part(
     heights = [float(_HEADER_HEIGHT)]
     for row in rows:
         tall = height([(row[name], width) for name, width in wrapped if row[name]], most_lines)
-        written.append(((row[name], look) for name, look in columns), tall)
+        written.append((_styled(row[name], look) for name, look in columns), tall)
         if len(heights) < _MOST_PRINTED:
             heights.append(tall or ROW_HEIGHT)
         if written.last_row <= _MOST_LINKS:
@@ -139,6 +140,10 @@ def _write_part(
             colour_verdicts(sheet, cells, good=field.verdict == "good")
         elif field.rate:
             colour_rates(sheet, cells)
+
+
+def _styled(value: Any, look: Look) -> Styled:
+    return value if isinstance(value, tuple) else (value, look)
 
 
 def _lay_out(sheet: "Worksheet", letters: Sequence[str], fields: Sequence[Field], frozen: int) -> None:

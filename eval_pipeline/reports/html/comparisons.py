@@ -191,7 +191,7 @@ def _pair(row: Row) -> list[str]:
         _pair_name(row),
         pair_verdict(row),
         " − ".join(shown.rates(row["accuracy_b"], row["accuracy_a"], row["low"], row["high"])),
-        shown.points(row["difference"], row["low_corrected"], row["high_corrected"]),
+        shown.points(row["difference"], row["low"], row["high"]),
         shown.interval(row["low_corrected"], row["high_corrected"], "points"),
         shown.p_value(row["p_corrected"]),
         shown.count(row["n"]),

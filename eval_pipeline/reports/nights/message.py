@@ -7,7 +7,6 @@ from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.shown import UNKNOWN
-from eval_pipeline.reports.comparison.words import open_loss_ends
 from eval_pipeline.reports.contents.draws import difference_text
 from eval_pipeline.reports.nights.night import COMPLETE, NO_SERIES, NOT_COMPARED, Evaluated, Night, OpenLoss, Row
 from eval_pipeline.reports.places.links import compare_path, linked, view_url
@@ -91,7 +90,7 @@ def loss_text(loss: OpenLoss) -> str:
     row = loss.row
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
     known = ", acknowledged" if loss.acknowledged else ""
-    by, p = shown.points(row["open_loss_difference"], *open_loss_ends(row)), shown.p_value(row["open_loss_p_value"])
+    by, p = shown.open_loss(row), shown.p_value(row["open_loss_p_value"])
     return (
         f"{said}{known}: {loss.suite} · {row['model_version']}: {by} points against {row['open_loss_against']}, p {p}"
     )

@@ -40,7 +40,7 @@ def open_losses(store: Path) -> list[Row]:
 
 def loss_text(row: Row) -> str:
     """Returns what is to be told of such a row."""
-    points = f"{shown.points(row['open_loss_difference'])} points"
+    points = f"{shown.open_loss(row)} points"
     dates = f"{row['open_loss_date']} against {row['open_loss_against']}"
     return f"{row['suite']} · {row['model_version']}: {points} on {dates}, and nobody has acknowledged it"
 

@@ -58,8 +58,9 @@ def _environment() -> "Environment":
     )
     found.filters |= {
         "rate": shown.rate,
-        "rate_or_counts": shown.rate_or_counts,
+        "interval_or_counts": shown.interval_or_counts,
         "points": shown.points,
+        "open_loss": shown.open_loss,
         "count": shown.count,
         "dollars": shown.dollars,
         "time": shown.milliseconds,

@@ -72,12 +72,13 @@ def write_pairs(page: Page, pairs: Sequence[Row], query: str) -> None:
 
 
 def _cells(row: Row) -> list[Styled]:
-    corrected = figure_cells(row["difference"], "points", row["low_corrected"], row["high_corrected"])
+    difference = figure_cell(row["difference"], "points", row["low"], row["high"], bold=True)
+    _, *corrected = figure_cells(row["difference"], "points", row["low_corrected"], row["high_corrected"])
     alone = figure_cells(row["conservative_difference"], "points", row["conservative_low"], row["conservative_high"])
     least = row["minimum_detectable_difference"]
     return [
         (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
-        (row["accuracy_a"], Look(PERCENT)), *corrected,
+        (row["accuracy_a"], Look(PERCENT)), difference, *corrected,
         *(figure_cell(row[name], "p") for name in ("p_corrected", "p_value", "p_exact")),
         (row["n"], COUNT), (row["clusters"], COUNT), (row["broken"], COUNT), (row["fixed"], COUNT),
         *alone, figure_cell(row["conservative_p_value"], "p"),
