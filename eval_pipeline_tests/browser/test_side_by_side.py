@@ -102,7 +102,7 @@ def test_from_home_to_the_third_regression_in_four_keys_or_clicks(browser: Brows
 
     page.goto(url)
     lost = Counted(page)
-    lost.click("−38.7 points on 2026-03-02 against 2026-03-01")
+    lost.click("−39 points on 2026-03-02 against 2026-03-01")
     expect(page.get_by_role("heading", level=1)).to_have_text("Side by side on harbour")
     lost.press("3")
     arrived(page, "ship_02 #1 ✗ wrong", f"{FALLING}, {LAST}")

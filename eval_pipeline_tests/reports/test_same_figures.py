@@ -113,9 +113,9 @@ def texts(unit: Unit, value: float | None, low: float | None, high: float | None
         }
     cost = dict.fromkeys(
         ("usd_total", "usd_per_success", "tokens_total", "tokens_per_success", "usd_per_correct_turn",
-         "tokens_per_correct_turn")
+         "tokens_per_correct_turn", "usd_per_success_low", "usd_per_success_high")
     )  # fmt: skip
-    cost |= {name: value for name in cost if name.startswith(unit)}
+    cost |= {name: value for name in cost if name.startswith(unit) and not name.endswith(("low", "high"))}
     mean = {"mean": value, "accuracy": value, "low": low, "high": high, "n": 9, "reason": "unknown"}
     one: Any = SimpleNamespace(
         partition=Partition("suite", "model", today()), simulated=False, scope="full", drawn=(), cost=cost, editions=(),

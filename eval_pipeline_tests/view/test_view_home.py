@@ -40,8 +40,8 @@ def test_model_versions_come_newest_first_with_the_figures_of_the_leaderboard_an
     for row in look.rows("SELECT * FROM leaderboard('harbour')"):
         ends = row["low"], row["high"]
         assert f"{shown.rate(row['accuracy'], *ends)} {shown.interval(*ends)}" in text
-    assert "−38.7 points on 2026-03-02 against 2026-03-01" in text
-    assert f"−38.7 points {FALLING} on {SUITE}" in text, "what is lost comes first"
+    assert "−39 points on 2026-03-02 against 2026-03-01" in text
+    assert f"−39 points {FALLING} on {SUITE}" in text, "what is lost comes first"
     for address in rows:
         assert client.get(address).status_code == 200
 
@@ -85,7 +85,7 @@ def test_a_loss_that_somebody_has_looked_at_is_told_with_the_reason(home: Home, 
     assert "too early" not in text
 
 
-def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_a_rate_and_is_in_no_picture(
+def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_an_interval_and_is_in_no_picture(
     home: Home, tmp_path: Path
 ) -> None:
     statements = (
@@ -97,8 +97,8 @@ def test_who_was_asked_a_part_comes_last_with_counts_where_nothing_bears_a_rate_
     assert [row.partition("?")[2].split("&")[0] for row in Parts(html).rows()] == [
         f"model_version={quote(name)}" for name in (HOSTILE, STEADY, FALLING)
     ]
-    assert "falling 19 of 31" in Parts(html).text
-    assert "19 of 31 a part" in Parts(matrix).text
+    assert "falling 61.3% 19 of 31" in Parts(html).text
+    assert "61.3% a part 19 of 31" in Parts(matrix).text
     assert Parts(matrix).text.index(STEADY) < Parts(matrix).text.index(FALLING)
     assert FALLING not in "".join(re.findall(r"<svg.*?</svg>", html))
     assert "2 of 3 model versions; 1 asked another part of the suite" in Parts(html).text
