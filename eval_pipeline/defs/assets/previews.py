@@ -88,7 +88,9 @@ COUNTED: Mapping[str, tuple[Table, tuple[str, ...]]] = {
 
 _ENDS = frozenset({"mean", "low", "high"})
 _INTERVALS: Mapping[str, tuple[str, str]] = {
-    **dict.fromkeys(("mean", "accuracy", "difference", "f1", "low", "high"), ("low", "high")),
+    **dict.fromkeys(
+        ("mean", "accuracy", "accuracy_a", "accuracy_b", "difference", "f1", "low", "high"), ("low", "high")
+    ),
     **dict.fromkeys(("low_corrected", "high_corrected"), ("low_corrected", "high_corrected")),
     **dict.fromkeys(("kappa", "kappa_low", "kappa_high"), ("kappa_low", "kappa_high")),
     **{of: (f"{of}_low", f"{of}_high") for of in ("tokens_per_success", "usd_per_success")},

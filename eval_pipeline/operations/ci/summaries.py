@@ -178,6 +178,8 @@ def _verdict(row: Row, *, refused: bool) -> str:
 
     a, b = map(code, pair_names(row))
     said = _VERDICTS.get(row["verdict"], "Not significant: these turns do not show that they differ").format(a=a, b=b)
-    told = shown.points_text(row["difference"], row["low_corrected"], row["high_corrected"])
+    told = f"{shown.points(row['difference'], row['low'], row['high'])} points"
+    if row["low_corrected"] is not None:
+        told += f" [{shown.interval(row['low_corrected'], row['high_corrected'], 'points')}]"
     corrected = f", both corrected for {row['pairs']:,} pairs" if row["pairs"] > 1 else ""
     return f"{said}: {told}, p {shown.p_value(row['p_corrected'])}{corrected}"

@@ -10,7 +10,6 @@ from eval_pipeline.reports.excel.looks import (
     COUNT,
     DECIMAL,
     NOTE,
-    PERCENT,
     PLAIN,
     Look,
     Styled,
@@ -77,8 +76,9 @@ def _cells(row: Row) -> list[Styled]:
     alone = figure_cells(row["conservative_difference"], "points", row["conservative_low"], row["conservative_high"])
     least = row["minimum_detectable_difference"]
     return [
-        (row["model_b"], PLAIN), (row["model_a"], PLAIN), (row["accuracy_b"], Look(PERCENT)),
-        (row["accuracy_a"], Look(PERCENT)), difference, *corrected,
+        (row["model_b"], PLAIN), (row["model_a"], PLAIN),
+        *(figure_cell(row[f"accuracy_{side}"], "rate", row["low"], row["high"]) for side in "ba"),
+        difference, *corrected,
         *(figure_cell(row[name], "p") for name in ("p_corrected", "p_value", "p_exact")),
         (row["n"], COUNT), (row["clusters"], COUNT), (row["broken"], COUNT), (row["fixed"], COUNT),
         *alone, figure_cell(row["conservative_p_value"], "p"),
