@@ -10,7 +10,7 @@ import duckdb
 import pytest
 
 from eval_pipeline.core.errors import DamagedFileError, StoreError
-from eval_pipeline.store.published.memo import Memo, published_memo, store_status
+from eval_pipeline.store.published.memo import Memo, is_as_published, published_memo, store_status
 from eval_pipeline.store.published.publish import publish, publish_full
 from eval_pipeline.store.published.query import connect_read_only
 from eval_pipeline.store.record import Record
@@ -73,6 +73,22 @@ def test_what_another_program_wrote_is_undone(record: Record, out: Path, good: S
         foreign.execute("DELETE FROM metrics")
     assert publish(record, out, TRACKS).note == "eval.duckdb was not as the last publisher left it"
     assert contents(out) == good
+
+
+@pytest.mark.usefixtures("published")
+def test_a_copied_store_is_known_by_its_content(record: Record, out: Path) -> None:
+    data = out.read_bytes()
+    out.write_bytes(data)  # as a copy has it: the same bytes, another time
+    assert is_as_published(out)
+    for place in (1, len(data) // 2, len(data) - 1):
+        out.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        assert not is_as_published(out), place
+    for other in (data + b"\0", data[:-1], b""):
+        out.write_bytes(other)
+        assert not is_as_published(out)
+    out.write_bytes(data)
+    assert publish(record, out, TRACKS).tables == (), "nothing is built anew"
+    assert published_memo(out).store == store_status(out), "the next look at it takes no checksum"
 
 
 FOREIGN = """

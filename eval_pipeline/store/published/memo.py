@@ -7,8 +7,9 @@ import fcntl
 import hashlib
 import json
 import os
+import zlib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,10 @@ from eval_pipeline.core.errors import StoreError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.file_status import FileStatus
 from eval_pipeline.store.keys import RecordKey
+
+_CONTENT = b"content"
+"""Where the lines have the checksum, so that their digest and the seal cover it for every version that reads them."""
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,18 @@ class Memo:
     If the memo is lost, or the store is not the one it describes, the store is rebuilt; no data are lost.
 
     Attributes:
-        store: size and modification time of the store file; they differ if another program wrote to it.
+        store: size and modification time of the store file; they differ if another program wrote to it, or copied it.
         form: `ddl.FORMAT` of the code that made the store; 1 for version 0.1.0, which did not note it.
         schema: hash of the schema it was made with.
         lines: encoded key → its published files, encoded: publishing one evaluation parses only one line of thousands.
+        content: checksum of the store file, by which it is known in a home that was copied; None if it was not noted.
     """
 
     store: tuple[int, int]
     form: int
     schema: str
     lines: Mapping[bytes, bytes]
+    content: int | None = field(default=None, compare=False)
 
     @classmethod
     def load(cls, handle: int) -> "Memo | None":
@@ -56,9 +63,20 @@ class Memo:
             if hashlib.sha256(body).hexdigest() != found["digest"] or _seal(found) != found["seal"]:
                 return None
             places = [line.partition(b"\t") for line in body.split(b"\n")[:-1]]
-            return cls((size, changed), int(found["form"]), found["schema"], {key: files for key, _, files in places})
+            lines = {key: files for key, _, files in places}
+            content = lines.pop(_CONTENT, None)
+            return cls(
+                (size, changed), int(found["form"]), found["schema"], lines, None if content is None else int(content)
+            )
         except (ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def describes(self, store: Path) -> bool:
+        """Whether the store file is the one that was published, or a copy of it with another time."""
+        status = store_status(store)
+        if status is None or status[0] != self.store[0]:
+            return False
+        return status == self.store or self.content == content_of(store)
 
     def known(self, keys: Collection[RecordKey] | None = None) -> dict[str, KnownFile]:
         """Returns the published files by path below the record, for the given keys or for all.
@@ -90,7 +108,8 @@ class Memo:
         It is written in place and without fsync: after a crash, the memo does not parse or describes another store, and
         both are detected.
         """
-        body = b"".join([b"%b\t%b\n" % pair for pair in self.lines.items()])
+        content = {} if self.content is None else {_CONTENT: b"%d" % self.content}
+        body = b"".join([b"%b\t%b\n" % pair for pair in (content | self.lines).items()])
         head: dict[str, Any] = {"store": list(self.store), "form": self.form, "schema": self.schema}
         head["digest"] = hashlib.sha256(body).hexdigest()
         os.ftruncate(handle, 0)
@@ -116,7 +135,7 @@ def key_of_line(line: bytes) -> RecordKey:
 def is_as_published(store: Path) -> bool:
     """Whether the store file is the one that was published last; also true if no memo exists."""
     memo = published_memo(store)
-    return memo is None or memo.store == store_status(store)
+    return memo is None or memo.describes(store)
 
 
 def form_of(store: Path) -> int | None:
@@ -154,3 +173,12 @@ def store_status(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return (status.st_size, status.st_mtime_ns)
+
+
+def content_of(path: Path) -> int:
+    """Returns a checksum of a file's bytes, at some two GB a second."""
+    found = 0
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            found = zlib.crc32(block, found)
+    return found

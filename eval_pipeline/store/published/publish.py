@@ -23,7 +23,7 @@ from eval_pipeline.store.published.changes import Change, ordered
 from eval_pipeline.store.published.ddl import FORMAT, schema_hash, schema_sql
 from eval_pipeline.store.published.engine import engine
 from eval_pipeline.store.published.form import FILE, store_form
-from eval_pipeline.store.published.memo import Memo, refuse_newer, store_status
+from eval_pipeline.store.published.memo import Memo, content_of, refuse_newer, store_status
 from eval_pipeline.store.published.publisher import MEMORY_MB, MovedError, Published, Publisher, UnusableError
 from eval_pipeline.store.published.snapshot import STORAGE_VERSION, opened
 from eval_pipeline.store.record import Record
@@ -111,11 +111,11 @@ class _FilePublisher(Publisher):
         if full or store is None:
             return self._rebuild(lock, "")
         refuse_newer(self._out, memo, FORMAT)
-        if memo is None or memo.store != store:
+        if memo is None or not memo.describes(self._out):
             return self._rebuild(lock, f"{self._out.name} was not as the last publisher left it")
         if memo.schema != self._schema_hash:
             return self._rebuild(lock, "the tables have another schema now")
-        return self._update(lock, memo, changed)
+        return self._update(lock, replace(memo, store=store), changed)
 
     def _update(self, lock: int, memo: Memo, changed: Collection[RecordKey] | None) -> Published:
         try:
@@ -170,7 +170,7 @@ class _FilePublisher(Publisher):
             leaving.after_replacing(self._out, erase=self._erase)
         status = store_status(self._out)
         if status is not None:
-            replace(memo, store=status).save(lock)
+            replace(memo, store=status, content=content_of(self._out)).save(lock)
         removed = sum(not change.files for change in changes)
         return Published(
             self._out,
