@@ -114,6 +114,21 @@ def test_a_card_tells_of_a_model_where_there_is_one_and_of_stand_ins_elsewhere(h
     assert ("falling" in accuracy, "falling" in cost, "steady" in cost) == (True, False, True)
 
 
+def test_a_reader_chooses_of_which_model_version_a_card_tells(client: TestClient) -> None:
+    html = client.get(f"/?show=cases&about={SUITE}/{STEADY}&about=other/x").text
+    is_harmless(html)
+    assert "Ask about steady" in Parts(html).text
+    assert "falling on 2026-03-02 against" not in Parts(html).text, "neither do the pictures tell of another"
+    assert f'<option value="{SUITE}/{STEADY}" selected>' in html
+    form = html.partition('<form class="told"')[2].partition("</form>")[0]
+    kept = re.findall('name="(show|about|retired)" value="([^"]*)"', form)
+    assert kept == [("show", "cases"), ("about", "other/x")], "what else the address asks for stays"
+    for unknown in ("nobody", "", "</option><script>"):
+        text = client.get("/", params={"about": f"{SUITE}/{unknown}"}).text
+        is_harmless(text)
+        assert f"Ask about {FALLING}" in Parts(text).text
+
+
 def test_suites_come_by_their_last_evaluation_and_retired_model_versions_are_a_link_away(
     home: Home, tmp_path: Path
 ) -> None:

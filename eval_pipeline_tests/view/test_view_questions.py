@@ -131,6 +131,11 @@ def test_answers_that_their_source_judged_otherwise(home: Home, look: Look, tmp_
     assert unsaid not in said
     with changed(home, tmp_path, *updates) as reader:
         assert listed(reader, turns_of(FALLING, only="judged_otherwise")) == {other.partition("/")[2]}
+        assert 'value="judged_otherwise"' not in reader.get(turns_of(FALLING)).text, "it was not recorded elsewhere"
+    recorded = f"UPDATE model_versions SET recorded = true WHERE model_version = '{FALLING}'"
+    for statements, offered in (([recorded], False), ([recorded, *updates], True)):
+        with changed(home, tmp_path, *statements) as reader:
+            assert ('value="judged_otherwise"' in reader.get(turns_of(FALLING)).text) is offered
 
 
 def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: TestClient, look: Look) -> None:

@@ -4,20 +4,23 @@ import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.core.system.bucket_address import BucketAddress
 from eval_pipeline.core.system.processes import host, worldwide_mark
 from eval_pipeline.operations.upkeep import resuming
 from eval_pipeline.view.page import Bench
+from eval_pipeline.view.pages.runs import ended_run
 from eval_pipeline.workspace.watching.running import seen
 from eval_pipeline.workspace.watching.status import Speed, Status
 from eval_pipeline.workspace.watching.watch import output_path, write_status
 from eval_pipeline_tests.support import Lab
-from eval_pipeline_tests.view.homes import HOSTILE_TEXTS
+from eval_pipeline_tests.view.homes import FALLING, HOSTILE_TEXTS, SUITE
 from eval_pipeline_tests.view.pages import PORT, Parts, is_harmless, let_in
 
 OURS = {"Origin": f"http://127.0.0.1:{PORT}"}
@@ -82,6 +85,46 @@ def test_a_run_is_seen_before_there_is_any_store(lab: Lab, there: TestClient) ->
     page = Parts(there.get("/").text)
     assert "bench · m : stopped at 500 of 2,000 turns" in page.text
     assert (page.links("/runs#"), "left" in page.text) == (["/runs#a-1"], False)
+
+
+def test_what_stopped_a_run_is_told_to_its_end(lab: Lab, there: TestClient) -> None:
+    advice = f"no answer can be read. {'Look at the endpoint. ' * 100}Or with --no-canary"
+    put(lab, state="failed", problems=[advice])
+    assert "Or with --no-canary" in Parts(there.get("/runs").text).text
+
+
+STARTED = datetime(2026, 3, 1, 23, 30)
+RAN = {
+    "suite": "bench", "model_version": "m", "eval_date": date(2026, 3, 1), "evaluation_id": "e", "earlier": False,
+    "status": "complete", "started_at": STARTED, "finished_at": STARTED + timedelta(minutes=3), "usd": 1.5, "tokens": 7,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ({}, ("?model_version=m&eval_date=2026-03-01", "well", 180, "$1.50")),
+        ({"earlier": True}, ("&evaluation=e", "well", 180, "$1.50")),
+        ({"status": "incomplete", "usd": None}, ("eval_date=2026-03-01", "a budget was reached", 180, "7 tokens")),
+        ({"status": "canceled", "usd": None, "tokens": 0}, ("", "stopped", 180, UNKNOWN)),
+        ({"status": "failed"}, ("", "failed", 180, "$1.50")),
+        ({"status": "failed", "finished_at": None}, ("", "killed", None, "$1.50")),
+    ],
+)
+def test_how_a_run_ended_is_told_as_it_is_on_record(row: dict[str, Any], told: tuple[Any, ...]) -> None:
+    address, *rest = told
+    found = ended_run(RAN | row)
+    assert [found.how, found.seconds, found.cost] == rest
+    assert found.address.endswith(address)
+    assert bool(found.address) is bool(address)
+
+
+def test_the_last_runs_that_ended_lead_to_what_they_made(client: TestClient) -> None:
+    page = Parts(client.get("/runs").text)
+    assert f"{SUITE} · {FALLING} 2026-03-02 well" in page.text
+    assert page.rows()[0].startswith(f"/suites/{SUITE}/turns?")
+    assert all(client.get(address).status_code == 200 for address in page.rows())
+    is_harmless(client.get("/runs").text)
 
 
 def test_what_a_model_or_an_endpoint_says_does_nothing_here(lab: Lab, there: TestClient) -> None:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from eval_pipeline.store.published.ddl import quoted, text
 from eval_pipeline.view.evaluation import Evaluation
-from eval_pipeline.view.filtering.filter import OF_TRACK, Filter
-from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates
+from eval_pipeline.view.filtering.filter import JUDGED_OTHERWISE, OF_TRACK, ONLY, Filter
+from eval_pipeline.view.filtering.only import of_evaluation, of_latest_dates, theirs
 from eval_pipeline.view.filtering.sql import Position, count_sql, position_of, turns_sql
 from eval_pipeline.view.published import Look, Row
 
@@ -141,13 +141,18 @@ def count(look: Look, evaluation: Evaluation, filtered: Filter) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """The values by which turns can be filtered, each with its number of turns, the most frequent first."""
+    """The values by which turns can be filtered, each with its number of turns, the most frequent first.
+
+    Attributes:
+        only: those of `filter.ONLY` that may find something, with their words.
+    """
 
     tags: Sequence[tuple[str, int]]
     error_classes: Sequence[tuple[str, int]]
     failure_modes: Sequence[tuple[str, int]]
     wrong_in: Sequence[tuple[str, int]]
     read_otherwise: Sequence[tuple[str, int]]
+    only: Mapping[str, str]
 
 
 def choices(look: Look, evaluation: Evaluation) -> Choices:
@@ -158,6 +163,7 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
                 SELECT unnest(CAST(r.tags AS VARCHAR[])) AS value FROM {evaluation.table("turn_results")} AS r
                 WHERE {of_evaluation(evaluation, "r")})
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}"""
+        has_verdicts = _has_verdicts(look, evaluation)
         return Choices(
             _pairs(look, tags),
             _values(look, evaluation, "turn_results", "error_class"),
@@ -165,6 +171,7 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
                 _values(look, evaluation, evaluation.track_table, name) if name in evaluation.columns else ()
                 for name in OF_TRACK
             ),
+            only={name: told for name, told in ONLY.items() if name != JUDGED_OTHERWISE or has_verdicts},
         )
 
     return look.remembered(("choices", evaluation.partition), read)
@@ -180,6 +187,17 @@ def _values(look: Look, evaluation: Evaluation, table: str, column: str) -> Sequ
             WHERE {of_evaluation(evaluation, "r")} AND r.{name} IS NOT NULL
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}""",
     )
+
+
+def _has_verdicts(look: Look, evaluation: Evaluation) -> bool:
+    """Whether the tool that the answers were recorded by has told verdicts."""
+    recorded = "SELECT recorded FROM model_versions WHERE model_version = ?"
+    row = look.row(recorded, [evaluation.partition.model_version])
+    if row is None or not row["recorded"]:
+        return False
+    sql = f"""SELECT 1 FROM {evaluation.table("attempts")} AS a WHERE {of_evaluation(evaluation, "a")}
+        AND a.number = 0 AND {theirs("a")} IS NOT NULL LIMIT 1"""
+    return look.row(sql) is not None
 
 
 def _pairs(look: Look, sql: str) -> Sequence[tuple[str, int]]:

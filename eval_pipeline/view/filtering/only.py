@@ -91,10 +91,14 @@ def _unreviewed(evaluation: Evaluation) -> str:
     )
 
 
+def theirs(alias: str) -> str:
+    """Returns the verdict of the tool that an attempt was recorded by, as in the view `source_verdicts`."""
+    return f"({alias}.metadata->>{text('$.source.correct')})::BOOLEAN"
+
+
 def _judged_otherwise(evaluation: Evaluation) -> str:
     """As the view `source_verdicts`, which knows the newest evaluations only."""
-    theirs = f"(a.metadata->>{text('$.source.correct')})::BOOLEAN"
-    return f"(r.turn_id, r.sample, NOT r.correct) IN ({_attempts(evaluation, theirs)} AND a.number = 0)"
+    return f"(r.turn_id, r.sample, NOT r.correct) IN ({_attempts(evaluation, theirs('a'))} AND a.number = 0)"
 
 
 def _attempts(evaluation: Evaluation, further: str = "") -> str:

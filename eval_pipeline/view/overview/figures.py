@@ -69,12 +69,14 @@ class SuiteLines:
     Attributes:
         retired: how many model versions are left out, because no file lists them any more.
         sql: the queries of these figures.
+        about: the model version that the reader chose to be told of; empty for none.
     """
 
     suite: Row
     lines: Sequence[Line]
     retired: int
     sql: Sequence[str]
+    about: str = ""
 
     @property
     def name(self) -> str:
@@ -97,9 +99,12 @@ class SuiteLines:
     def told(self) -> Line:
         """The model version whose failures and tags are shown.
 
-        That is the one with the largest open loss, otherwise of those of the newest date one with an earlier date, and
-        of these the most accurate one. Stand-ins are considered only where there is nothing else.
+        That is the one that the reader chose, otherwise the one with the largest open loss, otherwise of those of the
+        newest date one with an earlier date, and of these the most accurate one. Stand-ins are considered only where
+        there is nothing else.
         """
+        if asked := [line for line in self.lines if line.partition.model_version == self.about]:
+            return asked[0]
         charted = [line for line in self.charted if not line.figures["simulated"]] or self.charted
         lost = [line for line in charted if line.loss]
         if lost:

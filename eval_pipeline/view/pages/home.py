@@ -1,7 +1,7 @@
 """The home page: a card for every suite, newest first, with its pictures and a short table of its model versions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from starlette.responses import RedirectResponse, Response
 
@@ -13,6 +13,9 @@ from eval_pipeline.view.overview.kept import KeptViews, forget_view, keep_column
 from eval_pipeline.view.overview.pictures import Picture, pictures_of
 from eval_pipeline.view.page import Page, Visit
 from eval_pipeline.view.published import Look
+
+_ASKED = ("show", "retired", "about")
+"""What an address of this page may ask for: columns, retired model versions, and of which one a card tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +34,9 @@ class SuiteCard:
 
 def _respond(visit: Visit) -> Response:
     retired = bool(visit.argument("retired"))
-    cards = visit.look.remembered(("home", retired), lambda: _cards(visit.look, with_retired=retired))
+    arguments = visit.request.query_params
+    about = dict(reversed([_suite_and_rest(value) for value in arguments.getlist("about")]))
+    cards = _cards(visit.look, about, with_retired=retired)
     kept, problem = _kept(visit)
     return visit.page(
         "home.html.j2",
@@ -42,15 +47,27 @@ def _respond(visit: Visit) -> Response:
         kept=kept,
         kept_problem=problem,
         all_columns=COLUMNS,
-        columns=chosen(visit.request.query_params.getlist("show"), kept.columns),
+        columns=chosen(arguments.getlist("show"), kept.columns),
+        asked_for={name: arguments.getlist(name) for name in _ASKED},
     )
 
 
-def _cards(look: Look, *, with_retired: bool) -> list[SuiteCard]:
-    return [
-        SuiteCard(found, pictures_of(look, found), questions(look, found.told.partition))
-        for found in suites_of(look, with_retired=with_retired)
-    ]
+def _suite_and_rest(about: str) -> tuple[str, str]:
+    suite, _, model_version = about.partition("/")
+    return suite, model_version
+
+
+def _cards(look: Look, about: Mapping[str, str], *, with_retired: bool) -> list[SuiteCard]:
+    """Returns the cards; `about` names the model versions that readers chose, by suite."""
+    suites = look.remembered(("home", with_retired), lambda: suites_of(look, with_retired=with_retired))
+    return [_card(look, replace(found, about=about.get(found.name, "")), with_retired) for found in suites]
+
+
+def _card(look: Look, found: SuiteLines, with_retired: bool) -> SuiteCard:
+    told = found.told.partition
+    of = ("card", found.name, told.model_version, with_retired)
+    card = look.remembered(of, lambda: SuiteCard(found, pictures_of(look, found), questions(look, told)))
+    return replace(card, of=found)
 
 
 def _losses(cards: Sequence[SuiteCard]) -> list[Line]:

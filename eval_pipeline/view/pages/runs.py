@@ -1,14 +1,20 @@
-"""The page of runs: how far those in progress are, stopping them, and resuming those that ended early."""
+"""The page of runs: how far those in progress are, stopping them, resuming those that ended early; the last ended."""
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 
 from starlette.responses import RedirectResponse, Response
 
-from eval_pipeline.core.shown import count
+from eval_pipeline.core import shown
+from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.model import Partition
+from eval_pipeline.core.shown import UNKNOWN, count
 from eval_pipeline.operations.upkeep.resuming import resume
+from eval_pipeline.view.addresses import turns_address
 from eval_pipeline.view.page import Page, Visit
+from eval_pipeline.view.published import Row
 from eval_pipeline.workspace.watching.running import ELSEWHERE, GONE, Seen, seen, why_not_writable, wish_end
 from eval_pipeline.workspace.watching.status import (
     ASKING,
@@ -30,6 +36,14 @@ _STATES = {
     ELSEWHERE: "not heard of",
 }
 _LAST, _LAST_BYTES = 12, 4000
+_ENDED = """SELECT r.suite, r.model_version, r.eval_date, r.evaluation_id, r.status, r.started_at, r.finished_at,
+    CASE WHEN coalesce(r.usd_spent, r.judge_usd_spent) IS NOT NULL
+        THEN coalesce(r.usd_spent, 0) + coalesce(r.judge_usd_spent, 0) END AS usd,
+    coalesce(r.tokens_spent, 0) + coalesce(r.judge_tokens_spent, 0) AS tokens,
+    r.evaluation_id IS DISTINCT FROM n.evaluation_id AS earlier
+FROM runs AS r LEFT JOIN meta.newest_evaluations AS n USING (suite, model_version, eval_date)
+WHERE r.status <> 'running' ORDER BY coalesce(r.finished_at, r.started_at) DESC, r.suite, r.model_version LIMIT 12"""
+_HOW = {"complete": "well", "incomplete": "a budget was reached", "canceled": "stopped", "failed": "failed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +69,59 @@ class Shown:
         return not self.seen.runs and not self.seen.host and bool(self.seen.status.request.get("partitions"))
 
 
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A run that has ended, as the published store knows it.
+
+    Attributes:
+        place: the evaluation that it made or changed.
+        address: its turns; empty if the run did not come to its end.
+        how: how it ended.
+        at: when it ended, else when it began.
+        seconds: how long it took; None if it was killed.
+        cost: what it spent.
+    """
+
+    place: Partition
+    address: str
+    how: str
+    at: datetime
+    seconds: float | None
+    cost: str
+
+
 def _runs(visit: Visit) -> Response:
     home = visit.bench.home
-    shown = [_shown(visit, one) for one in seen(home)]
+    runs = [_shown(visit, one) for one in seen(home)]
     locked = why_not_writable(home)
     elsewhere = home.bucket is not None
-    return visit.page("runs.html.j2", "Runs", shown=shown, locked=locked, elsewhere=elsewhere, watches=True)
+    ended = _ended(visit)
+    return visit.page("runs.html.j2", "Runs", shown=runs, ended=ended, locked=locked, elsewhere=elsewhere, watches=True)
+
+
+def _ended(visit: Visit) -> list[Ended]:
+    with suppress(StoreError), visit.bench.published.look() as look:  # the first run makes the store
+        return look.remembered("ended runs", lambda: [ended_run(row) for row in look.rows(_ENDED)])
+    return []
+
+
+def ended_run(row: Row) -> Ended:
+    """Returns how a row of `runs` is shown."""
+    place = Partition(row["suite"], row["model_version"], row["eval_date"])
+    began, end, status = row["started_at"], row["finished_at"], row["status"]
+    made = status in {"complete", "incomplete"}
+    of_date = Partition(place.suite, place.model_version, place.eval_date, row["evaluation_id"] or "")
+    cost = shown.dollars(row["usd"]) if row["usd"] is not None else UNKNOWN
+    if row["usd"] is None and row["tokens"]:
+        cost = f"{shown.tokens(row['tokens'])} tokens"
+    return Ended(
+        place,
+        turns_address(of_date if row["earlier"] else place) if made else "",
+        "killed" if status == "failed" and end is None else _HOW.get(status, status),
+        end or began,
+        None if end is None else (end - began).total_seconds(),
+        cost,
+    )
 
 
 def _shown(visit: Visit, one: Seen) -> Shown:

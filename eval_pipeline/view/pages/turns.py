@@ -26,6 +26,7 @@ def _respond(visit: Visit) -> Response:
     beyond = position_from(place) if place else None
     found = page_of_turns(visit.look, evaluation, filtered, beyond, backwards=backwards)
     here = filtered.arguments
+    picks = choices(visit.look, evaluation)
     signs = implausible(visit.look, visit.suite).get(evaluation.partition, ())
     return visit.page(
         "turns.html.j2",
@@ -39,11 +40,11 @@ def _respond(visit: Visit) -> Response:
         over_dates=over_dates(visit.look, evaluation, found.rows) if FLAKY in filtered.only else None,
         matching=count(visit.look, evaluation, filtered),
         total=count(visit.look, evaluation, Filter()),
-        choices=choices(visit.look, evaluation),
+        choices=picks,
         places=places_of(visit.look, visit.suite, evaluation.partition.model_version),
         questions=questions(visit.look, evaluation.partition),
         operators=OPERATORS,
-        only=ONLY,
+        only=picks.only | {name: ONLY[name] for name in filtered.only},
         verdicts=VERDICTS,
         earlier=here | {BEFORE: position_text(found.first)} if found.before and found.first else None,
         later=here | {AFTER: position_text(found.last)} if found.after and found.last else None,
