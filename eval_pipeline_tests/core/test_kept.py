@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from jinja2 import Environment
 
 from eval_pipeline.core.hashing import kept as module
 from eval_pipeline.core.hashing.kept import kept
 from eval_pipeline.core.hashing.sealed import read_sealed, write_sealed
+from eval_pipeline.core.hashing.templates import KeptLoader
 
 
 class Making:
@@ -86,3 +88,18 @@ def test_what_was_written_is_read_and_nothing_else(tmp_path: Path) -> None:
         file.write_bytes(data[:length])
         assert read_sealed(file) is None
     assert [path.name for path in file.parent.iterdir()] == ["file.json"]
+
+
+def test_a_template_is_compiled_once_for_all_processes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = "{{ 1 + what }}"
+    monkeypatch.setattr(KeptLoader, "get_source", lambda *_: (source, "a/b.j2", lambda: True))
+
+    def rendered() -> str:
+        return Environment(loader=KeptLoader("eval_pipeline.view")).get_template("a/b.j2").render(what=2)
+
+    assert rendered() == "3"
+    monkeypatch.setattr(Environment, "compile", lambda *_: pytest.fail("compiled again"))
+    assert rendered() == "3"
+    source = "{{ 2 + what }}"
+    with pytest.raises(pytest.fail.Exception):
+        rendered()

@@ -93,10 +93,12 @@ def _markup(drawn: Drawn) -> "Markup":
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
+
+    from eval_pipeline.core.hashing.templates import KeptLoader
 
     made = Environment(
-        loader=PackageLoader(_PACKAGE),
+        loader=KeptLoader(_PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,

@@ -109,7 +109,7 @@ class Memo:
         both are detected.
         """
         content = {} if self.content is None else {_CONTENT: b"%d" % self.content}
-        body = b"".join([b"%b\t%b\n" % pair for pair in (content | self.lines).items()])
+        body = b"".join([b"%b\t%b\n" % pair for pair in {**content, **self.lines}.items()])
         head: dict[str, Any] = {"store": list(self.store), "form": self.form, "schema": self.schema}
         head["digest"] = hashlib.sha256(body).hexdigest()
         os.ftruncate(handle, 0)

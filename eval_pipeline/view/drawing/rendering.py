@@ -44,10 +44,12 @@ def static_file(name: str) -> bytes:
 
 @cache
 def _environment() -> "Environment":
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import Environment, StrictUndefined
+
+    from eval_pipeline.core.hashing.templates import KeptLoader
 
     found = Environment(
-        loader=PackageLoader(_PACKAGE),
+        loader=KeptLoader(_PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_finalized,
