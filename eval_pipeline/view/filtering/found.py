@@ -147,12 +147,12 @@ class Choices:
         only: those of `filter.ONLY` that may find something, with their words.
     """
 
+    only: Mapping[str, str]
     tags: Sequence[tuple[str, int]]
     error_classes: Sequence[tuple[str, int]]
     failure_modes: Sequence[tuple[str, int]]
     wrong_in: Sequence[tuple[str, int]]
     read_otherwise: Sequence[tuple[str, int]]
-    only: Mapping[str, str]
 
 
 def choices(look: Look, evaluation: Evaluation) -> Choices:
@@ -165,13 +165,13 @@ def choices(look: Look, evaluation: Evaluation) -> Choices:
             GROUP BY value ORDER BY turns DESC, value LIMIT {_MOST_CHOICES}"""
         has_verdicts = _has_verdicts(look, evaluation)
         return Choices(
+            {name: told for name, told in ONLY.items() if name != JUDGED_OTHERWISE or has_verdicts},
             _pairs(look, tags),
             _values(look, evaluation, "turn_results", "error_class"),
             *(
                 _values(look, evaluation, evaluation.track_table, name) if name in evaluation.columns else ()
                 for name in OF_TRACK
             ),
-            only={name: told for name, told in ONLY.items() if name != JUDGED_OTHERWISE or has_verdicts},
         )
 
     return look.remembered(("choices", evaluation.partition), read)

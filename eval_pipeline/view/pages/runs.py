@@ -108,7 +108,8 @@ def _ended(visit: Visit) -> list[Ended]:
 def ended_run(row: Row) -> Ended:
     """Returns how a row of `runs` is shown."""
     place = Partition(row["suite"], row["model_version"], row["eval_date"])
-    began, end, status = row["started_at"], row["finished_at"], row["status"]
+    began, end = row["started_at"], row["finished_at"]
+    status: str = row["status"]
     made = status in {"complete", "incomplete"}
     of_date = Partition(place.suite, place.model_version, place.eval_date, row["evaluation_id"] or "")
     cost = shown.dollars(row["usd"]) if row["usd"] is not None else UNKNOWN

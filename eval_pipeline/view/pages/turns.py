@@ -44,7 +44,7 @@ def _respond(visit: Visit) -> Response:
         places=places_of(visit.look, visit.suite, evaluation.partition.model_version),
         questions=questions(visit.look, evaluation.partition),
         operators=OPERATORS,
-        only=picks.only | {name: ONLY[name] for name in filtered.only},
+        only={**picks.only, **{name: ONLY[name] for name in filtered.only}},
         verdicts=VERDICTS,
         earlier=here | {BEFORE: position_text(found.first)} if found.before and found.first else None,
         later=here | {AFTER: position_text(found.last)} if found.after and found.last else None,
