@@ -15,6 +15,8 @@ _AROUND = re.compile(rf"\s*(?:{_CURRENCY}\s*)?", re.IGNORECASE)
 _BRACKETS = re.compile(rf"([-+–−]?\s*(?:{_CURRENCY}\s*)?)\(([^()]+)\)([^()\d]*)", re.IGNORECASE)
 _TWICE = re.compile(r"([^()]*[^()\s])\s*\(([^()]+)\)")
 _SIGN = re.compile(r"(?<=[-+–−])\s+")
+_PLAIN = re.compile(r"-?[0-9]+(?:\.([0-9]+))?")
+"""A number that the whole grammar reads the same, but ten times as slowly: most numbers of programs and cells."""
 
 
 @value
@@ -52,6 +54,8 @@ def printed_number(text: str) -> Number | None:
     text = " ".join(text.split())
     if not text or len(text) > _MOST_CHARS:
         return None
+    if plain := _PLAIN.fullmatch(text):
+        return Number(float(text), decimals=len(plain[1] or ""))
     bare, is_negative = without_brackets(text)
     found = only_number(bare)
     if found is None or found.scale != 1 or found.decimals is None:

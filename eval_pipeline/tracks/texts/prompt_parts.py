@@ -148,7 +148,7 @@ def parts_of(prompt: Prompt) -> PromptParts:
 
 def placeholders(text: str) -> list[str]:
     """Returns the names of the placeholders in a text, in order."""
-    return _PLACEHOLDER.findall(text)
+    return [name for pieces in _paragraphs(text) for name in pieces[1::2]]
 
 
 @lru_cache(maxsize=512)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from eval_pipeline.answers.printed import Number, printed_number
+from eval_pipeline.answers.printed import Number, as_printed, only_number, printed_number
 from eval_pipeline.core.model import Attempt, Failed, MetricResult
 from eval_pipeline.core.numbers import normalised_text, number_text, round_half_up
 from eval_pipeline.tracks.finqa.cases.document import numbers_in
@@ -177,6 +177,14 @@ def test_golden_numbers(row: dict[str, Any]) -> None:
         assert number is not None
         assert number.value == pytest.approx(row["value"], rel=1e-12)
         assert (number.percent, number.decimals) == (row.get("percent", False), row.get("decimals", 0))
+
+
+@given(st.from_regex(r"-?[0-9]{1,40}(\.[0-9]{1,30})?", fullmatch=True))
+def test_plain_numbers_are_read_as_by_the_whole_grammar(text: str) -> None:
+    found, number = only_number(text), printed_number(text)
+    assert found is not None
+    assert number is not None
+    assert repr(number) == repr(as_printed(found, negative=False))  # also -0.0
 
 
 @given(st.text(max_size=90))
