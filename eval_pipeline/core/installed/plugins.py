@@ -171,10 +171,11 @@ def _plugins_of(package: Distribution) -> Iterator[Plugin]:
     text = package.read_text("entry_points.txt")
     if text is None or PREFIX not in text:
         return
+    told = package.metadata  # read from its file at each access
+    origin = str(told["Name"]), str(told["Version"])
     for point in package.entry_points:
         if point.group.startswith(PREFIX):
-            group, name = point.group.removeprefix(PREFIX), point.name
-            yield Plugin(group, name, point.value, str(package.metadata["Name"]), str(package.metadata["Version"]))
+            yield Plugin(point.group.removeprefix(PREFIX), point.name, point.value, *origin)
 
 
 @cache
