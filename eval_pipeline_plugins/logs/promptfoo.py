@@ -30,6 +30,7 @@ QUESTIONS = ("question", "input", "query", "user_input", "problem", "task")
 """Names of variables that people give to a question."""
 EXPECTED = ("expected", "expected_output", "expected_answer", "answer", "reference", "ground_truth", "target", "gold")
 _EQUALS = {"equals", "factuality", "model-graded-factuality", "similar", "levenshtein", "rouge-n", "bleu", "answer"}
+_CONTAINS = {"contains", "icontains", "contains-any", "icontains-any"}
 _ERROR = 2
 """Reason of a failure that is no assertion's (`ResultFailureReason.ERROR`)."""
 
@@ -95,13 +96,16 @@ def _judged(raw: Mapping[str, Any]) -> dict[str, Json]:
 def _task(raw: Mapping[str, Any]) -> LoggedTask:
     """Returns what was asked: the variable that is named like a question, else the prompt.
 
-    What is right is what an assertion on equality, or one that compares with a reference, says; or such a variable.
+    What is right is what an assertion on equality, or one that compares with a reference, says; or such a variable; or
+    else what the only assertion on contents wants.
     """
     variables, test = _mapping(raw.get("vars")), _mapping(raw.get("testCase"))
     asked = next((variables[name] for name in QUESTIONS if variables.get(name)), None)
     checks = [_mapping(one) for one in test.get("assert") or ()]
     expected = [one["value"] for one in checks if one.get("type") in _EQUALS and one.get("value") not in (None, "")]
     expected += [variables[name] for name in EXPECTED if variables.get(name)]
+    parts = [one["value"] for one in checks if one.get("type") in _CONTAINS and one.get("value") not in (None, "", [])]
+    expected += parts if len(parts) == 1 else []
     prompt = question_text(_mapping(raw.get("prompt")).get("raw"))
     described = _text(test.get("description")) or ""
     numbered = raw.get("testIdx")

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline_plugins.logs.promptfoo import read_promptfoo
 from eval_pipeline_tests.operations.imports import imported
 from eval_pipeline_tests.support import Lab
 
@@ -161,3 +162,20 @@ def test_a_log_that_names_no_case_says_how_to(home: Lab) -> None:
 
 def test_a_log_that_is_not_there_is_told(home: Lab) -> None:
     assert "no file /nowhere.eval" in imported(home, Path("/nowhere.eval"), form="inspect", code=2)
+
+
+@pytest.mark.parametrize(
+    ("checks", "right"),
+    [
+        ([{"type": "icontains", "value": "Oslo"}], ("Oslo",)),
+        ([{"type": "contains-any", "value": ["Oslo", "Christiania"]}], ("Oslo", "Christiania")),
+        ([{"type": "contains", "value": "Os"}, {"type": "equals", "value": "Oslo"}], ("Oslo",)),
+        ([{"type": "contains", "value": "Os"}, {"type": "contains", "value": "lo"}], ()),
+    ],
+)
+def test_what_an_assertion_of_promptfoo_wants_is_right(tmp_path: Path, checks: Any, right: Any) -> None:
+    def change(raw: Any) -> None:
+        raw["results"]["results"][0]["testCase"]["assert"] = checks
+
+    first = next(iter(read_promptfoo(promptfoo(tmp_path, change))))
+    assert first.task is not None and first.task.expected == right
