@@ -90,6 +90,36 @@ def _gains(name: str) -> Iterator[Cell]:
         yield Cell(f"gains-{name}-{share:.0%}", 2000, rows, told)
 
 
+SHARES = (0.1, 0.2, 0.3)
+MATRICES = ("crux", "gsm", "math-l5")
+
+
+def _splits(name: str) -> Iterator[Cell]:
+    """Any third of the models as new ones; of the 60 questions of math-l5, a tenth is too few to ask."""
+    outcomes = adaptive_campaign.matrix(name)
+    for share in SHARES if len(outcomes) > 100 else SHARES[1:]:
+
+        def rows(seeds: range, share: float = share) -> Floats:
+            return adaptive_campaign.splits(outcomes, share, seeds)
+
+        yield Cell(f"splits-{name}-{share:.0%}", 12, rows, _split_gains)
+
+
+def _split_gains(found: Floats) -> str:
+    low, middle, high = np.nanquantile(found, (0.1, 0.5, 0.9))
+    return f"gain {math.exp(np.nanmean(np.log(found))):.2f}, of single models {middle:.2f} ({low:.2f} to {high:.2f})"
+
+
+def _over_matrices(folder: Path) -> Iterator[str]:
+    """One figure for each share, over the matrices that have been run."""
+    for share in SHARES:
+        files = [folder / f"splits-{name}-{share:.0%}" / "000000.npy" for name in MATRICES]
+        found = [np.load(file) for file in files if file.exists()]
+        if len(found) > 1:
+            middle, low, high = adaptive_campaign.over_matrices(found)
+            yield f"over {len(found)} matrices, {share:.0%}: gain {middle:.2f}, 95% interval {low:.2f} to {high:.2f}"
+
+
 def _recorded() -> Iterator[Cell]:
     """Of two runs of one model, one is the history and the baseline, the other one is asked."""
     units, runs = adaptive_campaign.recorded()
@@ -144,6 +174,8 @@ def cells() -> Iterator[Cell]:
     yield _stops("conversations", [1, 2, 3, 6] * 40)
     yield from _gains("crux")
     yield from _gains("gsm")
+    for name in MATRICES:
+        yield from _splits(name)
     yield from _recorded()
 
 
@@ -171,6 +203,8 @@ def main() -> None:
         if known:
             found = np.concatenate(known)
             print(f"{cell.name}, {len(found):,} repeats: {cell.told(found)}", flush=True)
+    for line in _over_matrices(chosen.folder):
+        print(line)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Small evaluations by the real packages of peers, installed apart, against an endpoint: each gives the log that it wrote."""
+"""Small evaluations by the real packages of peers, installed apart, against an endpoint: each gives its log."""
 
 import json
 import os
@@ -16,6 +16,33 @@ ASKED = {
 }
 """Question → right answer, and what the endpoint answers."""
 MODEL = "gpt-fake"
+_INSPECT = """
+from inspect_ai import Task, eval
+from inspect_ai.dataset import Sample
+from inspect_ai.scorer import match
+
+samples = [Sample(input=asked, target=right) for asked, (right, _) in {asked!r}.items()]
+task = Task(dataset=samples, scorer=match(), name="capitals")
+eval(task, model="openai-api/fake/{model}", display="none")
+"""
+_DEEPEVAL = """
+import openai
+from deepeval import evaluate
+from deepeval.metrics import ExactMatchMetric
+from deepeval.test_case import LLMTestCase
+
+client = openai.OpenAI(base_url="{url}", api_key="sk-fake")
+
+def ask(asked):
+    told = client.chat.completions.create(model="{model}", messages=[dict(role="user", content=asked)])
+    return told.choices[0].message.content
+
+cases = [
+    LLMTestCase(input=asked, expected_output=right, actual_output=ask(asked))
+    for asked, (right, _) in {asked!r}.items()
+]
+evaluate(cases, [ExactMatchMetric()], hyperparameters=dict(model="{model}"))
+"""
 
 
 def said(prompt: str) -> str:
@@ -46,12 +73,7 @@ def venv(tools: Path, name: str, *packages: str) -> Path:
 
 def inspect(tools: Path, work: Path, url: str) -> Path:
     """A log of Inspect, scored by `match`: the end of the answer must be the target."""
-    (work / "task.py").write_text(
-        "from inspect_ai import Task, eval\nfrom inspect_ai.dataset import Sample\nfrom inspect_ai.scorer import match\n"
-        f"asked = {ASKED!r}\n"
-        "samples = [Sample(input=q, target=right) for q, (right, _) in asked.items()]\n"
-        f"eval(Task(dataset=samples, scorer=match(), name='capitals'), model='openai-api/fake/{MODEL}', display='none')\n"
-    )
+    (work / "task.py").write_text(_INSPECT.format(asked=ASKED, model=MODEL))
     python = venv(tools, "inspect", "inspect-ai", "openai")
     run(work, python, "task.py", FAKE_BASE_URL=url, FAKE_API_KEY="sk-fake", INSPECT_LOG_DIR=str(work / "logs"))
     (log,) = (work / "logs").glob("*.eval")
@@ -63,16 +85,24 @@ def lm_eval(tools: Path, work: Path, url: str) -> Path:
     lines = [json.dumps({"question": q, "answer": right}) + "\n" for q, (right, _) in ASKED.items()]
     (work / "asked.jsonl").write_text("".join(lines))
     task = {
-        "task": "capitals", "dataset_path": "json", "dataset_kwargs": {"data_files": {"test": str(work / "asked.jsonl")}},
-        "test_split": "test", "output_type": "generate_until", "doc_to_text": "{{question}}", "doc_to_target": "{{answer}}",
-        "metric_list": [{"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True}],
-    }  # fmt: skip
+        "task": "capitals",
+        "dataset_path": "json",
+        "dataset_kwargs": {"data_files": {"test": str(work / "asked.jsonl")}},
+        "test_split": "test",
+        "output_type": "generate_until",
+        "doc_to_text": "{{question}}",
+        "doc_to_target": "{{answer}}",
+        "metric_list": [
+            {"metric": "exact_match", "aggregation": "mean", "higher_is_better": True, "ignore_case": True},
+        ],
+    }
     (work / "capitals.yaml").write_text(json.dumps(task))
     python = venv(tools, "lm-eval", "lm-eval[api]")
     arguments = f"model={MODEL},base_url={url}/chat/completions,num_concurrent=1,tokenized_requests=False"
     run(
-        work, python, "-m", "lm_eval", "--model", "local-chat-completions", "--model_args", arguments, "--tasks", "capitals",
-        "--include_path", work, "--apply_chat_template", "--log_samples", "--output_path", work / "out",
+        work, python, "-m", "lm_eval", "--model", "local-chat-completions", "--model_args", arguments,
+        "--tasks", "capitals", "--include_path", work, "--apply_chat_template",
+        "--log_samples", "--output_path", work / "out",
         OPENAI_API_KEY="sk-fake", HF_HOME=str(work / "hf"), HF_HUB_OFFLINE="1",
     )  # fmt: skip
     (log,) = (work / "out").rglob("samples_*.jsonl")
@@ -114,17 +144,7 @@ def promptfoo(tools: Path, work: Path, url: str) -> Path:
 
 def deepeval(tools: Path, work: Path, url: str) -> Path:
     """A test run of DeepEval, scored by its exact match."""
-    (work / "run.py").write_text(
-        "import json, urllib.request\nfrom deepeval import evaluate\nfrom deepeval.metrics import ExactMatchMetric\n"
-        f"from deepeval.test_case import LLMTestCase\nasked = {ASKED!r}\n"
-        "def ask(q):\n"
-        f"    body = json.dumps({{'model': '{MODEL}', 'messages': [{{'role': 'user', 'content': q}}]}}).encode()\n"
-        f"    sent = urllib.request.Request('{url}/chat/completions', body, {{'content-type': 'application/json', "
-        "'authorization': 'Bearer sk-fake'})\n"
-        "    return json.load(urllib.request.urlopen(sent))['choices'][0]['message']['content']\n"
-        "cases = [LLMTestCase(input=q, expected_output=right, actual_output=ask(q)) for q, (right, _) in asked.items()]\n"
-        f"evaluate(cases, [ExactMatchMetric()], hyperparameters={{'model': '{MODEL}'}})\n"
-    )
+    (work / "run.py").write_text(_DEEPEVAL.format(asked=ASKED, model=MODEL, url=url))
     python = venv(tools, "deepeval", "deepeval")
     run(work, python, "run.py", DEEPEVAL_TELEMETRY_OPT_OUT="YES", DEEPEVAL_DISABLE_PROGRESS_BAR="YES")
     return work / ".deepeval/.latest_test_run.json"

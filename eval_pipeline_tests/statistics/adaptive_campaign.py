@@ -1,13 +1,17 @@
 """What sampling by history gains for the last third of a matrix; how often evaluations that may stop early err."""
 
 import copy
+import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 
+from eval_pipeline.statistics._special import t_critical
 from eval_pipeline.statistics.adaptive import DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
 from eval_pipeline.statistics.adaptive.engine import Engine
 from eval_pipeline.statistics.adaptive.evidence import BatchEvidence
@@ -42,9 +46,69 @@ class Gain:
 
 
 def matrix(name: str) -> Floats:
+    if name == "math-l5":
+        return _answered_matrix(outside.given(outside.PUBLIC / "text/zeroeval_math-l5_half.jsonl"))
     table = pq.read_table(outside.given(MATRICES / f"{name}.parquet"))
     columns = [table.column(c).to_numpy().astype(float) for c in table.column_names if c != "item"]
     return np.column_stack(columns)
+
+
+def _answered_matrix(file: Path) -> Floats:
+    """What models got right: the questions whose last `answer` is the gold, letter by letter."""
+    right: dict[str, dict[str, float]] = {}
+    for line in file.read_text().splitlines():
+        row = json.loads(line)
+        told = re.findall(r'"answer"\s*:\s*"?((?:[^"\\\n]|\\.)*?)"?\s*[,}\n]', row["response"])
+        same = bool(told) and told[-1].replace("$", "").replace("\\\\", "\\") == str(row["gold"])
+        right.setdefault(row["model"], {})[row["id"]] = float(same)
+    items = sorted(set.intersection(*(set(found) for found in right.values())))
+    return np.array([[right[model][item] for model in sorted(right)] for item in items])
+
+
+def expected_gain(new: Sampler, truth: Floats, n: int, seed: int, batches: int = 8) -> float:
+    """As `Gain.squares`, from one path: of each batch, the variance that its draw has, given all before.
+
+    The error is a sum of martingale differences, so its variance is the mean of these over paths; they differ little
+    from path to path. The variance of a systematic draw in random order is Hájek's approximation.
+    """
+    sampler = again(new, seed)
+    engine, found, weights = sampler._engine, 0.0, 0.0
+    units = engine._suite
+    for size in np.diff(np.round(np.linspace(0, n, batches + 1))).astype(int):
+        free, q = engine._chances(int(size))
+        each, left = (units.sums(truth)[free] - engine._expected[free]) / q, (1 - q) * q
+        variance = float((left * (each - (left * each).sum() / left.sum()) ** 2).sum()) / units.turns**2
+        weight = engine._weight(int(size))
+        found, weights = found + weight**2 * variance, weights + weight
+        batch = sampler.draw(int(size))
+        sampler.observe(batch, answers(units, batch, truth))
+    number, spread = len(units.ids), float(units.sums(truth - truth.mean()).var(ddof=1))
+    return number**2 / n * (1 - n / number) * spread / units.turns**2 * weights**2 / found
+
+
+def splits(outcomes: Floats, share: float, seeds: range, new: int = 6) -> Floats:
+    """Gains of a few models, drawn from a random third, with the others as history; one row a split.
+
+    Models that are all right or all wrong have no variance to gain on and are passed over.
+    """
+    turns, models = outcomes.shape
+    n, rows = int(turns * share), []
+    units = SuiteUnits(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
+    for seed in seeds:
+        order = np.random.default_rng([11, seed]).permutation(models)
+        later = [m for m in order[: models // 3] if 0.0 < outcomes[:, m].mean() < 1.0][:new]
+        sampler = Sampler(units, fit_factors(History(outcomes[:, order[models // 3 :]])), seed=0)
+        found = [expected_gain(sampler, outcomes[:, m], n, seed, min(8, n // 3)) for m in later]
+        rows.append(found + [math.nan] * (new - len(found)))
+    return np.array(rows)
+
+
+def over_matrices(found: Sequence[Floats]) -> tuple[float, float, float]:
+    """Geometric mean over matrices of the gain, and its 95% interval (Student's t of the logarithms of few means)."""
+    logs = np.array([np.nanmean(np.log(one)) for one in found])
+    margin = t_critical(len(logs) - 1) * float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    middle = float(logs.mean())
+    return math.exp(middle), math.exp(middle - margin), math.exp(middle + margin)
 
 
 def draws(new: Sampler, truth: Floats, n: int, seeds: range, batches: int = 8) -> Floats:
