@@ -172,7 +172,7 @@ def told(label: str, found: list[Gain]) -> str:
 
 def recorded() -> tuple[SuiteUnits, dict[str, Floats]]:
     """The conversations of the public finqa sample, and what two recorded runs of one model got right."""
-    from eval_pipeline_tests.tracks.finqa.shared_sample import cases, scored
+    from eval_pipeline_tests.tracks.finqa.helpers import cases, scored
 
     runs = {run: scored(run) for run in ("a", "b")}
     units = SuiteUnits(tuple(case.id for case in cases()), np.array([len(case.turns) for case in cases()]))
