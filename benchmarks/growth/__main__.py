@@ -3,7 +3,8 @@
 For each track and size: how long a night takes at a site with 16 workers, and what is then in use for the largest
 share of the time; and what the site needs so that the night ends in 8 hours. `--check` compares the simulation with
 real runs on this machine, of one process, one worker and two; `--shards 10` says in ten rounds what small shards cost
-and what a second worker gains. Nothing else should run meanwhile.
+and what a second worker gains; `--nights 30` really runs small nights, and says what they leave on the disk. Nothing
+else should run meanwhile.
 """
 
 import argparse
@@ -36,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--catalog", action="store_true", help="publish in the catalog form")
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--shards", type=int, metavar="ROUNDS", help="at least 2")
+    parser.add_argument("--nights", type=int, help="run so many small nights, and say what they leave on the disk")
     for field in fields(Site):
         if field.name in LIMITS:
             name = "--" + field.name.replace("_", "-")
@@ -45,6 +47,11 @@ def _parser() -> argparse.ArgumentParser:
 
 def main() -> None:
     arguments = _parser().parse_args()
+    if arguments.nights:
+        from benchmarks.growth.year import leave
+
+        leave(arguments.nights)
+        return
     if arguments.check:
         from benchmarks.growth.check import check
 

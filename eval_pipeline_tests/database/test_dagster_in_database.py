@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
@@ -21,15 +22,17 @@ from eval_pipeline.core.system import processes
 from eval_pipeline.database.address import DATABASE_URL, DatabaseAddress, database_address
 from eval_pipeline.database.leases import LEASE_S, Leases
 from eval_pipeline.database.names import process_name
-from eval_pipeline.defs.assets.partitions import DIMENSION
+from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation.sensors import retired
 from eval_pipeline.defs.running import postgres_storage
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
+from eval_pipeline.defs.running.pruning import History, prune_history
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.supervisor import Daemon
 from eval_pipeline.defs.running.told.telling import tell
 from eval_pipeline.defs.running.unfinished import may_have_unfinished_runs
+from eval_pipeline.operations.upkeep.pruning import Remaining
 from eval_pipeline.workspace.runs import record_run, run_rows
 from eval_pipeline_tests.remote import holding
 from eval_pipeline_tests.servers import STATE_PASSWORD, StatePostgres
@@ -37,6 +40,7 @@ from eval_pipeline_tests.support import DAY, Lab
 
 pytestmark = pytest.mark.services("postgres")
 STARTED, FAILURE = dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE
+SUCCESS = dg.DagsterRunStatus.SUCCESS
 
 
 @pytest.fixture
@@ -269,3 +273,27 @@ def test_dagster_connects_where_we_do(rest: str, expected: str, monkeypatch: pyt
     ours = conninfo_to_dict(address.url)
     assert {name: used.get(name) for name in names[:-1]} == {name: ours.get(name) for name in names[:-1]}
     assert used["gssencmode"] == "disable" and used["tcp_user_timeout"] == "25000"
+
+
+def test_a_pruning_removes_old_runs_with_their_rows(instance: dg.DagsterInstance, small: Lab) -> None:
+    tags = [{EVAL_DATE: day, PARTITION_NAME_TAG: "puppet"} for day in ("2020-01-01", "2026-01-01")]
+    old, new = (dg.DagsterRun("suite_small", str(uuid4()), status=SUCCESS, tags=own) for own in tags)
+    for run in (old, new):
+        instance.add_run(run)
+        instance.report_engine_event("a line", run)
+    left = Remaining(frozenset({"small"}), frozenset({("puppet", date(2026, 1, 1))}), date(2026, 1, 1))
+    assert prune_history(small.home, left, dry_run=True) == History(1, 2)
+    assert prune_history(small.home, left, dry_run=False) == History(1, 2)
+    assert [run.run_id for run in instance.get_runs()] == [new.run_id]
+    assert not instance.all_logs(old.run_id)
+    assert instance.all_logs(new.run_id)
+
+
+@pytest.mark.parametrize(("more", "expected"), [((), "0 runs of Dagster"), (("--only-home",), "1 run of Dagster")])
+def test_what_other_homes_may_have_run_stays(
+    more: tuple[str, ...], expected: str, instance: dg.DagsterInstance, small: Lab
+) -> None:
+    small.evaluate()
+    tags = {EVAL_DATE: "2020-01-01", PARTITION_NAME_TAG: "puppet"}
+    instance.add_run(dg.DagsterRun("suite_small", str(uuid4()), status=SUCCESS, tags=tags))
+    assert expected in small.cli("prune", "--dry-run", *more).out

@@ -209,7 +209,7 @@ def doctor(
     runs = _swept(home)
     with ProgressBars() as progress:
         findings = [*_repaired(progress)] if repair else []
-        findings += [*examine(home, progress), runs]
+        findings += [*examine(home, progress), runs, *_dagster(home)]
     for finding in findings:
         console.print(finding_line(finding), soft_wrap=True)
     raise typer.Exit(OK if all(finding.fine for finding in findings) else FAILED)
@@ -219,6 +219,32 @@ def _repaired(progress: "Progress") -> "Iterator[Finding]":
     from eval_pipeline.operations.upkeep.repairing import repair
 
     yield from repair(open_workspace(), progress)
+
+
+def _dagster(home: "Home") -> "Iterator[Finding]":
+    """Yields how much Dagster keeps of the home and what of it `prune` would remove; nothing if it keeps nothing."""
+    from eval_pipeline.cli.evaluating.sweeping import of_dagsters_storage
+    from eval_pipeline.cli.tending.pruning import KEPT
+    from eval_pipeline.database.address import database_address
+    from eval_pipeline.operations.upkeep.doctor import Finding
+
+    if (address := database_address()) is None and not any(home.dagster.rglob("*.db")):
+        return
+    from eval_pipeline.defs.running.pruning import prune_history
+    from eval_pipeline.operations.upkeep.pruning import remaining
+
+    size = sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()) / 1e6
+    place, command = (f"{home.dagster}: {size:,.1f} MB", "prune") if address is None else (address, "prune --only-home")
+    try:
+        found = prune_history(home, remaining(open_workspace(), KEPT), dry_run=True)
+    except Exception as error:
+        text = str(error) if isinstance(error, EvalError | OSError) else of_dagsters_storage(error)
+        if text is None:
+            raise
+        yield Finding("dagster's runs", False, text, "correct this and try again")
+        return
+    text = f"{place}; `eval-pipeline {command}` would remove {found.runs:,} of {found.of:,} runs of Dagster"
+    yield Finding("dagster's runs", True, text)
 
 
 def _swept(home: "Home") -> "Finding":

@@ -48,6 +48,9 @@ concurrency:
 run_monitoring:
   enabled: true
   free_slots_after_run_end_seconds: 30
+retention:                # of ticks; `eval-pipeline prune` removes those of dates that go
+  sensor:
+    purge_after_days: {skipped: 1}
 python_logs:
   managed_python_loggers: [eval_pipeline]
   python_log_level: INFO

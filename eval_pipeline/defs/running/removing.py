@@ -52,7 +52,7 @@ def forget(home: Home, model_version: str, *, partition: bool, history: bool, dr
         if partition and instance.has_dynamic_partition(DIMENSION, model_version):
             instance.delete_dynamic_partition(DIMENSION, model_version)
     for path in _databases(home) if history else ():
-        _write_anew(path)
+        write_anew(path)
     if address is not None and history:
         _rewrite(address)
     return len(runs)
@@ -81,12 +81,13 @@ def _databases(home: Home) -> Iterator[Path]:
     yield from sorted(home.dagster.rglob("*.db"))
 
 
-def _write_anew(path: Path) -> None:
-    """Makes SQLite rewrite a file without deleted data."""
+def write_anew(path: Path, patience_s: float = 10.0) -> None:
+    """Makes SQLite rewrite a file without deleted data. Raises StoreError if others use it for longer than that."""
     try:
-        with closing(sqlite3.connect(path, isolation_level=None, timeout=10.0)) as connection:
+        with closing(sqlite3.connect(path, isolation_level=None, timeout=patience_s)) as connection:
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            if connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # a reader holds what was
+                raise sqlite3.OperationalError("somebody reads it")
     except sqlite3.Error as error:
         raise StoreError(
             f"cannot remove deleted runs from {path} ({error}); end what uses it (`eval-pipeline dev`), then give the "

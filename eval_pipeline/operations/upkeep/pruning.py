@@ -62,6 +62,46 @@ class Pruned:
     left: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Remaining:
+    """What stays on record, by which is judged what else belongs to a date that is gone.
+
+    Attributes:
+        suites: those that have files or an evaluation.
+        evaluations: model versions and dates.
+        since: the first of the newest dates: what failed later stays as well. None if nothing is on record.
+    """
+
+    suites: frozenset[str]
+    evaluations: frozenset[tuple[str, date]]
+    since: date | None
+
+    def holds(self, model_version: str | None, day: date) -> bool:
+        """Whether anything is left of the date: of a model version, or of any."""
+        if self.since is None or day >= self.since:
+            return True
+        return any(day == left and model_version in {None, name} for name, left in self.evaluations)
+
+
+def remaining(workspace: Workspace, keep: int, gone: Collection[Partition] | None = None) -> Remaining:
+    """Returns what a pruning that keeps so many dates leaves on record.
+
+    Args:
+        workspace: the workspace.
+        keep: number of dates to keep, at least 1.
+        gone: what it removes, or has removed; if left out, what it would remove of what nobody is at work on.
+    """
+    dates = _dates(workspace)
+    gone = {*(_old_partitions(workspace, dates, keep) if gone is None else gone)}
+    left = {Partition(suite, name, day) for (suite, name), days in dates.items() for day in days} - gone
+    newest = sorted({partition.eval_date for partition in left})[-keep:]
+    return Remaining(
+        frozenset(workspace.suites) | {partition.suite for partition in left},
+        frozenset((partition.model_version, partition.eval_date) for partition in left),
+        newest[0] if newest else None,
+    )
+
+
 def prune(
     workspace: Workspace,
     keep: int,
