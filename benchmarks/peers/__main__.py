@@ -2,8 +2,9 @@
 
 On a machine that others share, figures of different hours cannot be compared; ratios within one run can. Each peer is
 installed apart (`--place`, by uv or npm) and evaluates the same samples, of which a third is wrong, with one trivial
-scorer and a model that answers at once; that it counts as many right as there are is checked. Ours is a whole
-evaluation, from cases to published store, with every metric (`benchmarks.pipeline`). CPU is user and system time of
+scorer (two also with twenty, and one also storing) and a model that answers at once; that it counts as many right as
+there are is checked. Ours is a whole evaluation, from cases to published store, with every metric
+(`benchmarks.pipeline`): it is like twenty scorers that store. CPU is user and system time of
 all processes; "a sample" is the difference between the two sizes, so that start-up is apart.
 """
 
@@ -21,6 +22,7 @@ from benchmarks.pipeline import Cost, fixed_work_s
 from benchmarks.pipeline import measure as measure_ours
 
 OURS = "eval_pipeline"
+OUR_SCORERS = 23
 OURS_STORES = "journal with fsync, Parquet, DuckDB, statistics"
 
 
@@ -68,32 +70,33 @@ def measure(peer: Peer, place: Path, count: int) -> Cost:
         return Cost(usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
-def table(rows: dict[str, list[Row]], stores: dict[str, str], sizes: tuple[int, int]) -> str:
+def table(rows: dict[Peer, list[Row]], sizes: tuple[int, int]) -> str:
     """Markdown: CPU a sample, start-up, memory, and the median of the ratios to ours within a repetition.
 
     Args:
-        rows: the repetitions of every harness, ours among them, in the same order.
-        stores: what each leaves behind.
+        rows: the repetitions of every harness, ours first, in the same order.
         sizes: samples of the two runs of a repetition.
     """
     small, large = sizes
     lines = [
-        "| harness | CPU a sample | ours takes | start-up | peak memory | it stores |",
-        "|---|---|---|---|---|---|",
+        "| harness | scorers | CPU a sample | ours takes | start-up | peak memory | it stores |",
+        "|---|---|---|---|---|---|---|",
     ]
-    slopes = {name: [(row.large.cpu_s - row.small.cpu_s) / (large - small) for row in rows[name]] for name in rows}
-    for name, repeats in rows.items():
-        slope = statistics.median(slopes[name])
-        ratio = statistics.median(ours / its for ours, its in zip(slopes[OURS], slopes[name], strict=True))
+    slopes = {peer: [(row.large.cpu_s - row.small.cpu_s) / (large - small) for row in rows[peer]] for peer in rows}
+    own = next(iter(slopes.values()))
+    for peer, repeats in rows.items():
+        slope = statistics.median(slopes[peer])
+        ratio = statistics.median(ours / its for ours, its in zip(own, slopes[peer], strict=True))
         start = statistics.median(row.small.cpu_s for row in repeats) - slope * small
         peak = max(row.large.peak_mib for row in repeats)
         cells = (
-            name,
+            peer.package,
+            str(peer.scorers),
             f"{slope * 1000:.2f} ms",
             f"{ratio:.2f} times",
             f"{start:.1f} s",
             f"{peak:.0f} MiB",
-            stores[name],
+            peer.stores,
         )
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
@@ -111,13 +114,14 @@ def main() -> None:
     place = arguments.place.resolve()
     for peer in peers:
         peer.install(place)
-    rows: dict[str, list[Row]] = {OURS: [], **{peer.package: [] for peer in peers}}
+    ours = Peer(OURS, OURS_STORES, scorers=OUR_SCORERS)
+    rows: dict[Peer, list[Row]] = {ours: [], **{peer: [] for peer in peers}}
     for _ in range(arguments.repeats):
-        rows[OURS].append(Row(measure_ours(small), measure_ours(large)))
+        rows[ours].append(Row(measure_ours(small), measure_ours(large)))
         for peer in peers:
-            rows[peer.package].append(Row(measure(peer, place, small), measure(peer, place, large)))
+            rows[peer].append(Row(measure(peer, place, small), measure(peer, place, large)))
         print(f"fixed work meanwhile: {fixed_work_s():.2f} CPU s", flush=True)
-    print(table(rows, {OURS: OURS_STORES, **{peer.package: peer.stores for peer in peers}}, (small, large)))
+    print(table(rows, (small, large)))
 
 
 if __name__ == "__main__":

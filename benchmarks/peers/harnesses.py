@@ -17,17 +17,25 @@ class Peer:
     Attributes:
         package: as its registry names it, pinned.
         stores: what a run leaves behind.
-        script: beside this module; run as `python SCRIPT SAMPLES FOLDER`, prints the number of right samples last.
-            Empty for promptfoo, which Node runs.
+        script: beside this module; run as `python SCRIPT SAMPLES FOLDER SCORERS STORING`, prints the number of right
+            samples last. Empty for promptfoo, which Node runs.
+        scorers: how many it has, each of which compares answer and expectation.
+        storing: whether a harness that stores nothing by itself is told to; empty if not.
     """
 
     package: str
     stores: str
     script: str = ""
+    scorers: int = 1
+    storing: str = ""
 
     @property
     def name(self) -> str:
         return self.package.partition("==")[0].partition("@")[0]
+
+    @property
+    def _set(self) -> tuple[str, str]:
+        return str(self.scorers), self.storing
 
     def install(self, place: Path) -> None:
         """Into a folder of its own below `place`, unless it is there."""
@@ -60,7 +68,7 @@ class Peer:
         """What evaluates the samples, with `folder` for what it writes."""
         installed = place / self.package.replace("@", "==")
         if self.script:
-            return [str(installed / "venv/bin/python"), str(HERE / self.script), str(samples), str(folder)]
+            return [str(installed / "venv/bin/python"), str(HERE / self.script), str(samples), str(folder), *self._set]
         config = folder / "promptfooconfig.json"
         config.write_text(json.dumps(_promptfoo_config(samples)))
         program = installed / "node_modules/promptfoo/dist/src/entrypoint.js"
@@ -88,8 +96,12 @@ class Peer:
 
 
 PEERS = (
-    Peer("pydantic-evals==2.62.0", "nothing; a report in memory", "pydantic_evals_peer.py"),
-    Peer("inspect-ai==0.3.285", "a log with every sample", "inspect_ai_peer.py"),
+    *(
+        Peer("pydantic-evals==2.62.0", stores, "pydantic_evals_peer.py", scorers, storing)
+        for scorers in (1, 20)
+        for storing, stores in (("", "nothing; a report in memory"), ("store", "its report as JSON"))
+    ),
+    *(Peer("inspect-ai==0.3.285", "a log with every sample", "inspect_ai_peer.py", scorers) for scorers in (1, 20)),
     Peer("deepeval==4.3.1", "a JSON file of results", "deepeval_peer.py"),
     Peer("lm-eval==0.4.13", "samples as JSON", "lm_eval_peer.py"),
     Peer("promptfoo@0.121.20", "SQLite and JSON"),

@@ -1,4 +1,4 @@
-"""inspect-ai: one scorer; a log with every sample. Run by the interpreter that has it: SAMPLES FOLDER."""
+"""inspect-ai, by the interpreter that has it: SAMPLES FOLDER SCORERS; a log with every sample."""
 
 import json
 import sys
@@ -28,7 +28,7 @@ dataset = MemoryDataset(
         for one in samples
     ]
 )
-task = Task(dataset=dataset, solver=answered(), scorer=match(location="exact"))
+task = Task(dataset=dataset, solver=answered(), scorer=[match(location="exact") for _ in range(int(sys.argv[3]))])
 (log,) = evaluate(task, model="mockllm/model", display="none", log_dir=sys.argv[2], max_samples=64)
 accuracy = log.results.scores[0].metrics["accuracy"].value
 print(round(accuracy * len(samples)))
