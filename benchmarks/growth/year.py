@@ -71,9 +71,9 @@ def site() -> Iterator[Path]:
 
 
 def child(place: Path, *arguments: str) -> None:
-    """Runs nights, or the command line, in a process of its own. Raises if it fails."""
+    """Runs Python on the place, in a process of its own. Raises if it fails."""
     environment = os.environ | {"EVAL_HOME": str(place / "home"), "EVAL_DATA": str(place / "data")}
-    subprocess.run([sys.executable, "-m", *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, *arguments], env=environment, check=True, stdout=subprocess.DEVNULL)
 
 
 def run_nights(numbers: Sequence[int]) -> None:
@@ -105,12 +105,12 @@ def leave(nights: int) -> None:
         for start in range(0, nights, STEP):
             began = sum(os.times()[2:4])
             count = min(STEP, nights - start)
-            child(place, "benchmarks.growth.year", str(start), str(count))
+            child(place, "-m", "benchmarks.growth.year", str(start), str(count))
             cpu = (sum(os.times()[2:4]) - began) / count
             told.append((f"{start + count} nights", sizes(place / "home")))
             print(f"{start + count} nights: {cpu:.1f} CPU s a night", file=sys.stderr, flush=True)
         began = sum(os.times()[2:4])
-        child(place, "eval_pipeline", "prune", "--keep", str(STEP))
+        child(place, "-c", "from eval_pipeline.cli import main; main()", "prune", "--keep", str(STEP))
         print(f"prune: {sum(os.times()[2:4]) - began:.1f} CPU s", file=sys.stderr, flush=True)
         told.append((f"pruned to {STEP}", sizes(place / "home")))
     show(told)
