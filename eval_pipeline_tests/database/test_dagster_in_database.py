@@ -25,9 +25,9 @@ from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation.sensors import retired
 from eval_pipeline.defs.running import postgres_storage
+from eval_pipeline.defs.running.history.pruning import History, prune_history
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
-from eval_pipeline.defs.running.pruning import History, prune_history
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.supervisor import Daemon
 from eval_pipeline.defs.running.told.telling import tell

@@ -230,7 +230,7 @@ def _dagster(home: "Home") -> "Iterator[Finding]":
 
     if (address := database_address()) is None and not any(home.dagster.rglob("*.db")):
         return
-    from eval_pipeline.defs.running.pruning import prune_history
+    from eval_pipeline.defs.running.history.pruning import prune_history
     from eval_pipeline.operations.upkeep.pruning import remaining
 
     size = sum(path.stat().st_size for path in home.dagster.rglob("*") if path.is_file()) / 1e6

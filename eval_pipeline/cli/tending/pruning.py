@@ -38,7 +38,7 @@ def prune(
         done = prune_home(workspace, keep, dry_run=dry_run, only_home=only_home, progress=progress)
         history = None
         if dagster and (only_home or database_address() is None):
-            from eval_pipeline.defs.running.pruning import prune_history
+            from eval_pipeline.defs.running.history.pruning import prune_history
 
             with busy(progress, "pruning Dagster's files"):
                 left = remaining(workspace, keep, done.partitions)

@@ -5,10 +5,10 @@ import logging
 import dagster as dg
 
 from eval_pipeline.core.home import Home
+from eval_pipeline.defs.running.history.withdrawing import withdraw
 from eval_pipeline.defs.running.instance import sweep_home
 from eval_pipeline.defs.running.removing import forget
 from eval_pipeline.defs.running.told.telling import OF_DEV, tell
-from eval_pipeline.defs.running.withdrawing import withdraw
 from eval_pipeline.operations.upkeep.completing import compare_what_is_new, complete_left
 from eval_pipeline.store.published.memo import store_status
 from eval_pipeline.workspace.workspace import Workspace

@@ -1,0 +1,1 @@
+"""What Dagster has recorded and is no longer to show."""
