@@ -25,7 +25,7 @@ from eval_pipeline.database.names import process_name
 from eval_pipeline.defs.assets.partitions import DIMENSION, EVAL_DATE
 from eval_pipeline.defs.automation.sensors import retired
 from eval_pipeline.defs.running import postgres_storage
-from eval_pipeline.defs.running.history.pruning import History, prune_history
+from eval_pipeline.defs.running.history.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.instance import PROCESS, open_instance, process_tag, sweep, sweep_home
 from eval_pipeline.defs.running.postgres_storage import dagster_url
 from eval_pipeline.defs.running.removing import forget
@@ -282,8 +282,8 @@ def test_a_pruning_removes_old_runs_with_their_rows(instance: dg.DagsterInstance
         instance.add_run(run)
         instance.report_engine_event("a line", run)
     left = Remaining(frozenset({"small"}), frozenset({("puppet", date(2026, 1, 1))}), date(2026, 1, 1))
-    assert prune_history(small.home, left, dry_run=True) == History(1, 2)
-    assert prune_history(small.home, left, dry_run=False) == History(1, 2)
+    assert prune_history(small.home, left, dry_run=True) == ForgottenRuns(1, 2)
+    assert prune_history(small.home, left, dry_run=False) == ForgottenRuns(1, 2)
     assert [run.run_id for run in instance.get_runs()] == [new.run_id]
     assert not instance.all_logs(old.run_id)
     assert instance.all_logs(new.run_id)

@@ -20,7 +20,7 @@ from dagster._core.scheduler.instigation import (
 )
 
 from eval_pipeline.core.home import Home
-from eval_pipeline.defs.running.history.pruning import History, prune_history
+from eval_pipeline.defs.running.history.pruning import ForgottenRuns, prune_history
 from eval_pipeline.defs.running.instance import open_instance
 from eval_pipeline.defs.running.origin import job_origin
 from eval_pipeline.defs.running.told.telling import tell
@@ -95,7 +95,7 @@ def left(*counts: int, suites: tuple[str, ...] = ("small",)) -> Remaining:
     return Remaining(frozenset(suites), found, min(day for _, day in found))
 
 
-def pruned(lab: Lab, remaining: Remaining, *, dry_run: bool = False) -> History:
+def pruned(lab: Lab, remaining: Remaining, *, dry_run: bool = False) -> ForgottenRuns:
     return prune_history(lab.home, remaining, dry_run=dry_run)
 
 
@@ -119,10 +119,10 @@ def test_runs_of_dates_that_are_gone_leave_no_row_and_no_file_but_for_the_one_th
     logs.mkdir(parents=True)
     (logs / "step.err").write_text("a line")
     before = (runs(home), files(home))
-    assert pruned(nights, left(2, 3), dry_run=True) == History(3, 8)
+    assert pruned(nights, left(2, 3), dry_run=True) == ForgottenRuns(3, 8)
     assert (runs(home), files(home)) == before
     assert logs.exists()
-    assert pruned(nights, left(2, 3)) == History(3, 8)
+    assert pruned(nights, left(2, 3)) == ForgottenRuns(3, 8)
     assert runs(home) == kept, "the first night has read the files, which the others found as they were"
     assert not logs.exists()
     ids = {name for name, of in IDS.items() if of in kept}
@@ -132,7 +132,7 @@ def test_runs_of_dates_that_are_gone_leave_no_row_and_no_file_but_for_the_one_th
         assert found <= ids, table
     assert {name for (name,) in rows(home, "runs.db", "SELECT DISTINCT run_id FROM run_tags")} == ids
     assert not rows(home, "runs/index.db", "SELECT 1 FROM pragma_freelist_count WHERE freelist_count > 0")
-    assert pruned(nights, left(2, 3)) == History(0, 5)
+    assert pruned(nights, left(2, 3)) == ForgottenRuns(0, 5)
     with open_instance(home) as instance:
         keys = {key.path[-1] for key in instance.get_asset_keys()}
         shown = instance.get_latest_materialization_event(dg.AssetKey(["small", "cases"]))
@@ -186,7 +186,7 @@ def test_who_reads_a_file_is_not_disturbed_and_a_pruning_that_was_killed_is_made
     assert str(place / "index.db") in done.left
     assert killed not in files(home)
     assert (place / "theirs.db").exists()
-    assert pruned(nights, left(3)) == History(0, 3)
+    assert pruned(nights, left(3)) == ForgottenRuns(0, 3)
     with open_instance(home) as instance:
         instance.add_run(dg.DagsterRun("their_job", str(uuid4()), status=dg.DagsterRunStatus.STARTED))
     assert pruned(nights, left(3)).left == "a run is under way"

@@ -40,7 +40,7 @@ _PATIENCE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class History:
+class ForgottenRuns:
     """What has gone of Dagster's storage, or would go.
 
     Attributes:
@@ -54,7 +54,7 @@ class History:
     left: str = ""
 
 
-def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> History:
+def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> ForgottenRuns:
     """Removes the runs of dates that are no longer on record, with their events, logs and files, and the ticks of then.
 
     It may be killed at any time: the next one goes on. Processes that run or serve the home are not disturbed.
@@ -65,11 +65,11 @@ def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> History
         dry_run: only count.
     """
     if not is_used(home) or remaining.since is None:
-        return History(0, 0)
+        return ForgottenRuns(0, 0)
     with open_instance(home) as instance:
         events = instance.event_log_storage
         if not isinstance(events, SqlEventLogStorage):
-            return History(0, 0, "its storage is one of your own")
+            return ForgottenRuns(0, 0, "its storage is one of your own")
         records = instance.get_run_records()
         retired = _assets_of_gone_suites(instance, remaining)
         shown = _runs_shown(instance, events, retired)
@@ -79,7 +79,7 @@ def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> History
             if record.dagster_run.run_id not in shown and _outlived(record, remaining)
         ]
         if dry_run:
-            return History(len(old), len(records))
+            return ForgottenRuns(len(old), len(records))
         instance.wipe_assets(sorted(retired))
         logs = InstanceRef.from_dir(str(prepare(home))).compute_log_manager
         for run_id in old:
@@ -93,7 +93,7 @@ def prune_history(home: Home, remaining: Remaining, *, dry_run: bool) -> History
         busy = instance.get_runs_count(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED]))
     for path in files:
         path.unlink(missing_ok=True)
-    return History(len(old), len(records), "a run is under way" if busy else _make_smaller(home))
+    return ForgottenRuns(len(old), len(records), "a run is under way" if busy else _make_smaller(home))
 
 
 def is_used(home: Home) -> bool:
