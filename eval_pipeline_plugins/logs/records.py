@@ -16,7 +16,7 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.entries import read_entries
 from eval_pipeline.core.reading.users_tables import Unreadable
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
-from eval_pipeline.operations.recorded.mapping import is_there, value_at
+from eval_pipeline.operations.recorded.mapping import NO_ANSWER, is_there, value_at
 from eval_pipeline_plugins.logs.texts import (
     day_of,
     expected_answers,
@@ -256,7 +256,7 @@ def _entry(
         "span_id": _hexadecimal(_first(raw, shape.span), 16),
     }
     if response is None:
-        given["error"] = said_text(error) if error else "the log has no answer"
+        given["error"] = said_text(error) if error else NO_ANSWER
     else:
         given["response"] = said_text(response)
     asked = _first(raw, shape.question)

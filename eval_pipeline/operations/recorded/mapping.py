@@ -11,6 +11,8 @@ from eval_pipeline.operations.recorded.rows import FIELD_NAMES
 
 TURN_ID = "turn_id"
 """Our name for a turn's public id, which may be given instead of case and index."""
+NO_ANSWER = "the log has no answer"
+"""Error of an entry in which a reader of logs found none."""
 _OURS = (*FIELD_NAMES, TURN_ID)
 _MISSING: Any = object()
 
@@ -53,6 +55,8 @@ class Mapped:
             row.pop(ours, None)
             if (value := value_at(found, path)) is not _MISSING and value is not None:
                 row[ours] = value
+        if row.get("error") == NO_ANSWER and any(name in row for name in ("response", "answer", "sql")):
+            del row["error"]  # the reader did not find the answer, whose name the user knows
         return {name: value for name, value in row.items() if name in _OURS or not self._is_ignored(name)}
 
     def _is_ignored(self, name: str) -> bool:

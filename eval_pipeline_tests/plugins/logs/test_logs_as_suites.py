@@ -13,6 +13,7 @@ from eval_pipeline.core.errors import InputError
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.operations.recorded.log_suites import _cases, parted
+from eval_pipeline.operations.recorded.mapping import NO_ANSWER, Mapped
 from eval_pipeline.operations.recorded.recognising import recognised
 from eval_pipeline.statistics import cohens_kappa
 from eval_pipeline.store.published import ddl
@@ -144,6 +145,18 @@ def test_fields_of_tasks_are_told_from_those_of_answers() -> None:
         {"question": "a.b", "expected": "d"},
         ["response=c"],
     )
+
+
+def test_an_answer_whose_name_the_user_knows_is_no_missing_one(tmp_path: Path) -> None:
+    rows = [{"doc": {"question": "Why?"}, "target": "x", "out": "y"}, {"question": "How?", "out": None}]
+    rows.append({"question": "Who?", "out": "z", "error": "cut off"})
+    file = tmp_path / "rows.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    mapped = Mapped.of(["response=out"])
+    found = [mapped.applied(entry.given, entry.found) for entry in entries(file)]
+    assert [(row.get("response"), row.get("error")) for row in found] == [
+        ("y", None), (None, NO_ANSWER), ("z", "cut off"),
+    ]  # fmt: skip
 
 
 def test_kappa_of_source_agreement_is_that_of_the_statistics() -> None:
