@@ -112,7 +112,7 @@ def import_log(workspace: Workspace, source: Path, choices: LogChoices, wanted: 
         if made is not None and not versions:
             shutil.rmtree(made.folder)
         raise
-    judged = sum(entry.given.get("source_correct") is not None for entry in entries)
+    judged = sum("source_correct" in wanted.mapped.applied(entry.given, entry.found) for entry in entries)
     return ImportedLog(form, suite, made, tuple(notes), tuple(versions), judged)
 
 
