@@ -243,7 +243,7 @@ def test_what_is_refused_or_only_planned_changes_nothing_and_a_part_or_the_journ
     assert told.purged is not None
     assert told.purged.responses == 8 * 3 + 4, "8 turns in all, each tried three times"
     assert f"would be removed: 3 evaluations, {told.files:,} files" in said.out
-    assert "28 responses and 1 batches" in said.out
+    assert "28 responses and 1 batch of" in said.out
     after = _times(home)
     assert {path.suffix for path in before.keys() ^ after.keys()} <= {".lock"}
     changed = {path for path in before.keys() & after.keys() if before[path] != after[path]}
@@ -351,7 +351,7 @@ def test_what_dagster_keeps_goes_with_the_second_call_where_the_first_could_not(
     with closing(sqlite3.connect(runs)) as connection:
         assert connection.execute("SELECT count(*) FROM runs WHERE partition = 'leaving'").fetchone() == (1,)
     refused = StoreError("it is in use")
-    with patch("eval_pipeline.defs.running.removing._write_anew", side_effect=refused):
+    with patch("eval_pipeline.defs.running.removing.write_anew", side_effect=refused):
         said = command("remove", "leaving", "--purge", "--yes")
     assert (said.code, "it is in use" in said.err) == (2, True), said.text
     del refused  # its traceback holds the lock of the note, which goes with the process

@@ -51,7 +51,7 @@ def test_prompts_are_asked_scored_and_compared_like_model_versions(lab: Lab) -> 
         assert accuracy(lab) == {"fake-1": 0.5, "fake-1+bare": 0.0, "fake-1+steps": 1.0}
         assert len(server.asked) == 12 + 4  # what cannot be read is asked for again, with the form
         shown = lab.cli("compare", "fake-1", "fake-1+steps", "--suite", "small")
-        assert "accuracy      50.0% → 100.0%" in shown.out
+        assert "accuracy      50% → 100%" in shown.out
 
         # A changed sentence asks this prompt again, and no other.
         server.asked.clear()
@@ -134,7 +134,7 @@ def test_the_story_of_a_prompt_on_every_track(lab: Lab, suite: str) -> None:
         said = lab.cli(*run, "--prompt", "careful").out
 
     (line,) = [one for one in said.splitlines() if one.startswith("before:")]
-    assert f"{suite}, fake+careful: 100.0% → " in line and "; prompt changed; " in line
+    assert f"{suite}, fake+careful: 100% → " in line and "; prompt changed; " in line
     (row,) = json.loads(lab.cli("compare", "fake+careful@before", "fake+careful", "--format", "json").out)
     assert (row["causes"], row["accuracy_a"], row["fixed"]) == ("prompt changed", 1.0, 0)
     assert row["accuracy_b"] < 1.0

@@ -14,6 +14,8 @@ TURN_ID = "turn_id"
 NO_ANSWER = "the log has no answer"
 """Error of an entry in which a reader of logs found none."""
 _OURS = (*FIELD_NAMES, TURN_ID)
+_MEANT = tuple(name for name in FIELD_NAMES if name not in ("trace_id", "span_id"))
+"""Fields that a misspelt name may mean; `record_id` is more like `trace_id` than `case_id`, and never means it."""
 _MISSING: Any = object()
 
 
@@ -120,4 +122,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
 def unknown_field(name: str) -> str:
     """Returns the message for a field that is not ours."""
     advice = f"--map OURS={name} says what it is, --ignore {name} leaves it out"
-    return f"unknown field{nearest(name, FIELD_NAMES)} ({advice})"
+    return f"unknown field{nearest(name, _MEANT)} ({advice})"
