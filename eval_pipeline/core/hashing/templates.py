@@ -15,7 +15,8 @@ class KeptLoader(jinja2.PackageLoader):
     """Loads templates of a package; what an earlier process has compiled is not compiled again.
 
     Only source and jinja2 decide what is compiled, so no template may give constants to filters of ours: jinja2 applies
-    these when it compiles.
+    these when it compiles. Compiled code lies where Python keeps its own of this package, for whoever may write that,
+    and is checked by its digest: jinja2's own cache takes a damaged file for code.
     """
 
     def load(
