@@ -48,8 +48,8 @@ def test_the_commands_give_two_reports_and_their_comparison(tmp_path: Path) -> N
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "my-app-1" in done.stdout
-    assert "40.0%" in done.stdout, "two of five turns are right at first"
-    assert "80.0%" in done.stdout, "four of five are right then"
+    assert "my-app-1  40%" in done.stdout, "two of five turns are right at first"
+    assert "my-app-2  80%" in done.stdout, "four of five are right then"
     assert "not significant" in done.stdout
     reports = tmp_path / "home" / "reports"
     assert len(list(reports.glob("my_pages/my-app-*/*/report.html"))) == 2
