@@ -293,4 +293,6 @@ class Caller:
             usd=response.usd,
             reasoning=response.reasoning,
             metadata=response.metadata,
+            calls=response.calls,
+            own=response.own,
         )

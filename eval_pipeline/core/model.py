@@ -132,11 +132,72 @@ class Partition:
 
 
 @value
+class Tool:
+    """A tool that an agent may call.
+
+    Attributes:
+        parameters: JSON schema of the arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@value
+class ToolCall:
+    """A model's request to call a tool.
+
+    Attributes:
+        id: the provider's name of the call; the result refers to it.
+        malformed: the arguments as text, if they are no JSON object; `arguments` is then empty.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+    malformed: str = ""
+
+
+@value
+class ToolResult:
+    """What a call of a tool gave.
+
+    Attributes:
+        text: what the model is told; an error is told in one sentence.
+        error_class: why the call failed; None if it did not.
+        rows: number of rows of a table; None if there is none.
+        size: bytes of the whole result, of which the text may have fewer.
+        cut: whether the text is not the whole result; it says so itself.
+        ends: whether the agent has given its answer, which is `answer`.
+    """
+
+    text: str
+    error_class: ErrorClass | None = None
+    rows: int | None = None
+    size: int = 0
+    cut: bool = False
+    ends: bool = False
+    answer: Json = None
+
+
+@value
 class Message:
-    """One message of a prompt; `role` is `system`, `user` or `assistant`."""
+    """One message of a prompt.
+
+    Attributes:
+        role: `system`, `user`, `assistant`, or `tool` for the result of a call.
+        calls: tools that the assistant called.
+        call_id: the call whose result this is.
+        own: the assistant's message in the provider's own form, to be sent back as it came (signed thoughts are part of
+            it); None if the text and the calls are all there is.
+    """
 
     role: str
     text: str
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+    own: Json = None
 
 
 @value
@@ -147,14 +208,16 @@ class Prompt:
         messages: in order.
         shared: how many leading messages are the same for every turn of the case.
         answer_schema: JSON schema of the expected answer, or None for free text.
+        tools: tools that the model may call.
     """
 
     messages: tuple[Message, ...]
     shared: int = 0
     answer_schema: Mapping[str, Json] | None = None
+    tools: tuple[Tool, ...] = ()
 
     def text(self) -> str:
-        """Returns the prompt as one text, as stored in the table `prompts`."""
+        """Returns the prompt as one text, as stored in the table `prompts`; tools are not part of it."""
         return "\n\n".join(f"[{message.role}]\n{message.text}" for message in self.messages)
 
 
@@ -198,6 +261,8 @@ class Response:
         usd: the cost as reported by the provider; None: it is computed from the tokens.
         reasoning: the model's reasoning as reported by the provider, separate from the answer; may be empty.
         metadata: other facts from the provider (request id, SDK version, drawn failure mode) as JSON values.
+        calls: tools that the model called; only if the prompt had any.
+        own: as in `Message`.
     """
 
     text: str
@@ -212,6 +277,8 @@ class Response:
     usd: float | None = None
     reasoning: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    calls: tuple[ToolCall, ...] = ()
+    own: Json = None
 
 
 @value

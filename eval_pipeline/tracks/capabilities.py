@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 from eval_pipeline.core.model import (
     ArtefactT,
@@ -21,6 +21,8 @@ from eval_pipeline.core.model import (
     Failed,
     GoldT,
     Json,
+    Tool,
+    ToolResult,
     Turn,
 )
 from eval_pipeline.core.values import value
@@ -56,6 +58,58 @@ class Executes(ABC):
         Called on a worker of a cluster before it runs anything. Raises NoSandboxError if there is none.
         """
         return None
+
+
+@value
+class ActLimits:
+    """What an agent may use for one attempt at a turn.
+
+    Attributes:
+        steps: calls of tools.
+        model_calls: calls of the model.
+        tokens: tokens of all its calls, in and out; None: no limit.
+        usd: dollars of all its calls; None: no limit.
+        seconds: seconds of wall time that its tools may take together.
+        output_bytes: bytes of a tool's result that the model is told.
+    """
+
+    steps: int = 40
+    model_calls: int = 40
+    tokens: int | None = None
+    usd: float | None = None
+    seconds: float = 120.0
+    output_bytes: int = 16_000
+
+
+class World(Protocol):
+    """The surroundings that an attempt acts in, with tools that change nothing outside of them."""
+
+    async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+        """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong."""
+        ...
+
+    async def end_state(self) -> Mapping[str, Json]:
+        """Ends everything that still runs and returns what has changed, by path; see `sandbox.world`."""
+        ...
+
+
+class Acts(ABC, Generic[ContextT, GoldT]):
+    """A model acts: it calls tools in a world until it has an answer. Without this, it is asked once.
+
+    What comes of it is one response, whose text is the trajectory (`Trajectory`).
+    """
+
+    @abstractmethod
+    def tools(self, case: Case[ContextT, GoldT]) -> tuple[Tool, ...]:
+        """Returns the tools of a case."""
+
+    @abstractmethod
+    def limits(self, case: Case[ContextT, GoldT]) -> ActLimits:
+        """Returns what an attempt may use."""
+
+    @abstractmethod
+    def world(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> AbstractAsyncContextManager[World]:
+        """Returns a world as the case begins with, for one attempt."""
 
 
 class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):

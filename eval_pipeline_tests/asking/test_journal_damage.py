@@ -14,7 +14,7 @@ from eval_pipeline.asking.journal.codec import decode_response, encode_response
 from eval_pipeline.asking.journal.salvage import whole_rows
 from eval_pipeline.asking.journal.sqlite import SqliteJournal
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.model import Response, Usage
+from eval_pipeline.core.model import Response, ToolCall, Usage
 from eval_pipeline_tests.asking.journals import Journals
 
 
@@ -159,3 +159,13 @@ def test_defaults_take_no_room() -> None:
 def test_other_bytes_are_refused(body: bytes) -> None:
     with pytest.raises(ValueError):
         decode_response(body)
+
+
+def test_calls_of_tools_are_kept_and_other_answers_are_written_as_before() -> None:
+    called = ToolCall("c1", "sql", {"query": "SELECT 'é'"}), ToolCall("c2", "python", malformed="{not json")
+    own = [{"type": "thinking", "thinking": "…", "signature": "abc"}]
+    acted = Response("", stop_reason="tool_use", usage=Usage(3, 4), calls=called, own=own)
+    assert decode_response(encode_response(acted)) == acted
+    assert encode_response(Response("yes", usage=Usage(1, 2))) == (
+        b'{"text":"yes","usage":{"input_tokens":1,"output_tokens":2}}'
+    )

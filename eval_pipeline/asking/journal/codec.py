@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from pydantic_core import PydanticSerializationError, to_json
 
-from eval_pipeline.core.model import CallErrorKind, Json, Response, Usage
+from eval_pipeline.core.model import CallErrorKind, Json, Response, ToolCall, Usage
 
 
 class Asker(NamedTuple):
@@ -26,7 +26,9 @@ class Asker(NamedTuple):
 _ASKED_BY = "asked_by"
 _USAGE = tuple((field.name, field.default) for field in fields(Usage))
 _RESPONSE = tuple(
-    (field.name, field.default) for field in fields(Response) if field.name not in {"text", "usage", "metadata"}
+    (field.name, field.default)
+    for field in fields(Response)
+    if field.name not in {"text", "usage", "metadata", "calls"}
 )
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -39,6 +41,8 @@ def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
     told = {name: value for name, default in _USAGE if (value := getattr(usage, name)) != default}
     if told:
         kept["usage"] = told
+    if response.calls:
+        kept["calls"] = [_told(call) for call in response.calls]
     if response.metadata:
         kept["metadata"] = dict(response.metadata)
     if asked_by is not None:
@@ -48,6 +52,11 @@ def encode_response(response: Response, asked_by: Asker | None = None) -> bytes:
     except PydanticSerializationError:
         # A model may write half of a surrogate pair; a response that was paid for must not be lost because of it.
         return _encode(kept).encode("utf-8", "surrogatepass")
+
+
+def _told(call: ToolCall) -> dict[str, Json]:
+    told: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+    return told | {"malformed": call.malformed} if call.malformed else told
 
 
 def decode_response(body: bytes) -> Response:
@@ -66,6 +75,8 @@ def decode_response(body: bytes) -> Response:
     try:
         if "call_error" in kept:
             kept["call_error"] = CallErrorKind(kept["call_error"])
+        if "calls" in kept:
+            kept["calls"] = tuple(ToolCall(**call) for call in kept["calls"])
         return Response(usage=Usage(**usage) if usage else Usage(), **kept)
     except TypeError as error:  # a field unknown to this version
         raise ValueError(str(error)) from error
