@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
 from eval_pipeline.core.system.processors import processors
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.jail import has_pandas
 from eval_pipeline.sandbox.limits import Limits
 from eval_pipeline.sandbox.pool import Pool
@@ -46,6 +47,8 @@ class Assertions:
         return json_text(told).encode(errors="surrogatepass")
 
 
+_OF_LIMITS = (ErrorClass.TIMEOUT, ErrorClass.MEMORY, ErrorClass.SANDBOX)
+"""Classes of errors that may be the machine's fault."""
 _FICKLE = "its result is not the same each time it runs"
 
 
@@ -144,6 +147,12 @@ class PythonSandbox:
         tests: Assertions | None = None,
     ) -> Outcome:
         """Same as `run`, with tables that are packed once for many snippets."""
+        outcome = await self._ran(code, tables, wall_s, tests)
+        if isinstance(outcome, SnippetFailed) and outcome.error_class in _OF_LIMITS:
+            note_stopped()
+        return outcome
+
+    async def _ran(self, code: str, tables: PackedTables, wall_s: float | None, tests: Assertions | None) -> Outcome:
         pool = self._open_pool()
         text = code.encode(errors="surrogatepass")
         if tests is not None and len(tests.packed) > self._limits.code_bytes:

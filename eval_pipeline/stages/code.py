@@ -17,6 +17,7 @@ Roots = tuple[Root, ...]
 _GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity")
 _SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
 _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
+_GATHERED = ("gather", "gather_all", "compare_all", "measure")
 _SCORED = (
     "values",
     "conversation_values",
@@ -72,13 +73,18 @@ def attempts_code(inputs: Inputs) -> Roots:
 
 def evidence_code(inputs: Inputs) -> Roots:
     """Returns the roots of `evidence`."""
-    own = methods(inputs.track, "gather", "gather_all", "artefact_from_json")
+    own = methods(inputs.track, *_GATHERED, "artefact_from_json")
     return (
         "eval_pipeline.stages.evidence:gather_evidence",
         "eval_pipeline.stages.attempts.rows:attempted_turns",
         *own,
         *_choosing(inputs),
     )
+
+
+def kept_code(inputs: Inputs, *names: str) -> Roots:
+    """Returns the roots of what is kept of a track: its methods, and what they call to run what models write."""
+    return abilities.executor_of, *methods(inputs.track, *names, "depends_on")
 
 
 def judging_code(inputs: Inputs) -> Roots:
@@ -120,7 +126,7 @@ def _choosing(inputs: Inputs) -> Roots:
     if not inputs.gold.alternatives:
         return of_gold
     primary = metrics_behind_primary(inputs.track)
-    return *of_gold, *methods(inputs.track, "values", "gather", "gather_all", "nearness"), *metrics_code(tuple(primary))
+    return *of_gold, *methods(inputs.track, "values", *_GATHERED, "nearness"), *metrics_code(tuple(primary))
 
 
 def metrics_code(metrics: tuple[Metric, ...]) -> Roots:
@@ -141,7 +147,7 @@ def _kinds(inputs: Inputs) -> Roots:
 
 def ends_code(track: Track) -> Roots:
     """Returns the code that decides whether gold answers score 1.0 and empty answers 0.0."""
-    names = ("oracle", "check_gold", "gold_is_empty", "gather", *_ATTEMPT, *_GOLD, *_SCORED)
+    names = ("oracle", "check_gold", "gold_is_empty", *_GATHERED, *_ATTEMPT, *_GOLD, *_SCORED)
     return *methods(track, "read_case", *names), *metrics_code(track.metrics)
 
 

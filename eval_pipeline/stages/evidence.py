@@ -9,9 +9,10 @@ from itertools import chain, islice
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
+from eval_pipeline.stages.attempts.keeping import gather_kept
 from eval_pipeline.stages.attempts.rows import attempted_turns
 from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, MEASURED_EVIDENCE
-from eval_pipeline.tracks.abilities import gather_all, measured_kinds_of
+from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
 
@@ -30,7 +31,7 @@ def gather_evidence(inputs: Inputs, outputs: Outputs) -> None:
     generated, small = inputs.header(GENERATIONS), inputs.is_small
     turns = inputs.counted("evidence", attempted_turns(inputs), generated.rows if generated else 0)
     while some := list(islice(turns, _AT_ONCE)):
-        gathered = gather_all(inputs.track, [(case, turn, made[-1][1]) for case, turn, _, made in some])
+        gathered = gather_kept(inputs, [(case, turn, made[-1][1]) for case, turn, _, made in some])
         for (case, turn, sample, _), pieces in zip(some, gathered, strict=True):
             place = {"turn_id": turn.id, "case_id": case.id, "turn_index": turn.index, "sample": sample}
             if small:

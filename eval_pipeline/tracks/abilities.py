@@ -129,8 +129,12 @@ async def _as_they_are(track: Track) -> AsyncIterator[Executor]:
 def doubts_of(track: Track, case: Case) -> list[Contradiction]:
     """Returns the turns of a case whose gold is doubtful, invalid ones first."""
     broken = [Contradiction(turn.id, why, 1.0) for turn, why in track.check_gold(case)]
+    return joined(broken, track.contradictions(case) if isinstance(track, Audits) else ())
+
+
+def joined(broken: Sequence[Contradiction], further: Sequence[Contradiction]) -> list[Contradiction]:
+    """Returns the problems of gold, then the doubts about gold without any."""
     known = {found.turn_id for found in broken}
-    further = track.contradictions(case) if isinstance(track, Audits) else ()
     return [*broken, *(found for found in further if found.turn_id not in known)]
 
 

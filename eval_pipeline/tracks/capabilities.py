@@ -5,7 +5,7 @@ tracks without an ability.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,6 +147,52 @@ class Gathers(ABC, Generic[ContextT, GoldT, ArtefactT]):
     def nearness(self, evidence: Sequence[Evidence]) -> float:
         """Returns how near an attempt is to being right, by its evidence; the nearest of several golds judges it."""
         return 0.0
+
+
+class Keeps(Gathers[ContextT, GoldT, ArtefactT]):
+    """What comes of answers and gold is kept, and used again where all that it depends on is the same.
+
+    Without this it is computed each time. Times are measured each time in any case.
+    """
+
+    @abstractmethod
+    def depends_on(self, case: Case[ContextT, GoldT], turn: Turn[GoldT] | None, artefact: ArtefactT | None) -> Json:
+        """Returns as plain data what decides what comes of an artefact, beside code and versions of libraries.
+
+        None if that cannot be told, or is not the same each time.
+
+        Args:
+            case: the case.
+            turn: the turn with whose gold the artefact is compared; None if it is only executed.
+            artefact: the artefact; None if only the gold is looked at.
+        """
+
+    @abstractmethod
+    def compare_all(
+        self, turns: Sequence[tuple[Case[ContextT, GoldT], Turn[GoldT], Attempt[ArtefactT]]]
+    ) -> Iterator[tuple[Evidence, ...]]:
+        """Yields for one turn after the other the evidence that nobody measures."""
+
+    @abstractmethod
+    def measure(
+        self,
+        case: Case[ContextT, GoldT],
+        turn: Turn[GoldT],
+        final: Attempt[ArtefactT],
+        compared: Sequence[Evidence],
+    ) -> tuple[Evidence, ...]:
+        """Returns the evidence of `measured_kinds`, given the other."""
+
+    def gather(self, case: Case[ContextT, GoldT], turn: Turn[GoldT], final: Attempt[ArtefactT]) -> tuple[Evidence, ...]:
+        """Returns both."""
+        return self.gather_all([(case, turn, final)])[0]
+
+    def gather_all(
+        self, turns: Sequence[tuple[Case[ContextT, GoldT], Turn[GoldT], Attempt[ArtefactT]]]
+    ) -> Sequence[tuple[Evidence, ...]]:
+        """Returns both for several turns."""
+        compared = zip(turns, self.compare_all(turns), strict=True)
+        return [(*found, *self.measure(*turn, found)) for turn, found in compared]
 
 
 class Recovers:

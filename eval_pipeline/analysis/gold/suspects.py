@@ -10,10 +10,10 @@ from eval_pipeline.analysis.comparisons.compared import latest_of_each
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.stages.attempts.keeping import doubts_kept
 from eval_pipeline.statistics.raters.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS
-from eval_pipeline.tracks.abilities import doubts_of
 from eval_pipeline.tracks.capabilities import Audits, Weight
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
@@ -116,7 +116,7 @@ def _contradicting(inputs: Inputs, votes: _Votes | None) -> Iterator[Row]:
     confirmed = votes.confirmed() if votes is not None else set()
     for case in _cases(inputs):
         turns = {turn.id: turn for turn in case.turns}
-        for doubt in doubts_of(inputs.track, case):
+        for doubt in doubts_kept(inputs, case):
             score = doubt.score * (_CONFIRMED if doubt.turn_id in confirmed else 1.0)
             said = {"reason": LINT if doubt.linted else CONTRADICTION, "evidence": doubt.evidence, "score": score}
             said["of_printing"] = doubt.of_printing

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.system.stopped import times_stopped
 from eval_pipeline.sandbox.sql.errors import SqlError
 from eval_pipeline.sandbox.sql.wire import HEADER_BYTES, body_length, pack, unpack
 
@@ -32,8 +33,8 @@ def main() -> None:
     _tell(answers, {"ready": True})
     tasks = sys.stdin.buffer
     while header := tasks.read(HEADER_BYTES):
-        told = unpack(tasks.read(body_length(header)))
-        _tell(answers, _done(told))
+        told, before = unpack(tasks.read(body_length(header))), times_stopped()
+        _tell(answers, _done(told) | ({"stopped": True} if times_stopped() != before else {}))
 
 
 def _done(told: dict[str, Any]) -> dict[str, Any]:

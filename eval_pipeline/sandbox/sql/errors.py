@@ -2,6 +2,7 @@
 
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.returned.error_classes import DUCKDB
 
 
@@ -12,6 +13,8 @@ class SqlError(Exception):
         super().__init__(message)
         self.error_class = error_class
         self.message = message
+        if error_class in (ErrorClass.TIMEOUT, ErrorClass.MEMORY):
+            note_stopped()
 
 
 class UnreachableError(EvalError):

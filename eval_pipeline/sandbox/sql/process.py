@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import Any
 
 from eval_pipeline.core.model import ErrorClass
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox.sql.deadline import PATIENCE, Deadline
 from eval_pipeline.sandbox.sql.errors import SqlError, SqlFaultError, UnreachableError
 from eval_pipeline.sandbox.sql.limits import SqlLimits
@@ -131,6 +132,8 @@ class SqlProcess:
                     continue
 
     def _opened(self, answer: Any) -> Any:
+        if not isinstance(answer, dict) or "stopped" in answer or "fault" in answer:
+            note_stopped()
         if isinstance(answer, dict) and "result" in answer:
             return answer["result"]
         if isinstance(answer, dict) and "error" in answer:
@@ -146,6 +149,7 @@ class SqlProcess:
     def _died(self) -> SqlError:
         code = self._process.wait()
         self.kill()
+        note_stopped()
         if code in (-signal.SIGABRT, -signal.SIGKILL, -signal.SIGSEGV, -signal.SIGBUS):
             why = f"the query ended its process (signal {-code}), as happens without memory"
             return (KilledError if code == -signal.SIGKILL else SqlError)(ErrorClass.MEMORY, why)

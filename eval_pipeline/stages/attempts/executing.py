@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 from eval_pipeline.cluster.port import Cluster, Task, open_cluster
 from eval_pipeline.core.ids import json_text, parse_json
-from eval_pipeline.core.model import Case, ErrorClass, Failed, Json, Outcome, Ran
+from eval_pipeline.core.model import Case, Json, Outcome
+from eval_pipeline.stages.attempts.keeping import keeping, read_outcome, told_outcome
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.abilities import executor_of
@@ -28,10 +29,10 @@ async def open_executor(inputs: Inputs) -> AsyncIterator[Executor]:
     async with executor_of(inputs.track) as local:
         opened = None if local.immediate else open_cluster()
         if opened is None:
-            yield local
+            yield keeping(inputs, local)
             return
         with opened as cluster:
-            yield RemoteExecutor(cluster, inputs)
+            yield keeping(inputs, RemoteExecutor(cluster, inputs))
 
 
 class RemoteExecutor:
@@ -52,7 +53,7 @@ class RemoteExecutor:
         """Returns the outcome of an artefact. Raises EvalError if no worker can execute it."""
         written = json_text(self._track.artefact_json(artefact))
         task = {**self._of_suite, "name": case.id, "case": case.id, "artefact": written}
-        return _outcome(await self._cluster.call(execute_there, task))
+        return read_outcome(await self._cluster.call(execute_there, task))
 
 
 def execute_there(task: Task) -> dict[str, Json]:
@@ -70,15 +71,7 @@ def execute_there(task: Task) -> dict[str, Json]:
         raise refuse_other_code()
     artefact = track.artefact_from_json(parse_json(str(task["artefact"])))
     outcome = _kept_executor(track.name, track).execute(artefact, _case(workspace, suite, str(task["case"])))
-    if isinstance(outcome, Failed):
-        return {"failed": outcome.error_class.value, "message": outcome.message, "tier": outcome.tier}
-    return {"value": json_text(outcome.value), "tier": outcome.tier}
-
-
-def _outcome(told: Any) -> Outcome:
-    if "failed" in told:
-        return Failed(ErrorClass(told["failed"]), told["message"], told["tier"])
-    return Ran(parse_json(told["value"]), told["tier"])
+    return told_outcome(outcome)
 
 
 def _code(workspace: Workspace, suite: str) -> str:

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case, Json
+from eval_pipeline.stages.attempts.keeping import contradictions_kept
 from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -59,7 +60,8 @@ def check_gold(inputs: Inputs) -> Verdict:
     broken = found.filter(pc.is_valid(found["gold_problem"])).to_pylist()
     wrong = [f"{row['turn_id']}: {row['gold_problem']}" for row in broken if row["turn_id"] not in decided]
     known = {*decided, *(row["turn_id"] for row in broken)}
-    doubts = contradictions(inputs.track, map(gold.case, inputs.each_case()), known)
+    cases = map(gold.case, inputs.each_case())
+    doubts = [doubt for case in cases for doubt in contradictions_kept(inputs, case) if doubt.turn_id not in known]
     linted = sum(doubt.linted for doubt in doubts)
     facts: dict[str, Json] = {"turns": found.num_rows, "wrong_gold": len(wrong), "linted": linted}
     facts |= {"contradictions": len(doubts) - linted, "overridden": len(decided)}

@@ -1,6 +1,6 @@
 """The track: how the stages deal with code generation over DataFrames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -15,7 +15,7 @@ from eval_pipeline.tracks.capabilities import (
     Damageable,
     Executes,
     Explains,
-    Gathers,
+    Keeps,
     Mutates,
     Recovers,
     Reports,
@@ -60,7 +60,7 @@ class PandasTrack(
     Task["PandasContext", "PandasGold", Code],
     Executes,
     Validates["PandasContext", "PandasGold", Code],
-    Gathers["PandasContext", "PandasGold", Code],
+    Keeps["PandasContext", "PandasGold", Code],
     Recovers,
     Shares,
     Damageable["PandasContext", "PandasGold"],
@@ -215,17 +215,27 @@ class PandasTrack(
 
         return answer_text(value)
 
-    def gather(self, case: "PandasCase", turn: "PandasTurn", final: Attempt[Code]) -> tuple[Evidence, ...]:
-        """See `evidence.gather_all`."""
-        return self.gather_all([(case, turn, final)])[0]
+    def depends_on(self, case: "PandasCase", turn: "PandasTurn | None", artefact: Code | None) -> Json:
+        """See `steady.depends_on`."""
+        from eval_pipeline.tracks.pandas_code.running.steady import depends_on
 
-    def gather_all(
+        return depends_on(case, turn, artefact)
+
+    def compare_all(
         self, turns: "Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]"
-    ) -> Sequence[tuple[Evidence, ...]]:
-        """See `evidence.gather_all`."""
+    ) -> Iterator[tuple[Evidence, ...]]:
+        """See `evidence.compare_all`."""
         from eval_pipeline.tracks.pandas_code.running import evidence
 
-        return evidence.gather_all(turns)
+        return evidence.compare_all(turns)
+
+    def measure(
+        self, case: "PandasCase", turn: "PandasTurn", final: Attempt[Code], compared: Sequence[Evidence]
+    ) -> tuple[Evidence, ...]:
+        """See `evidence.performance`."""
+        from eval_pipeline.tracks.pandas_code.running import evidence
+
+        return evidence.performance(turn, final)
 
     def nearness(self, evidence: Sequence[Evidence]) -> float:
         """Returns the understanding that the steps to the reference code leave."""

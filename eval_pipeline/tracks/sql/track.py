@@ -1,6 +1,6 @@
 """The track class, which connects text to SQL to the stages of an evaluation."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from random import Random
@@ -15,8 +15,8 @@ from eval_pipeline.tracks.capabilities import (
     Damageable,
     Executes,
     Explains,
-    Gathers,
     Judged,
+    Keeps,
     Mutates,
     Recovers,
     Reports,
@@ -68,7 +68,7 @@ class SqlTrack(
     Task["SqlContext", "SqlGold", SqlAnswer],
     Executes,
     Validates["SqlContext", "SqlGold", SqlAnswer],
-    Gathers["SqlContext", "SqlGold", SqlAnswer],
+    Keeps["SqlContext", "SqlGold", SqlAnswer],
     Recovers,
     Shares,
     Judged["SqlContext", "SqlGold", SqlAnswer],
@@ -247,11 +247,27 @@ class SqlTrack(
 
         return result_text(value)
 
-    def gather(self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
-        """See `evidence.gather`."""
-        from eval_pipeline.tracks.sql.responses import evidence
+    def depends_on(self, case: "SqlCase", turn: "SqlTurn | None", artefact: SqlAnswer | None) -> Json:
+        """See `steady.depends_on`."""
+        from eval_pipeline.tracks.sql.responses.steady import depends_on
 
-        return evidence.gather(case, turn, final)
+        return depends_on(case, turn, artefact)
+
+    def compare_all(
+        self, turns: "Sequence[tuple[SqlCase, SqlTurn, Attempt[SqlAnswer]]]"
+    ) -> Iterator[tuple[Evidence, ...]]:
+        """See `evidence.compared_with_gold`."""
+        from eval_pipeline.tracks.sql.responses.evidence import compared_with_gold
+
+        return (compared_with_gold(*turn) for turn in turns)
+
+    def measure(
+        self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer], compared: Sequence[Evidence]
+    ) -> tuple[Evidence, ...]:
+        """See `evidence.efficiency`."""
+        from eval_pipeline.tracks.sql.responses.evidence import efficiency
+
+        return efficiency(turn, final, compared)
 
     def to_judge(
         self, case: "SqlCase", turn: "SqlTurn", final: Attempt[SqlAnswer], evidence: Sequence[Evidence]

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.system.stopped import note_stopped
 from eval_pipeline.sandbox import SnippetFailed
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasGold
 from eval_pipeline.tracks.pandas_code.results.comparison import are_equal
@@ -128,6 +129,8 @@ def _padded(items: list[Json], count: int) -> list[Json]:
 def told_result(outcome: Json) -> Json:
     """Returns the result in `["ran", result]`, None for any other outcome."""
     match listed(outcome):
+        case ["failed", "MemoryError" | "TimeoutError" | "OSError" | "PermissionError"]:
+            note_stopped()
         case ["ran", dict() as told] if told.get("t") == "table":
             return told["v"]
         case ["ran", told]:

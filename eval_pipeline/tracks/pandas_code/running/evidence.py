@@ -35,21 +35,19 @@ MATCH, DIFFERENT, ERROR = "match", "different", "error"
 _Found = tuple[str, str, float | None, Mapping[str, Json]]
 
 
-def gather_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) -> list[tuple[Evidence, ...]]:
-    """Returns the available evidence on the final attempts of turns; none for a turn without code.
+def compare_all(turns: Sequence[tuple[PandasCase, PandasTurn, Attempt[Code]]]) -> Iterator[tuple[Evidence, ...]]:
+    """Yields the available evidence on the final attempts of turns, without costs; none for a turn without code.
 
     Raises:
         NoSandboxError: this machine cannot run code.
     """
     codes = [final.artefact.code if final.artefact is not None else "" for _, _, final in turns]
     findings = quality_findings(codes, [_known_names(turn.gold.context) for _, turn, _ in turns])
-    return [
-        tuple(
+    for (_, turn, final), found in zip(turns, findings, strict=True):
+        yield tuple(
             Evidence(turn.id, final.sample, kind, verdict, value, details)
             for kind, verdict, value, details in _found(turn.gold, final, found)
         )
-        for (_, turn, final), found in zip(turns, findings, strict=True)
-    ]
 
 
 def _known_names(context: PandasContext) -> tuple[str, ...]:
@@ -78,8 +76,6 @@ def _found(gold: PandasGold, final: Attempt[Code], findings: Sequence[QualityFin
     if artefact.answer is not None:
         return
     if isinstance(final.outcome, Ran) and gold.code is not None:
-        if not is_polars(gold.context):  # the reference code would be measured against another library
-            yield from _performance(gold, artefact.code)
         yield from _on_variants(gold, artefact.code, final.outcome.value, right=is_meant)
     yield QUALITY, "findings" if findings else "clean", None, {"findings": [asdict(finding) for finding in findings]}
 
@@ -172,16 +168,21 @@ def _whole_result(context: PandasContext, artefact: Code) -> Json | SnippetFaile
     return _run_again(artefact.code, context)
 
 
-def _performance(gold: PandasGold, code: str) -> Iterator[_Found]:
-    assert gold.code is not None
-    context = gold.context
-    both = whole_code(code, context), whole_code(gold.code, context)
-    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, code), context.layer)
+def performance(turn: PandasTurn, final: Attempt[Code]) -> tuple[Evidence, ...]:
+    """Returns what the code of an answer that ran costs beside the reference code; none without either.
+
+    Where answers are not pandas, the reference code would be measured against another library.
+    """
+    gold, artefact = turn.gold, final.artefact
+    context, ran = gold.context, isinstance(final.outcome, Ran)
+    if artefact is None or artefact.answer is not None or not ran or gold.code is None or is_polars(context):
+        return ()
+    both = whole_code(artefact.code, context), whole_code(gold.code, context)
+    found = measure(*both, context.paths, context.options.timed_runs, tests_of(gold, artefact.code), context.layer)
     if isinstance(found, SnippetFailed):
-        yield PERFORMANCE, "unmeasured", None, {"message": error_text(found)}
-        return
+        return (Evidence(turn.id, final.sample, PERFORMANCE, "unmeasured", None, {"message": error_text(found)}),)
     costs = {**_told("generated", found.generated), **_told("reference", found.reference)}
-    yield PERFORMANCE, "measured", None, {**costs, "runs": found.generated.runs}
+    return (Evidence(turn.id, final.sample, PERFORMANCE, "measured", None, {**costs, "runs": found.generated.runs}),)
 
 
 def failure_of_answer(gold: PandasGold, artefact: Code, outcome: Json, is_meant: bool = False) -> Failure | None:

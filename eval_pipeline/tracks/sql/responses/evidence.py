@@ -93,8 +93,8 @@ class Compared:
         )
 
 
-def gather(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
-    """Returns the available evidence on a turn's final attempt; none if there is no SQL."""
+def compared_with_gold(case: SqlCase, turn: SqlTurn, final: Attempt[SqlAnswer]) -> tuple[Evidence, ...]:
+    """Returns the available evidence on a turn's final attempt, without times; none if there is no SQL."""
     query, gold = final.artefact, turn.gold
     if query is None or query.sql is None:
         return ()
@@ -134,8 +134,6 @@ def _found(
         yield EQUIVALENCE, ladder.verdict, ladder.value, details
     if best.published:
         yield PUBLISHED, "scored", None, best.published
-    if any(one <= gold.contract.overlooked(best.insisted) for one in best.needs):
-        yield from _efficiency(context.database, sql, best)
 
 
 def validation_evidence(found: Validation) -> _Found:
@@ -303,23 +301,28 @@ def _climbed(found: Compared, gold: SqlGold, sql: str) -> Compared:
     return replace(found, execution="different", details=details)
 
 
-def _efficiency(database: Database, sql: str, best: Compared) -> Iterator[_Found]:
-    """Yields the CPU times of both queries: the least of five alternating runs; equal texts get equal times.
+def efficiency(turn: SqlTurn, final: Attempt[SqlAnswer], compared: Sequence[Evidence]) -> tuple[Evidence, ...]:
+    """Returns the CPU times of a right query and the accepted one: the least of five alternating runs.
 
-    Nothing is known about the CPU time that a server spends on a query.
+    Equal texts get equal times. Nothing is known about the CPU time that a server spends on a query.
     """
-    path = database.path()
+    gold, query, told = turn.gold, final.artefact, details_of(compared, EXECUTION)
+    needs = [frozenset(map(Relaxation, one)) for one in told.get("needs", ())]
+    may_overlook = gold.contract.overlooked(frozenset(map(Relaxation, told.get("insisted", ()))))
+    if gold.may_change or query is None or query.sql is None or not any(one <= may_overlook for one in needs):
+        return ()
+    database, path = gold.database, gold.database.path()
     if path is None or database.server is not None:
-        return
-    texts = (runnable(sql, database), runnable(best.accepted, database))
+        return ()
+    texts = (runnable(query.sql, database), runnable(told["accepted"], database))
     taken = runner().time_pair_now(path, *texts, TIMED_RUNS)
     if isinstance(taken, Failed):
-        return
+        return ()
     mine, theirs = taken
-    if best.ladder is not None and best.ladder.rung == "identical":
+    if details_of(compared, EQUIVALENCE).get("rung") == "identical":
         mine = theirs = min(taken)
     details = {"generated_ms": mine * 1000, "expected_ms": theirs * 1000, "runs": TIMED_RUNS}
-    yield EFFICIENCY, "timed", theirs / mine if mine > 0 else None, details
+    return (Evidence(turn.id, final.sample, EFFICIENCY, "timed", theirs / mine if mine > 0 else None, details),)
 
 
 def contract_values(gold: SqlGold, evidence: Sequence[Evidence]) -> dict[str, Any]:

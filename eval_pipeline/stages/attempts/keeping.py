@@ -1,0 +1,167 @@
+"""Uses what earlier evaluations have found about the same answers and the same gold; tracks say of what (`Keeps`)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+from eval_pipeline.core.ids import json_text, parse_json
+from eval_pipeline.core.model import Attempt, Case, ErrorClass, Evidence, Failed, Json, Outcome, Ran, Turn
+from eval_pipeline.core.system.stopped import times_stopped
+from eval_pipeline.stages.code import kept_code
+from eval_pipeline.tracks.abilities import gather_all, joined
+from eval_pipeline.tracks.base import Executor
+from eval_pipeline.tracks.capabilities import Audits, Contradiction, Keeps
+from eval_pipeline.workspace.homes.kept import DOUBTS, EVIDENCE, OUTCOMES, PROBLEMS, KeptValues, steady
+from eval_pipeline.workspace.inputs import Inputs
+
+Gathering = Sequence[tuple[Case, Turn, Attempt]]
+_FICKLE = (ErrorClass.TIMEOUT, ErrorClass.MEMORY, ErrorClass.SANDBOX, ErrorClass.OTHER)
+"""Classes of errors that may be the machine's."""
+
+
+def gather_kept(inputs: Inputs, turns: Gathering) -> Sequence[tuple[Evidence, ...]]:
+    """Returns the evidence for the last attempt of each turn, as `gather_all` does; times are measured each time."""
+    track = inputs.track
+    if not isinstance(track, Keeps):
+        return gather_all(track, turns)
+    kept = _kept(inputs, EVIDENCE, "compare_all", "artefact_from_json")
+    keys = [_evidence_key(track, kept, *turn) for turn in turns]
+    found: dict[str, Sequence[Any]] = {}
+    for known_key in dict.fromkeys(key for key in keys if key):
+        if (known := kept.find(known_key, _rows)) is not None:
+            found[known_key] = known
+    # One of several equal attempts is enough.
+    missing = {key or f"{place}": place for place, key in reversed([*enumerate(keys)]) if key not in found}
+    left = dict(sorted(missing.items(), key=lambda one: one[1]))
+    compared = track.compare_all([turns[place] for place in left.values()])
+    for name, place in left.items():
+        before, pieces = times_stopped(), next(compared)
+        found[name] = [[one.kind, one.verdict, one.value, one.details] for one in pieces]
+        if keys[place] and times_stopped() == before:
+            kept.put(name, found[name])
+    assert next(compared, None) is None
+    kept.bound()
+    gathered = []
+    for place, (key, (case, turn, final)) in enumerate(zip(keys, turns, strict=True)):
+        pieces = tuple(Evidence(turn.id, final.sample, *row) for row in found[key or f"{place}"])
+        gathered.append((*pieces, *track.measure(case, turn, final, pieces)))
+    return gathered
+
+
+def _evidence_key(track: Keeps, kept: KeptValues, case: Case, turn: Turn, final: Attempt) -> str | None:
+    if final.artefact is None or final.outcome is None:
+        return None
+    depends = track.depends_on(case, turn, final.artefact)
+    return None if depends is None else kept.key(depends, told_outcome(final.outcome))
+
+
+def _rows(value: Json) -> list[Json]:
+    """Returns evidence as it was kept. Raises ValueError if it has another form."""
+    for kind, verdict, number, details in value:
+        if not (isinstance(kind, str) and isinstance(verdict, str) and isinstance(details, dict)):
+            raise ValueError("not evidence")
+        if number is not None and not isinstance(number, int | float):
+            raise ValueError("not evidence")
+    return list(value)
+
+
+class KeepingExecutor:
+    """Executes what was never executed before on the same data."""
+
+    immediate: ClassVar[bool] = False
+
+    def __init__(self, inputs: Inputs, inner: Executor) -> None:
+        self._inner, self._track = inner, inputs.track
+        self._kept = _kept(inputs, OUTCOMES, "executor")
+
+    async def execute(self, artefact: Any, case: Case) -> Outcome:
+        """Returns the outcome of an artefact."""
+        assert isinstance(self._track, Keeps)
+        depends = self._track.depends_on(case, None, artefact)
+        if depends is None:
+            return await self._inner.execute(artefact, case)
+        key = self._kept.key(depends)
+        found = self._kept.find(key, read_outcome)
+        if found is not None:
+            return found
+        before = times_stopped()
+        outcome = await self._inner.execute(artefact, case)
+        if times_stopped() == before and (isinstance(outcome, Ran) or outcome.error_class not in _FICKLE):
+            self._kept.put(key, told_outcome(outcome))
+        return outcome
+
+
+def keeping(inputs: Inputs, executor: Executor) -> Executor:
+    """Returns an executor that uses what is kept, if the track keeps outcomes."""
+    return KeepingExecutor(inputs, executor) if isinstance(inputs.track, Keeps) else executor
+
+
+def told_outcome(outcome: Outcome) -> dict[str, Json]:
+    """Returns an outcome as plain data."""
+    if isinstance(outcome, Failed):
+        return {"failed": outcome.error_class.value, "message": outcome.message, "tier": outcome.tier}
+    return {"value": json_text(outcome.value), "tier": outcome.tier}
+
+
+def read_outcome(told: Any) -> Outcome:
+    """Returns an outcome from plain data. Raises ValueError, TypeError or LookupError if it is in another form."""
+    if not isinstance(told["tier"], str | None):
+        raise ValueError("not an outcome")
+    if "failed" in told:
+        return Failed(ErrorClass(told["failed"]), str(told["message"]), told["tier"])
+    return Ran(parse_json(told["value"]), told["tier"])
+
+
+def contradictions_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
+    """Returns what the track's `contradictions` does; none if it has none."""
+    track = inputs.track
+    if not isinstance(track, Audits):
+        return []
+    return _of_gold(inputs, DOUBTS, "contradictions", case, track.contradictions)
+
+
+def doubts_kept(inputs: Inputs, case: Case) -> list[Contradiction]:
+    """Returns what `doubts_of` does."""
+
+    def broken(case: Case) -> list[Contradiction]:
+        return [Contradiction(turn.id, why, 1.0) for turn, why in inputs.track.check_gold(case)]
+
+    return joined(_of_gold(inputs, PROBLEMS, "check_gold", case, broken), contradictions_kept(inputs, case))
+
+
+def _of_gold(
+    inputs: Inputs, kind: str, method: str, case: Case, look: Callable[[Case], Sequence[Contradiction]]
+) -> list[Contradiction]:
+    """Returns what is found about the gold of a case, from what is kept or by looking."""
+    track = inputs.track
+    depends = [track.depends_on(case, turn, None) for turn in case.turns] if isinstance(track, Keeps) else [None]
+    if None in depends:
+        return list(look(case))
+    kept = _kept(inputs, kind, method)
+    key, turns = kept.key(depends), [turn.id for turn in case.turns]
+
+    def read(told: Json) -> list[Contradiction]:
+        return [Contradiction(turns[place], *_checked(more)) for place, more in told]
+
+    def write(found: list[Contradiction]) -> None:
+        told = [[one.evidence, one.score, one.linted, one.of_printing] for one in found]
+        kept.put(key, [[turns.index(one.turn_id), more] for one, more in zip(found, told, strict=True)])
+
+    known = kept.find(key, read)
+    return known if known is not None else steady(lambda: list(look(case)), write)
+
+
+def _checked(told: Json) -> Json:
+    """Returns the fields of a doubt. Raises ValueError if they have other types."""
+    if [*map(type, told)] not in [[str, kind, bool, bool] for kind in (int, float)]:
+        raise ValueError("not a doubt")
+    return told
+
+
+def _kept(inputs: Inputs, kind: str, *methods: str) -> KeptValues:
+    """Returns what is kept of a kind; opened once a stage."""
+
+    def opened() -> KeptValues:
+        made_by = inputs.workspace.fingerprints.of(*kept_code(inputs, *methods))
+        return KeptValues(inputs.workspace.home, kind, made_by)
+
+    return inputs.hold(f"kept {kind}", opened)
