@@ -14,7 +14,7 @@ from eval_pipeline.stages.scoring.metric_runner import MetricRunner
 from eval_pipeline.tracks.sql.cases.source import SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.responses.execute import SqlExecutor
 from eval_pipeline.tracks.sql.responses.running import runner
-from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
+from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.support import Lab
 
 SCHEMA = """
@@ -127,7 +127,7 @@ async def scores(case: Case, text: str) -> dict[str, Any]:
     """The plain values of every metric on a response."""
     tried = await attempt(case, text)
     turn = case.turns[0]
-    values = TRACK.values(case, turn, [tried], SqlTrack().gather(case, turn, tried))
+    values = TRACK.values(case, turn, [tried], TRACK.gather(case, turn, tried))
     scored = MetricRunner(TRACK.metrics).run([values])
     return {name: found[0] for name, found in scored.plain.items()}
 

@@ -20,7 +20,7 @@ from eval_pipeline.stages.scoring.gold import drifted, drifting, gold_failure
 from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.tracks.sql.cases.source import Options, SharedDatabases
 from eval_pipeline.tracks.sql.gold.clock import clock_parts, pinned
-from eval_pipeline.tracks.sql.responses.evidence import EXECUTION, gather
+from eval_pipeline.tracks.sql.responses.evidence import EXECUTION
 from eval_pipeline.tracks.sql.responses.running import result_fingerprint
 from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
 from eval_pipeline_tests.goldens import golden
@@ -47,7 +47,7 @@ def test_gold_that_fails_beside_an_answer_is_told(
 ) -> None:
     case = read(OSLO | {"expected_sql": accepted}, shop)
     tried = asyncio.run(attempt(case, answer(sql)))
-    found = gold_failure(gather(case, case.turns[0], tried))
+    found = gold_failure(TRACK.gather(case, case.turns[0], tried))
     assert (found is not None) == (fails is not None)
     assert bool(TRACK.check_gold(case)) == (NUMBERS in accepted)
 
@@ -90,7 +90,7 @@ def test_gold_and_answer_run_at_the_time_and_within_the_limits_of_the_suite(
     late = read(OSLO | {"expected_sql": "SELECT COUNT(*) FROM orders WHERE placed_on < current_date"}, found)
     tried = asyncio.run(attempt(late, answer("SELECT COUNT(*) FROM orders WHERE placed_on < today()")))
     assert ran(tried.outcome)["rows"] == [[2]]
-    executions = [one for one in gather(late, late.turns[0], tried) if one.kind == EXECUTION]
+    executions = [one for one in TRACK.gather(late, late.turns[0], tried) if one.kind == EXECUTION]
     assert [one.verdict for one in executions] == ["match"]
     many = read(OSLO | {"expected_sql": "SELECT id FROM orders"}, found)
     ((_, why),) = TRACK.check_gold(many)

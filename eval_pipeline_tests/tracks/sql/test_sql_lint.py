@@ -14,7 +14,7 @@ from eval_pipeline.store.coverage import recorded_cases
 from eval_pipeline.store.tables import STATISTICS, TURNS
 from eval_pipeline.tracks.sql.cases.source import Database, Options, SharedDatabases, read_databases
 from eval_pipeline.tracks.sql.gold.lint import SCORES, findings
-from eval_pipeline.tracks.sql.track import TRACK, SqlTrack
+from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
 from eval_pipeline_tests.tracks.sql.helpers import answer, attempt
@@ -59,7 +59,7 @@ def test_who_agrees_with_mended_gold_loses_no_point(town: Database) -> None:
             raw = {"id": one["id"], "question": "?", "expected_sql": one["sql"], "tags": tags}
             case = TRACK.read_case(raw, "broken", "cases.yaml", 1, shared)
             tried = asyncio.run(attempt(case, answer(sql)))
-            told = gold_failure(SqlTrack().gather(case, case.turns[0], tried))
+            told = gold_failure(TRACK.gather(case, case.turns[0], tried))
             assert (told is not None) == unscored, (one["id"], sql, tags, told)
             asked += [] if told is None else [told]
     assert {kind for kind in SCORES if any(kind in told for told in asked)} >= {"cut_tie", "nulls_first", "text_order"}

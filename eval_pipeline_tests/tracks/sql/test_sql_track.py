@@ -27,7 +27,7 @@ from eval_pipeline.tracks.sql.gold.mutants import turn_mutants_score
 from eval_pipeline.tracks.sql.metrics.failure_mode import FAILURE_MODES
 from eval_pipeline.tracks.sql.metrics.verdict import is_right
 from eval_pipeline.tracks.sql.responses.artefact import LEVELS, parse_query
-from eval_pipeline.tracks.sql.responses.evidence import EQUIVALENCE, EXECUTION, compare, contract_values, gather
+from eval_pipeline.tracks.sql.responses.evidence import EQUIVALENCE, EXECUTION, compare, contract_values
 from eval_pipeline.tracks.sql.track import TRACK
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import SHIPPED, Lab, surroundings
@@ -287,7 +287,7 @@ def seen_turn(raw: dict[str, Any], text: str, found: SharedDatabases) -> Seen:
     case = read(raw, found)
     turn = case.turns[0]
     tried = asyncio.run(attempt(case, text))
-    evidence = gather(case, turn, tried)
+    evidence = TRACK.gather(case, turn, tried)
     scored = MetricRunner(TRACK.metrics).run([TRACK.values(case, turn, [tried], evidence)])
     metrics = {name: values[0] for name, values in scored.plain.items()}
     return Seen(case, turn, [tried], evidence, metrics=metrics, expected_result=TRACK.expected_result(turn))
