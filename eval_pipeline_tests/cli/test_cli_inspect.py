@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from eval_pipeline.core.errors import EvalError, UsageError
+from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline_tests.chains import compared
 from eval_pipeline_tests.support import DAY, Lab, Puppet, case, number, python
@@ -192,10 +193,22 @@ def test_doctor_of_a_sound_home(small: Lab) -> None:
     small.evaluate()
     compared(small.workspace(), "small")
     small.stage("published")
+    keep(small.home.expected / "outcome-1.json", "x" * 700_000)
     said = small.cli("doctor")
     assert said.code == 0, said.text
     assert "FAIL" not in said.out
-    for topic in ("eval-pipeline", "duckdb", "disk", "suite small", "model versions: 1", "journal", "record", "store"):
+    assert "0.7 MB of results to use again, of at most 1,074" in " ".join(said.out.split())
+    for topic in (
+        "eval-pipeline",
+        "duckdb",
+        "disk",
+        "kept",
+        "suite small",
+        "model versions: 1",
+        "journal",
+        "record",
+        "store",
+    ):
         assert f"ok   {topic}" in said.out, topic
 
 

@@ -200,7 +200,7 @@ def test_a_part_whose_inputs_change_while_it_is_computed_is_not_kept(
     """Its name would say that it was made from those before; and what models wrote would outlive its removal."""
     compared(small)
     without_evidence(small)
-    gather, changed = evidence.gather_all, list[str]()
+    gather, changed = evidence.gather_kept, list[str]()
 
     def changing(*given: Any) -> Any:
         if not changed:
@@ -213,7 +213,7 @@ def test_a_part_whose_inputs_change_while_it_is_computed_is_not_kept(
                 small.stage("cases", small.inputs("small"))
         return gather(*given)
 
-    monkeypatch.setattr(evidence, "gather_all", changing)
+    monkeypatch.setattr(evidence, "gather_kept", changing)
     with pytest.raises(EvalError):
         small.stage("evidence", small.inputs("small"))
     assert changed and not list(small.home.parts.rglob("*.jsonl"))

@@ -23,6 +23,7 @@ from eval_pipeline.asking.journal.codec import Asker, encode_response
 from eval_pipeline.asking.journal.rows import insert
 from eval_pipeline.chain.stage import Chain
 from eval_pipeline.core.errors import StoreError, UsageError
+from eval_pipeline.core.hashing.keeping import keep
 from eval_pipeline.core.model import Partition, Response
 from eval_pipeline.defs.assets.partitions import DIMENSION
 from eval_pipeline.defs.running.instance import open_instance
@@ -202,19 +203,27 @@ def set_aside(home: Lab) -> None:
     (aside / "journal.sqlite-wal").write_text(MARKER)
 
 
+def keep_results(home: Lab) -> None:
+    """What is kept of answers, finished or not, and of gold."""
+    for name in ("outcome-1.json", "evidence-1.json", ".made-1"):
+        keep(home.home.expected / name, MARKER)
+    keep(home.home.expected / "doubts-1.json", "plain words")
+
+
 def test_a_purge_leaves_no_byte_of_the_responses_anywhere_and_what_stays_is_as_it_was(home: Lab) -> None:
     look = pages_of_nights(home)
     exported(home)
     add_to_journal(home)
     set_aside(home)
+    keep_results(home)
     with closing(JudgementCache(home.home.judgements)) as cache:
         cache.put("one", Judgement(0.0, "different", f"the query says {MARKER}", model="m", prompt_version="1"))
     everywhere = {"record", "reports", "eval.duckdb", "journal.sqlite"}
-    assert everywhere | {"exports", "damaged"} <= kinds(home, MARKER), "the search finds it where it is"
+    assert everywhere | {"exports", "damaged", "expected"} <= kinds(home, MARKER), "the search finds it where it is"
     before = home.sql("SELECT * FROM attempts WHERE model_version = 'staying' ORDER BY ALL")
     done = purged(home)
     assert places_of(home.home.root, MARKER) == []
-    assert everywhere <= kinds(home, "plain words"), "what the other one said is still there"
+    assert {*everywhere, "expected"} <= kinds(home, "plain words"), "what the other one said is still there"
     for table in ("attempts", "turn_results", "trends", "model_versions", "runs", "model_comparisons"):
         assert names_in(home, table) <= {"staying"}, table
     assert not any(home.home.commands.glob("*.jsonl"))

@@ -11,6 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from eval_pipeline.asking.journal.opening import checked_journal, journal_place
 from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError, InputError, Problem, StoreError
+from eval_pipeline.core.hashing.keeping import kept_bytes, most_bytes
 from eval_pipeline.core.home import Home
 from eval_pipeline.core.system.private import make_private
 from eval_pipeline.database.names import PROCESSES
@@ -53,6 +54,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _versions,
         _plugins,
         _disk,
+        _kept,
         _suites,
         _model_versions,
         _providers,
@@ -103,6 +105,13 @@ def _disk(workspace: Workspace) -> Iterator[Finding]:
     writable = os.access(root, os.W_OK)
     text = f"{root}: {free / 1e9:.1f} GB free" + ("" if writable else ", not writable")
     yield Finding("disk", writable and free > LEAST_FREE, text, "free some space or set EVAL_HOME to another folder")
+
+
+def _kept(workspace: Workspace) -> Iterator[Finding]:
+    folder = workspace.home.expected
+    if folder.is_dir():
+        taken, most = kept_bytes(folder) / 1e6, most_bytes() / 1e6
+        yield Finding("kept", True, f"{folder}: {taken:,.1f} MB of results to use again, of at most {most:,.0f}")
 
 
 def _suites(workspace: Workspace) -> Iterator[Finding]:

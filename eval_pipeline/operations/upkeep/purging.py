@@ -24,6 +24,7 @@ from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, MODEL_VERSIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.workspace.homes.imported import remove_path
+from eval_pipeline.workspace.homes.kept import kept_of_answers
 from eval_pipeline.workspace.tabled.track_tables import partition_tables
 from eval_pipeline.workspace.workspace import Workspace
 
@@ -58,7 +59,8 @@ class Purged:
         of_nobody: those of them written by an older version, which did not record who asked.
         batches: records of submitted batches.
         judgements: entries of the judge's cache.
-        files: predictions, exports, and damaged files set aside by a repair.
+        files: predictions, exports, damaged files set aside by a repair, and what is kept of executing and comparing
+            answers, whosever they are.
     """
 
     responses: int
@@ -169,10 +171,14 @@ def _predictions(home: Home, removal: Removal) -> list[Path]:
 
 
 def _files(workspace: Workspace, removal: Removal) -> Iterator[Path]:
-    """Yields exports and files set aside by repairs, which include whole journals of unknown owners."""
+    """Yields exports and files set aside by repairs, which include whole journals of unknown owners.
+
+    What is kept of answers goes whole: nothing says whose they are, and it is made again.
+    """
     home, name = workspace.home, safe_name(removal.model_version)
     (own,) = RecordKey.of_model_version(removal.model_version).folders(MODEL_VERSIONS)
     yield from (folder for folder in home.exports.glob(f"*/{name}") if removal.covers(folder.parent.name))
+    yield from kept_of_answers(home)
     damaged = home.root / "damaged"
     yield from damaged.glob("*/*.sqlite*")
     for folder in damaged.glob(f"*/record/*/suite=*/{own}"):

@@ -82,8 +82,8 @@ def trim_sometimes(folder: Path) -> None:
     with suppress(FileNotFoundError):
         if 0 <= time.time() - mark.stat().st_mtime < _TRIM_S:
             return
+    trim(folder, most_bytes())  # may take the mark, too
     mark.touch(mode=0o600)
-    trim(folder, most_bytes())
 
 
 def steady(make: Callable[[], T], keep_it: Callable[[T], None]) -> T:
@@ -96,5 +96,5 @@ def steady(make: Callable[[], T], keep_it: Callable[[T], None]) -> T:
 
 
 def kept_of_answers(home: Home) -> list[Path]:
-    """Returns the files in which answers of models are."""
-    return [path for kind in OF_ANSWERS for path in home.expected.glob(f"{kind}-*.json")]
+    """Returns the files in which answers of models are, and those that killed processes left."""
+    return [path for kind in (*OF_ANSWERS, ".made") for path in home.expected.glob(f"{kind}-*")]
