@@ -40,6 +40,7 @@ from eval_pipeline.statistics.samples.sampling import (
     Strata,
     drawn_kappa,
     drawn_rate,
+    drawn_share,
 )
 
 __all__ = [
@@ -78,6 +79,7 @@ __all__ = [
     "cost_per_success",
     "drawn_kappa",
     "drawn_rate",
+    "drawn_share",
     "estimate_mean",
     "estimate_rate",
     "fitted_curve",

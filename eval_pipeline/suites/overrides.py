@@ -193,7 +193,8 @@ def scored_gold(
 def with_gold(track: Track, raw: Json, override: Override) -> Json:
     """Returns a case in its file format with the gold of one turn replaced; the original is not changed."""
     assert isinstance(track, Audits) and override.gold is not None
-    return _replaced(raw, track.gold_place(override.turn_index), override.gold)
+    place = track.gold_place(override.turn_index)
+    return _replaced(raw, place if place and place[0] in raw else (), override.gold)  # a case may be its only turn
 
 
 def _replaced(raw: Json, place: Sequence[str | int], gold: Mapping[str, Json]) -> Json:

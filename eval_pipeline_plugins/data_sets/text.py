@@ -21,7 +21,7 @@ from eval_pipeline.core.reading.json_reading import parsed_json
 from eval_pipeline.core.reading.users_tables import Unreadable
 from eval_pipeline.operations.recorded.mapping import has, is_there, value_at
 from eval_pipeline.tracks.importing.import_places import PlacedCase
-from eval_pipeline.tracks.text.cases.case_file import TextCaseFile
+from eval_pipeline.tracks.text.cases.case_file import TURNS, TextCaseFile
 from eval_pipeline.tracks.text.cases.settings import FITTING
 
 _OURS = tuple(TextCaseFile.model_fields)
@@ -68,6 +68,9 @@ def read_rows(
     cases: list[dict[str, Json]] = []
     problems: list[Problem] = []
     for number, entry in rows:
+        if isinstance(entry.raw.get(TURNS), list):  # a case as it is in a suite
+            cases.append(PlacedCase(dict(entry.raw), f"row {number}" if is_list else "", entry.line))
+            continue
         cells = {theirs: entry.raw.get(theirs) for theirs in taken.values()}
         if wrong := [(theirs, cell.why) for theirs, cell in cells.items() if isinstance(cell, Unreadable)]:
             problems += [problem_at(entry, (theirs,), why) for theirs, why in wrong]
@@ -79,7 +82,8 @@ def read_rows(
         cases.append(PlacedCase(case, where, entry.line))
     if problems:
         raise InputError(problems[:_MOST_PROBLEMS])
-    chosen = form or guessed_form([case["answer"] for case in cases])
+    known_answers = [turn["answer"] for turn in _turns(cases) if turn.get("answer") is not None]
+    chosen = form or (guessed_form(known_answers) if known_answers else "text")
     _as_form(cases, chosen)
     return cases, _options(cases, chosen, [name for name in taken if name not in _OURS], labels)
 
@@ -135,8 +139,9 @@ def _case(number: int, row: Mapping[str, Any], taken: Mapping[str, str]) -> tupl
 
 def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
     """Converts answers to the type of the form: texts of CSV become numbers or JSON."""
-    codes = any(_is_identifier(case["answer"]) for case in cases)
-    for case in cases:
+    turns = [turn for turn in _turns(cases) if turn.get("answer") is not None]
+    codes = any(_is_identifier(turn["answer"]) for turn in turns)
+    for case in turns:
         answer = case["answer"]
         if codes and isinstance(answer, float) and answer.is_integer():  # a short code among decimals of Parquet
             answer = int(answer)
@@ -149,6 +154,12 @@ def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
             case["answer"] = _text(answer)
 
 
+def _turns(cases: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+    """Returns what has question and answer: the cases, or the turns of those that have several."""
+    turns = [turn for case in cases for turn in (case.get(TURNS) or [case])]
+    return [turn for turn in turns if isinstance(turn, dict)]
+
+
 def _is_texts(answer: Json) -> bool:
     return isinstance(answer, list) and all(isinstance(item, str) for item in answer)
 
@@ -158,7 +169,8 @@ def _options(
 ) -> dict[str, Json]:
     answer: dict[str, Json] = {"form": form}
     if form == "label":
-        answer["labels"] = list(dict.fromkeys((*labels, *(str(case["answer"]) for case in cases))))
+        told = (str(turn["answer"]) for turn in _turns(cases) if turn.get("answer") is not None)
+        answer["labels"] = list(dict.fromkeys((*labels, *told)))
     options: dict[str, Json] = {"answer": answer}
     if fields:
         shown = [f"{{% if {name} is defined %}}{{{{ {name} }}}}\n\n{{% endif %}}" for name in fields]

@@ -103,7 +103,7 @@ class OpenAIServer(SocketServer):
         elif request.path.endswith(("/chat/completions", "/responses")):
             self.asked.append(request)
             self.bodies.append(json.loads(request.body))
-            prompt = "\n\n".join(message["content"] for message in self.bodies[-1].get("messages", ()))
+            prompt = "\n\n".join(message.get("content") or "" for message in self.bodies[-1].get("messages", ()))
             step = self._script.pop(0) if self._script else Says(self._model(prompt))
             await self._play(step, request, connection)
         else:

@@ -37,7 +37,7 @@ def gold_of(track: Any, case: Case, content: str) -> dict[str, Any]:
     """The gold of the first turn as its file has it; what the other turn has and this one lacks is left out."""
     place: Any = parse_json(content)
     for part in track.gold_place(0):
-        place = place[part]
+        place = place[part] if isinstance(part, int) or part in place else {0: place}
     return {name: place.get(name) for name in track.gold_fields}
 
 

@@ -39,6 +39,7 @@ AGGREGATES: Mapping[str, Aggregate] = {
             tables.STATISTICS,
             _here("statistics:statistics_rows"),
             _here("statistics:headline"),
+            reads=(tables.CASES, tables.GENERATIONS),
             knows_draws=True,
             beside=(tables.SAMPLED_ESTIMATES, _here("statistics:_look_rows")),
         ),

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from eval_pipeline.analysis.aggregates.base import Floats, NoTurns, Row, Turns, texts_coded, unweighted
 from eval_pipeline.analysis.aggregates.cost import successful_turns
 from eval_pipeline.analysis.draws.rows import drawn_row, look_rows
+from eval_pipeline.analysis.draws.traffic import traffic_rows
 from eval_pipeline.statistics import (
     Estimate,
     estimate_mean,
@@ -75,7 +76,8 @@ def _rows(turns: Turns) -> list[Row]:
         for measure in _measures(turns)
     ]
     rows = [row for of_split in zip(*by_measure, strict=True) for row in of_split]
-    return rows + _conversation_rows(turns) + _track_rows(turns) + _latency_rows(turns) + _repeated_rows(turns)
+    further = (_conversation_rows, _track_rows, _latency_rows, _repeated_rows, traffic_rows)
+    return rows + [row for rows_of in further for row in rows_of(turns)]
 
 
 def _measures(turns: Turns) -> Iterator[Measure]:

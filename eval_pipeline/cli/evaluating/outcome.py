@@ -110,6 +110,11 @@ def coverage_lines(headlines: "Sequence[Headline]", suite: str = "") -> Iterator
         for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
             if told:
                 yield f"          {suite}{found.partition.model_version}: {told}"
+        for metric, row in found.traffic.items():
+            what = "the log's own verdict" if metric != "correct" else "accuracy"
+            told = shown.estimate(row["mean"], row["low"], row["high"])
+            why = f"; {row['reason']}" if row["reason"] else ""
+            yield f"traffic:  {suite}{found.partition.model_version}: {what} {told}, from {row['n']:,} turns{why}"
 
 
 def show(

@@ -1,10 +1,11 @@
 """The most important numbers of an evaluation, read from the record."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
+from eval_pipeline.analysis.draws.traffic import TRAFFIC
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.model import Partition
@@ -38,6 +39,7 @@ class Headline:
         editions: rows of `gold_editions`; empty for evaluations older than that table.
         drawn: rows of `sampled_estimates`; empty unless the cases were drawn.
         served: the models that answered, by the provider's names.
+        traffic: metric → row of `statistics` on the traffic that the cases were drawn from; empty unless they were.
     """
 
     partition: Partition
@@ -51,6 +53,7 @@ class Headline:
     served: Served
     editions: Sequence[Mapping[str, Any]] = ()
     drawn: Sequence[Mapping[str, Any]] = ()
+    traffic: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 def headline(workspace: Workspace, partition: Partition) -> Headline:
@@ -71,4 +74,5 @@ def headline(workspace: Workspace, partition: Partition) -> Headline:
         Served.of(record.read(GENERATIONS, key, [MODEL, FINGERPRINT])),
         record.read(GOLD_EDITIONS, key).to_pylist() if record.header(GOLD_EDITIONS, key) else (),
         record.read(SAMPLED_ESTIMATES, key).to_pylist() if record.header(SAMPLED_ESTIMATES, key) else (),
+        {row["metric"]: row for row in statistics if row["split"] == TRAFFIC},
     )

@@ -99,9 +99,19 @@ def drawn_rate(values: ArrayLike, domain: ArrayLike, strata: Strata) -> DrawnEst
         strata: The strata of the sample.
     """
     inside = np.asarray(domain, dtype=bool)
-    ones = np.asarray(values, dtype=np.float64) * inside
-    weights = strata.weights
-    n, population = int(inside.sum()), float(weights[inside].sum())
+    return drawn_share(np.asarray(values, dtype=np.float64) * inside, inside, strata)
+
+
+def drawn_share(ones: ArrayLike, sizes: ArrayLike, strata: Strata) -> DrawnEstimate:
+    """Estimates, as `drawn_rate`, a share of units of which a member may have several or none.
+
+    Args:
+        ones: Shape (n,), how many of the member's units have the property.
+        sizes: Shape (n,), how many units the member has, such as the turns of a conversation.
+        strata: The strata of the sample.
+    """
+    ones, inside = np.asarray(ones, dtype=np.float64), np.asarray(sizes, dtype=np.float64)
+    n, population = int((inside > 0).sum()), float((strata.weights * inside).sum())
     if missing := missing_reason(n, strata):
         return DrawnEstimate(n, None, None, None, None, None, missing)
     found = _estimate(np.column_stack([ones, inside]), strata, lambda t: t[0] / t[1] if t[1] > 0 else None)
@@ -196,18 +206,20 @@ def sampled_groups(strata: Strata) -> list[tuple[NDArray[np.bool_], float]]:
     return [(np.isin(strata.codes, sorted(found)), float(min(seen[h] / sizes[h] for h in found))) for found in sets]
 
 
-def variance_of_those_alike(ones: Floats, inside: NDArray[np.bool_], strata: Strata) -> float:
+def variance_of_those_alike(ones: Floats, inside: NDArray[np.bool_] | Floats, strata: Strata) -> float:
     """Returns the variance that is added for strata whose members within the domain are all alike.
 
-    ``ones`` are the values of the members, or their deviations from a prediction.
+    ``ones`` are the values of the members, or their deviations from a prediction; ``inside`` says whether a member
+    belongs to the domain, or how many of its units do.
     """
-    seen, sizes, weights = strata.seen, strata.sizes, strata.weights
-    whole = float(weights[inside].sum())
+    seen, sizes, weights = strata.seen, strata.sizes, strata.weights * inside
+    whole = float(weights.sum())
+    each = ones / np.maximum(inside, 1)
     alike: dict[float, list[NDArray[np.bool_]]] = {}
     for h in np.flatnonzero((seen > 0) & (seen < sizes)):
-        here = inside & (strata.codes == h)
-        if here.any() and ones[here].min() == ones[here].max():
-            alike.setdefault(float(ones[here][0]), []).append(here)
+        here = (inside > 0) & (strata.codes == h)
+        if here.any() and each[here].min() == each[here].max():
+            alike.setdefault(float(each[here][0]), []).append(here)
     added = 0.0
     for members in alike.values():
         chance = 1.0 / (sum(int(here.sum()) for here in members) + 2.0)

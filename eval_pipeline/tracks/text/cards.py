@@ -44,14 +44,14 @@ def _cards(seen: TextSeen) -> Iterator[Card]:
         )
         return
     yield TextCard("What was matched", [section[:_MOST_TEXT]])
-    if form == "text" and seen.metrics.get("answer_correct") is not True:
+    if form == "text" and seen.turn.gold.accepted and seen.metrics.get("answer_correct") is not True:
         said = str(outcome.value["answer"])[:_MOST_TEXT]
         yield DifferenceCard("Difference", "expected", answer_shown(seen.turn.gold.accepted[0]), "answer", said)
 
 
 def _facts(seen: TextSeen) -> Iterator[tuple[str, Text]]:
     gold = seen.turn.gold
-    right = " or ".join(map(answer_shown, gold.accepted))
+    right = " or ".join(map(answer_shown, gold.accepted)) or "not known"
     outcome = seen.attempts[-1].outcome if seen.attempts else None
     has_table = gold.form.form == "json" and isinstance(outcome, Ran) and len(gold.accepted) == 1
     if not has_table:

@@ -27,6 +27,8 @@ def damaged_response(case: TextCase, turn: TextTurn, mode: str, rng: Random) -> 
         raise ValueError(f"unknown failure mode '{mode}'; known: {', '.join(FAILURE_MODES)}")
     if mode == "no_answer":
         return ""
+    if not turn.gold.accepted:
+        return None
     return next((text for text in _CANDIDATES[mode](turn, rng) if mode_of(text, case, turn) == mode), None)
 
 

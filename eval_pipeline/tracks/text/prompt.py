@@ -21,6 +21,10 @@ _ASKED: Final = {
 
 
 _TEMPLATE = (Message("system", "{{ system }}"), EXAMPLES, Message("user", "{{ request }}"))
+_EARLIER = "conversation"
+"""The part with the earlier turns of a case that has several."""
+_CONVERSATION = (*_TEMPLATE[:-1], _EARLIER, _TEMPLATE[-1])
+_NO_ANSWER = "(no answer)"
 
 
 def prompt_parts(case: TextCase, turn: TextTurn, history: Sequence[str], version: str) -> PromptParts:
@@ -35,17 +39,22 @@ def prompt_parts(case: TextCase, turn: TextTurn, history: Sequence[str], version
     for example in options.examples:
         question = render(options.prompt.template, {**example.fields, "question": example.question})
         examples += [Message("user", question), Message("assistant", example_response(example, options.answer))]
+    earlier = []
+    for before, said in zip(case.turns, history, strict=False):
+        question = render(options.prompt.template, {**case.context.fields, "question": before.question})
+        earlier += [Message("user", question), Message("assistant", said or _NO_ANSWER)]
+    has_turns = len(case.turns) > 1
     values = {**case.context.fields, "question": turn.question}
     schema = options.answer.json_schema
     return PromptParts(
-        _TEMPLATE,
+        _CONVERSATION if has_turns else _TEMPLATE,
         {
             **{name: found if isinstance(found, str) else json_text(found) for name, found in values.items()},
             "system": {"text-1": system_text}[version](options),
             "form": form_text(options.answer),
             "request": render(options.prompt.template, values),
         },
-        {EXAMPLES: examples},
+        {EXAMPLES: examples, _EARLIER: earlier} if has_turns else {EXAMPLES: examples},
         shared=frozenset({"system", "form"}),
         question=("question", "request"),
         answer_schema=schema if schema.get("type") == "object" else None,

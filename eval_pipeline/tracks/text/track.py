@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from eval_pipeline.tracks.text.cases.case_file import TextCase, TextContext, TextGold, TextTurn
 
 VERSIONS = ("text-1",)
+NOT_KNOWN = "the right answer is not known; a review can give it"
 _MOST_CHARS = 200_000
 
 
@@ -124,17 +125,14 @@ class TextTrack(
 
         return case_file.read_case(raw, suite, file, line, shared)
 
-    def gold_place(self, index: int) -> tuple[str | int, ...]:
-        """Returns the place of the case itself, which has one turn."""
-        return ()
-
     def check_gold(self, case: "TextCase") -> list[tuple["TextTurn", str]]:
-        """Returns turns whose own gold answer is not correct by the deciding metric."""
+        """Returns turns whose own gold answer is not correct by the deciding metric, or is not known."""
         from eval_pipeline.tracks.text.comparing.scoring import is_correct
 
         decides = case.context.options.deciding
         told = f"the right answer, given as the prompt asks, is not correct by the metric '{decides}'; give 'response'"
-        return [(turn, told) for turn in case.turns if not is_correct(self.oracle(turn), case, turn)]
+        wrong = [turn for turn in case.turns if not is_correct(self.oracle(turn), case, turn)]
+        return [(turn, told if turn.gold.accepted else NOT_KNOWN) for turn in wrong]
 
     def answer_keys(self, turn: "TextTurn", results: Sequence[Json]) -> list[str]:
         """Returns the extracted answers; the surrounding words do not count."""
@@ -223,7 +221,7 @@ class TextTrack(
     def turn_row(self, case: "TextCase", turn: "TextTurn", attempts: Sequence[Attempt[str]]) -> Mapping[str, Json]:
         """Returns form and difficulty, and for labels the expected and the given label."""
         gold, outcome = turn.gold, attempts[-1].outcome if attempts else None
-        is_label = gold.form.form == "label"
+        is_label = gold.form.form == "label" and bool(gold.accepted)
         return {
             "answer_form": gold.form.form,
             "difficulty": gold.difficulty,
@@ -239,7 +237,7 @@ class TextTrack(
         """Returns the right answer."""
         from eval_pipeline.tracks.text.comparing.matching import answer_shown
 
-        return answer_shown(turn.gold.accepted[0])
+        return answer_shown(turn.gold.accepted[0]) if turn.gold.accepted else ""
 
     def answer_text(self, value: Json) -> str:
         """Returns the extracted answer."""
@@ -248,10 +246,12 @@ class TextTrack(
         return answer_shown(value["answer"])
 
     def oracle(self, turn: "TextTurn") -> str:
-        """Returns the case's `response`, else the right answer in the form that the prompt asks for."""
+        """Returns the turn's `response`, else the right answer in the form that the prompt asks for, if it is known."""
         from eval_pipeline.tracks.text.prompt import answer_response
 
-        return turn.gold.response or answer_response(turn.gold.accepted[0], turn.gold.form)
+        if turn.gold.response or not turn.gold.accepted:
+            return turn.gold.response
+        return answer_response(turn.gold.accepted[0], turn.gold.form)
 
     def damage(self, case: "TextCase", turn: "TextTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""

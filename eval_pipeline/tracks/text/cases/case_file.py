@@ -9,6 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from eval_pipeline.answers.labels import label_of
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
+from eval_pipeline.core.population import PROBABILITY, SIZE, STRATUM
 from eval_pipeline.core.reading.complaints import QUOTES, told_value
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
@@ -17,6 +18,8 @@ from eval_pipeline.tracks.text.cases.settings import AnswerForm, TextOptions
 from eval_pipeline.tracks.text.cases.template import TemplateError, render
 
 _Text = Annotated[str, Field(min_length=1)]
+TURNS = "turns"
+"""Field of a case with several turns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,7 @@ class TextGold:
     """The definition of a right answer.
 
     Attributes:
-        accepted: right answers, the preferred one first.
+        accepted: right answers, the preferred one first; empty if none is known.
         response: a complete right response; empty if it follows from the answer.
         form: the form of an answer.
     """
@@ -52,28 +55,71 @@ TextCase: TypeAlias = Case[TextContext, TextGold]
 TextTurn: TypeAlias = Turn[TextGold]
 
 
-class TextCaseFile(BaseModel):
-    """One case: a question with its right answer.
+class Sampled(BaseModel):
+    """How a case was drawn from a population of conversations.
 
     Attributes:
-        fields: further values that the prompt template may use.
-        answer: the right answer.
-        accept: further right answers.
-        response: a complete right response, for examples and simulated models if `answer` alone is not one.
-        difficulty: 0 for the easiest cases; accuracy is reported for each level.
+        stratum: the part of the population that it was drawn from.
+        of: number of conversations in that part.
+        probability: with which each of them was drawn.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    id: _Text
+    stratum: _Text
+    of: Annotated[int, Field(ge=1)]
+    probability: Annotated[float, Field(gt=0, le=1)]
+
+
+class TextTurnFile(BaseModel):
+    """A turn of a conversation.
+
+    Attributes:
+        answer: the right answer; null if it is not known.
+        accept: further right answers.
+        response: as in `TextCaseFile`.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     question: _Text
     answer: Json
     accept: list[Json] = Field(default_factory=list)
-    fields: dict[str, Json] = Field(default_factory=dict)
     response: str = ""
+
+
+class TextCaseFile(TextTurnFile):
+    """One case: a question with its right answer.
+
+    Attributes:
+        fields: further values that the prompt template may use.
+        answer: the right answer; null if it is not known.
+        accept: further right answers.
+        response: a complete right response, for examples and simulated models if `answer` alone is not one.
+        difficulty: 0 for the easiest cases; accuracy is reported for each level.
+        sampled: how it was drawn, if it stands for more than itself.
+    """
+
+    id: _Text
+    fields: dict[str, Json] = Field(default_factory=dict)
     difficulty: Annotated[int, Field(ge=0, le=20)] = 0
     tags: list[_Text] = Field(default_factory=list)
     cluster: _Text | None = None
+    sampled: Sampled | None = None
+
+
+class TextConversationFile(BaseModel):
+    """One case with several turns, whose other fields are those of `TextCaseFile`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: _Text
+    turns: Annotated[list[TextTurnFile], Field(min_length=1)]
+    fields: dict[str, Json] = Field(default_factory=dict)
+    difficulty: Annotated[int, Field(ge=0, le=20)] = 0
+    tags: list[_Text] = Field(default_factory=list)
+    cluster: _Text | None = None
+    sampled: Sampled | None = None
 
 
 def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, options: TextOptions) -> TextCase:
@@ -82,27 +128,50 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, options
     Raises:
         CaseError: names each field that is wrong.
     """
-    form = checked_form(TextCaseFile, raw)
-    problems = []
-    accepted = []
-    for place, answer in [(("answer",), form.answer), *((("accept", i), found) for i, found in enumerate(form.accept))]:
-        try:
-            accepted.append(read_gold(answer, options.answer))
-        except ValueError as error:
-            problems.append((place, str(error)))
+    form: TextCaseFile | TextConversationFile
+    if TURNS in raw:
+        form = checked_form(TextConversationFile, raw)
+        told = [((TURNS, number), one) for number, one in enumerate(form.turns)]
+    else:
+        form = checked_form(TextCaseFile, raw)
+        told = [((), form)]
+    problems: list[tuple[tuple[str | int, ...], str]] = []
+    golds = [_gold(form, one, place, options, problems) for place, one in told]
     if "question" in form.fields:
         problems.append((("fields", "question"), "is a field of the case already; expected another name"))
     else:
         try:
-            render(options.prompt.template, {**form.fields, "question": form.question})
+            for _, one in told:
+                render(options.prompt.template, {**form.fields, "question": one.question})
         except TemplateError as error:
             problems.append((("fields",), f"options.prompt.template of the suite: {error}"))
     if problems:
         raise CaseError(problems)
-    gold = TextGold(tuple(accepted), form.response, options.answer, form.difficulty)
-    turn = Turn(turn_id(suite, form.id, 0), 0, form.question, gold)
+    turns = tuple(
+        Turn(turn_id(suite, form.id, index), index, one.question, gold)
+        for index, ((_, one), gold) in enumerate(zip(told, golds, strict=True))
+    )
+    drawn = form.sampled
+    features = {} if drawn is None else {STRATUM: drawn.stratum, SIZE: drawn.of, PROBABILITY: drawn.probability}
     context = TextContext(form.fields, options)
-    return Case(form.id, form.cluster or form.id, tuple(form.tags), {}, context, (turn,), file, line)
+    return Case(form.id, form.cluster or form.id, tuple(form.tags), features, context, turns, file, line)
+
+
+def _gold(
+    form: TextCaseFile | TextConversationFile,
+    one: TextTurnFile,
+    place: tuple[str | int, ...],
+    options: TextOptions,
+    problems: list[tuple[tuple[str | int, ...], str]],
+) -> TextGold:
+    answers: list[tuple[tuple[str | int, ...], Json]] = [] if one.answer is None else [(("answer",), one.answer)]
+    accepted = []
+    for field, answer in [*answers, *((("accept", i), found) for i, found in enumerate(one.accept))]:
+        try:
+            accepted.append(read_gold(answer, options.answer))
+        except ValueError as error:
+            problems.append(((*place, *field), str(error)))
+    return TextGold(tuple(accepted), one.response, options.answer, form.difficulty)
 
 
 def read_gold(answer: Json, form: AnswerForm) -> Json:

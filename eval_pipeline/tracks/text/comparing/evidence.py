@@ -16,6 +16,8 @@ _INDEX = re.compile(r"\[\d+\]")
 
 def evidence_of(case: TextCase, turn: TextTurn, final: Attempt[str]) -> tuple[Evidence, ...]:
     """Returns a row of the kind `answer`, and for JSON answers a row of the kind `field` per field."""
+    if not turn.gold.accepted:
+        return ()
     expected, outcome = turn.gold.accepted[0], final.outcome
     if not isinstance(outcome, Ran):
         why = outcome.message if isinstance(outcome, Failed) else "the call gave no response"
@@ -31,7 +33,7 @@ def difference_of(case: TextCase, turn: TextTurn, value: Json) -> str | None:
 
     Items of lists are named without their index, so that equal mistakes have equal texts.
     """
-    if turn.gold.form.form != "json" or not isinstance(value, Mapping):
+    if turn.gold.form.form != "json" or not isinstance(value, Mapping) or not turn.gold.accepted:
         return None
     _, verdicts = _nearest(turn, value["answer"], _rules(case))
     named = {

@@ -16,7 +16,11 @@ from eval_pipeline.tracks.texts.reasoning import apart
 def read_of(text: str, case: TextCase) -> Outcome:
     """Returns the outcome of a response to the case's question; what was thought before it is no part of the answer."""
     context = case.context
-    return read_answer(apart(text).answer, context.options.answer, case.turns[0].question, context.fields)
+    return read_answer(apart(text).answer, context.options.answer, _asked(case), context.fields)
+
+
+def _asked(case: TextCase) -> str:
+    return "\n\n".join(turn.question for turn in case.turns)
 
 
 def told_of(

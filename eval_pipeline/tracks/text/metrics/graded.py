@@ -22,7 +22,7 @@ def set_f1(said: Said, expected: Sequence[Json], options: TextOptions) -> float 
     if options.parameters("set_f1") is None or said is None:
         return None if options.parameters("set_f1") is None else 0.0
     given = items_of(said["answer"])
-    return max(f1(given, items_of(right)) for right in expected)
+    return max((f1(given, items_of(right)) for right in expected), default=0.0)
 
 
 def json_fields(said: Said, expected: Sequence[Json], options: TextOptions) -> float | None:
@@ -30,7 +30,7 @@ def json_fields(said: Said, expected: Sequence[Json], options: TextOptions) -> f
     rules = options.parameters("json_fields")
     if rules is None or said is None:
         return None if rules is None else 0.0
-    return max(share_equal(compared_fields(said["answer"], right, rules.fields)) for right in expected)
+    return max((share_equal(compared_fields(said["answer"], right, rules.fields)) for right in expected), default=0.0)
 
 
 def rouge_l(said: Said, expected: Sequence[Json], options: TextOptions) -> float | None:
@@ -40,7 +40,8 @@ def rouge_l(said: Said, expected: Sequence[Json], options: TextOptions) -> float
         return None if rules is None else 0.0
     scorer = _scorer(rules.stemming)
     given = str(said["answer"])[:_MOST_CHARS]
-    return max(float(scorer.score(str(right)[:_MOST_CHARS], given)["rougeL"].fmeasure) for right in expected)
+    scores = (float(scorer.score(str(right)[:_MOST_CHARS], given)["rougeL"].fmeasure) for right in expected)
+    return max(scores, default=0.0)
 
 
 @lru_cache(maxsize=2)
