@@ -154,7 +154,7 @@ def _as_form(cases: Sequence[dict[str, Json]], form: str) -> None:
             case["answer"] = _text(answer)
 
 
-def _turns(cases: Sequence[dict[str, Json]]) -> list[dict[str, Json]]:
+def _turns(cases: Sequence[Mapping[str, Json]]) -> list[dict[str, Json]]:
     """Returns what has question and answer: the cases, or the turns of those that have several."""
     turns = [turn for case in cases for turn in (case.get(TURNS) or [case])]
     return [turn for turn in turns if isinstance(turn, dict)]

@@ -129,6 +129,7 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, options
         CaseError: names each field that is wrong.
     """
     form: TextCaseFile | TextConversationFile
+    told: list[tuple[tuple[str | int, ...], TextTurnFile]]
     if TURNS in raw:
         form = checked_form(TextConversationFile, raw)
         told = [((TURNS, number), one) for number, one in enumerate(form.turns)]
@@ -152,7 +153,9 @@ def read_case(raw: Mapping[str, Json], suite: str, file: str, line: int, options
         for index, ((_, one), gold) in enumerate(zip(told, golds, strict=True))
     )
     drawn = form.sampled
-    features = {} if drawn is None else {STRATUM: drawn.stratum, SIZE: drawn.of, PROBABILITY: drawn.probability}
+    features: dict[str, bool | int | float | str] = {}
+    if drawn is not None:
+        features = {STRATUM: drawn.stratum, SIZE: drawn.of, PROBABILITY: drawn.probability}
     context = TextContext(form.fields, options)
     return Case(form.id, form.cluster or form.id, tuple(form.tags), features, context, turns, file, line)
 
