@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from eval_pipeline.core.covering.population import SIZE, STRATUM
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.population import SIZE, STRATUM
 from eval_pipeline.providers.standins.recorded import SOURCE
 from eval_pipeline.statistics import Strata, drawn_share
 from eval_pipeline.store.tables import CASES, GENERATIONS

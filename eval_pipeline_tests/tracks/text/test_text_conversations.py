@@ -79,7 +79,9 @@ def test_a_run_tells_the_accuracy_on_the_traffic(lab: Lab) -> None:
         "{name: drawn, version: '1', track: text, cases: cases.jsonl, options: {answer: {form: text}}}"
     )
     sampled = [{"stratum": "a", "of": 10, "probability": 0.2}, {"stratum": "b", "of": 30, "probability": 2 / 30}]
-    cases = [{"id": f"c{n}", "question": f"Q{n}?", "answer": f"A{n}", "sampled": sampled[n // 2]} for n in range(4)]
+    cases: list[dict[str, Any]] = [
+        {"id": f"c{n}", "question": f"Q{n}?", "answer": f"A{n}", "sampled": sampled[n // 2]} for n in range(4)
+    ]
     cases.append({"id": "unknown", "turns": [{"question": "Why?", "answer": None}]})
     folder.joinpath("cases.jsonl").write_text("".join(json.dumps(one) + "\n" for one in cases))
     lab.versions({"name": "oracle", "provider": "oracle"})

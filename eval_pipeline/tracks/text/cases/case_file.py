@@ -7,9 +7,9 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from eval_pipeline.answers.labels import label_of
+from eval_pipeline.core.covering.population import PROBABILITY, SIZE, STRATUM
 from eval_pipeline.core.ids import turn_id
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.core.population import PROBABILITY, SIZE, STRATUM
 from eval_pipeline.core.reading.complaints import QUOTES, told_value
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.options import checked_form
