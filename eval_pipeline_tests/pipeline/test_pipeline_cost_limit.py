@@ -62,6 +62,7 @@ def test_model_versions_and_recoveries_of_a_command_share_it_and_the_next_asks_f
     assert "may spend up to $" not in two.cli(*RUN, "--max-cost", "1").err, "all is up to date"
 
 
+@pytest.mark.always
 def test_turns_that_it_does_not_allow_are_not_asked(two: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MAX_COST, "0.001")
     said = two.cli(*RUN)
