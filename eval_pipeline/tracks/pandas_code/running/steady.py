@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
 from eval_pipeline.core.hashing.described import Told, described
-from eval_pipeline.core.ids import file_hash
+from eval_pipeline.core.ids import file_hash, json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.tiers import ENVIRONMENT
 from eval_pipeline.tracks.pandas_code.cases.case_file import PandasCase, PandasContext, PandasTurn
@@ -67,9 +67,9 @@ def _is_of_the_moment(node: ast.AST) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _table(table: SuiteTable, folder: str) -> Json:
-    """Returns all that is known of a table, and the hash of its file as it is now; `folder` is the table's."""
-    return [described(table), file_hash(table.path)]
+def _table(table: SuiteTable, folder: str) -> str:
+    """Returns a hash of all that is known of a table, and of its file as it is now; `folder` is the table's."""
+    return json_hash([described(table), file_hash(table.path)])
 
 
 @cache

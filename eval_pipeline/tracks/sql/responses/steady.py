@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 from eval_pipeline.core.hashing.described import Told, described
-from eval_pipeline.core.ids import files_hash
+from eval_pipeline.core.ids import files_hash, json_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.sql.sqlite_files import beside
 from eval_pipeline.sql_equivalence.queries.determinism import volatile_parts
@@ -46,8 +46,8 @@ def is_steady(sql: str, database: Database) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def _database(database: Database) -> Json:
-    """Returns all that is known of a database, and hashes of its files as they are now; None on a server."""
+def _database(database: Database) -> str | None:
+    """Returns a hash of all that is known of a database, and of its files as they are now; None on a server."""
     if database.server is not None:
         return None
     told = described(database)
@@ -57,4 +57,4 @@ def _database(database: Database) -> Json:
         return None
     paths = [database.folder / name for name in database.files]
     files = [*paths, *(other for path in paths for other in beside(path)), *database.further()]
-    return [told, files_hash((path.relative_to(database.folder).as_posix(), path) for path in files)]
+    return json_hash([told, files_hash((path.relative_to(database.folder).as_posix(), path) for path in files)])
