@@ -18,10 +18,10 @@ DATA_FILES = ("inside",)
 INSIDE = Path(__file__).with_name("inside")
 _START = (
     "import sys, json; told = json.loads(sys.argv[1]); sys.path[:0] = sys.argv[2:]; sys.path += told['last']; "
-    "from inside.zygote import serve; serve(told)"
+    "from inside.{module} import serve; serve(told)"
 )
 # Use no user site folder, import nothing from the current folder, and write no bytecode.
-_OPTIONS = ("-s", "-P", "-B", "-c", _START)
+_OPTIONS = ("-s", "-P", "-B", "-c")
 _ENVIRONMENT = {
     "PATH": "/nowhere",
     "LANG": "C.UTF-8",
@@ -37,7 +37,8 @@ _ENVIRONMENT = {
     # memory limit, and one in thirty attempts to open a database crashed.
     "MALLOC_ARENA_MAX": "2",
 }
-_SCRATCH, _SHM = "/scratch", "/dev/shm"  # noqa: S108 - inside the jail
+_SCRATCH, _SHM, _TEMPORARY = "/scratch", "/dev/shm", "/tmp"  # noqa: S108 - inside the jail
+_PROGRAMS = ("/usr", "/bin", "/sbin", "/etc/alternatives")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _SHM_BYTES = 16 * MIB
 _NOBODY = "65534"
@@ -70,25 +71,52 @@ def wheel_bwrap() -> str | None:
     return str(bundled) if os.access(bundled, os.X_OK) else None
 
 
-def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
-    """Starts a zygote in its own namespaces: no network, no other processes, and a minimal read-only root."""
+@dataclass(frozen=True, slots=True)
+class WorldMount:
+    """The world that a zygote's keepers work in.
+
+    Attributes:
+        folder: the world's own folder, which is never written to.
+        told: what its keepers have to know; see `inside.worlds.serve`.
+    """
+
+    folder: str
+    told: Mapping[str, Any]
+
+
+def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) -> Launch:
+    """Starts a zygote in its own namespaces: no network, no other processes, and a minimal read-only root.
+
+    One with a world sees its folder and the system's programs, too.
+    """
     # The zygote itself is process 1: bubblewrap's own process, which snippets could access, stays outside.
     arguments = [bwrap, "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
     arguments += ["--unshare-cgroup-try", "--as-pid-1", "--die-with-parent", "--new-session", "--clearenv"]
     # The zygote creates namespaces and mounts for each snippet, whose process then drops this right.
     arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
+    if world is not None:  # its keepers mount overlays, and read in the end what was made unreadable
+        arguments += ["--cap-add", "CAP_DAC_OVERRIDE"]
     arguments += ["--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "box"]
     for name, value in {**_ENVIRONMENT, "HOME": _SCRATCH, "TMPDIR": _SCRATCH}.items():
         arguments += ["--setenv", name, value]
-    for path in _read_only_paths():
+    for path in (*_read_only_paths(), *(() if world is None else _PROGRAMS)):
         arguments += _shown(path)
     first, last = _packages(limits)
     inner = [f"/packages/{place}" for place in range(len(first) + len(last))]
     for shown, path in zip(inner, (*first, *last), strict=True):
         arguments += ["--ro-bind", path, shown]
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
+    if world is not None:
+        arguments += ["--ro-bind", world.folder, "/low", "--dir", "/up", "--dir", "/world"]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
     arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
+    if world is not None:
+        for target, link in (
+            (_interpreter(), "/box/bin/python3"),
+            (_SCRATCH, _TEMPORARY),
+            ("/proc/self/fd", "/dev/fd"),
+        ):
+            arguments += ["--symlink", target, link]
     # After all binds: only what is mounted over the two folders for each snippet is writable.
     arguments += [
         "--dir",
@@ -104,8 +132,11 @@ def bwrap_launch(bwrap: str, limits: Limits) -> Launch:
     ]
     files = f"nr_inodes={limits.scratch_files},mode=0700"
     mounted = {_SCRATCH: f"size={limits.scratch_bytes},{files}", _SHM: f"size={_SHM_BYTES},{files}"}
-    configuration = _configuration(limits, inner[len(first) :], mounted=mounted)
-    return Launch((*arguments, _interpreter(), *_OPTIONS, configuration, "/box", *inner[: len(first)]), {})
+    told = {} if world is None else {**world.told, "acts": True}
+    configuration = _configuration(limits, inner[len(first) :], mounted=mounted, more=told)
+    start = _START.format(module="zygote" if world is None else "worlds")
+    command = (_interpreter(), *_OPTIONS, start, configuration, "/box", *inner[: len(first)])
+    return Launch((*arguments, *command), {})
 
 
 def _device(name: str) -> list[str]:
@@ -127,7 +158,8 @@ def unsafe_launch(scratch: str, limits: Limits) -> Launch:
 
 
 def _plain_launch(scratch: str, first: Sequence[str], configuration: str) -> Launch:
-    command = (_interpreter(), *_OPTIONS, configuration, str(INSIDE.parent), *first)
+    start = _START.format(module="zygote")
+    command = (_interpreter(), *_OPTIONS, start, configuration, str(INSIDE.parent), *first)
     return Launch(command, {**_ENVIRONMENT, "HOME": scratch, "TMPDIR": scratch})
 
 
@@ -139,13 +171,14 @@ def _configuration(
     mounted: Mapping[str, str] | None = None,
     landlock: Sequence[str] = (),
     seccomp: bool = True,
+    more: Mapping[str, Any] | None = None,
 ) -> str:
     """Returns the configuration of a zygote as JSON; `inside.zygote.serve` describes it.
 
     `last` are the folders from which modules are imported that no other has, not even the standard library.
     """
     told: dict[str, Any] = {**asdict(limits), "last": last, "wiped": wiped, "mounted": mounted or {}}
-    return json_text(told | {"landlock": landlock, "seccomp": seccomp})
+    return json_text(told | {"landlock": landlock, "seccomp": seccomp} | dict(more or {}))
 
 
 def _interpreter() -> str:

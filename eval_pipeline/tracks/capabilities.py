@@ -108,8 +108,10 @@ class Acts(ABC, Generic[ContextT, GoldT]):
         """Returns what an attempt may use."""
 
     @abstractmethod
-    def world(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> AbstractAsyncContextManager[World]:
-        """Returns a world as the case begins with, for one attempt."""
+    def world(
+        self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT]
+    ) -> AbstractAsyncContextManager[World]:
+        """Returns a world as the case begins with, for one attempt; the executor is one of the track's, open."""
 
 
 class Validates(ABC, Generic[ContextT, GoldT, ArtefactT]):

@@ -36,30 +36,47 @@ class Child:
         output, result: what the last one printed and wrote as its result.
     """
 
-    def __init__(self, configuration: Configuration, code: Buffer) -> None:
+    def __init__(self, configuration: Configuration, code: Buffer, separation: Separation | None = None) -> None:
         """Prepares memory for what snippets produce; does not start any.
 
         Args:
             configuration: see `zygote.serve`.
             code: the buffer with the code of the next snippet.
+            separation: what each process gets anew; by default what the configuration says.
         """
         self.code = code
         self.output = Buffer(configuration["output_bytes"])
         self.result = Buffer(configuration["result_bytes"])
         self._configuration = configuration
-        self._separation = Separation(configuration["mounted"])
+        self._acts: bool = configuration.get("acts", False)
+        self._separation = separation or Separation(configuration["mounted"])
 
     def run(self, tables: Tables, wall_s: float) -> Told:
         """Runs `code`; returns why it was stopped, how its process ended, CPU seconds and peak memory."""
+        code, most = self._text(self.code), self._configuration["result_bytes"]
+        return self.do(lambda: run_snippet(code(), namespace(tables), _RESULT_FD, most), wall_s)
+
+    def do(self, work: Callable[[], None], wall_s: float) -> Told:
+        """Does some work in a process of its own, which writes its result to descriptor 3; returns as `run`."""
         with self._separation.scratch():
             output, output_end = self._pipe(self.output)
             result, result_end = self._pipe(self.result)
             deadline = time.monotonic() + wall_s
-            code, most = self._text(self.code), self._configuration["result_bytes"]
-            ends = {1: output_end, 2: output_end, 3: result_end}
-            pid = self._start(ends, wall_s, lambda: run_snippet(code(), namespace(tables), _RESULT_FD, most))
+            pid = self._start({1: output_end, 2: output_end, 3: result_end}, wall_s, work)
             _close(output_end, result_end)
             return self._seen(pid, pid, {output: self.output, result: self.result}, deadline)
+
+    def begin(self, ends: dict[int, int], cpu_s: float, work: Callable[[], None], ready: Callable[[], object]) -> int:
+        """Starts a process that lives on, with descriptors by number; returns its id once `ready` has returned."""
+        with self._separation.scratch():
+            pid = self._start(ends, cpu_s, work)
+            ready()
+            return pid
+
+    def end(self, pid: int) -> None:
+        """Ends a process that lives on, and everything that it has started."""
+        _kill(pid)
+        os.wait4(pid, 0)
 
     def check(self, tables: Tables, wall_s: float, next_code: Callable[[], None]) -> Told:
         """Runs the tests in one process and the code in another; the returned figures are those of the code's process.
@@ -170,16 +187,18 @@ class Child:
             if ended in ready or self.output.over or self.result.over:
                 return "output" if self.output.over else "result" if self.result.over else None
             if time.monotonic() >= next_look:
-                if reason := self._excess(pid, deadline):
+                if reason := self.excess(pid, deadline):
                     return reason
                 next_look = time.monotonic() + _LOOK_S
 
-    def _excess(self, pid: int, deadline: float) -> str | None:
+    def excess(self, pid: int, deadline: float) -> str | None:
         """Returns the resource of which the process uses too much, among those that the kernel does not limit."""
         limits = self._configuration
         if time.monotonic() >= deadline:
             return "wall"
-        if _threads(pid) > limits["threads"]:
+        if self._acts and (reason := _too_many(limits["threads"], limits["memory_bytes"])):
+            return reason
+        if not self._acts and _threads(pid) > limits["threads"]:
             return "threads"
         for folder in limits["wiped"]:
             if too_full(folder, limits["scratch_bytes"], limits["scratch_files"]):
@@ -203,7 +222,7 @@ class Child:
             if configuration["landlock"]:
                 _confine(configuration)
             if configuration["seccomp"]:
-                seccomp.install()
+                seccomp.install(acts=self._acts)
             work()
         # This is before the code runs; such a problem is reported like an exception of the code.
         except OSError as error:
@@ -239,6 +258,29 @@ def _threads(pid: int) -> int:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return int(file.read().rpartition(b")")[2].split()[17])  # num_threads of proc(5)
     except OSError:  # /proc hides processes; threads are then only limited by memory and time
+        return 0
+
+
+def _too_many(threads: int, memory_bytes: int) -> str | None:
+    """Returns which limit is exceeded by all processes that this one sees, which are those of one world's tools.
+
+    Memory that processes share with this one, from which they were forked, is counted for none of them.
+    """
+    count = pages = 0
+    own = _anonymous_kib("self")
+    for name in os.listdir("/proc"):
+        if name.isdigit() and int(name) != os.getpid():
+            count += _threads(int(name))
+            pages += max(0, _anonymous_kib(name) - own)
+    return "threads" if count > threads else "memory" if pages * 1024 > memory_bytes else None
+
+
+def _anonymous_kib(process: str) -> int:
+    try:
+        with open(f"/proc/{process}/status", "rb") as file:
+            found = file.read().partition(b"RssAnon:")[2].split()
+            return int(found[0]) if found else 0
+    except OSError:
         return 0
 
 

@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .syscalls import FIRST_NEW, MACHINES, NEW_ALLOWED
+from .syscalls import ACTING, FIRST_NEW, MACHINES, NEW_ALLOWED
 
 Step = tuple[int, int, int, int]
 """An instruction of classic BPF: operation, steps to skip if true, steps to skip if false, operand."""
@@ -22,6 +22,7 @@ _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 _REFUSE, _MISSING = _ERRNO | 1, _ERRNO | 38  # EPERM, ENOSYS
 _CLONE_THREAD = 0x00010000
+_CLONE_NEW = 0x7E020000  # every new namespace but time, for which `clone` has no flag
 _PR_SET_PDEATHSIG = 1
 # Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which delays others that open it.
 _FCNTL_REFUSED = (8, 10, 15, 1024)
@@ -34,13 +35,14 @@ def supported() -> bool:
     return platform.machine() in MACHINES and os.uname().sysname == "Linux"
 
 
-@lru_cache(maxsize=1)
-def program(pid: int, machine: str) -> bytes:
+@lru_cache(maxsize=2)
+def program(pid: int, machine: str, acts: bool = False) -> bytes:
     """Returns the filter as BPF, for a process with that id on that kind of machine.
 
     It refuses with EPERM the system calls in the table, `clone` of anything but a thread, signals to other processes
     and changes of their limits, and some equivalents by `prctl`, `fcntl` and `ioctl`. Calls newer than the table are
     treated as missing (ENOSYS). So is `clone3`, because a filter cannot see its flags; the C library then uses `clone`.
+    A process that `acts` may start others and signal them, but not in new namespaces: it has one of its own for them.
 
     Raises:
         KeyError: the machine is not supported.
@@ -48,13 +50,19 @@ def program(pid: int, machine: str) -> bytes:
     known = MACHINES[machine]
     code: list[Step] = [(_LOAD, 0, 0, _ARCHITECTURE), (_EQUAL, 1, 0, known.audit), (_RETURN, 0, 0, _KILL)]
     code.append((_LOAD, 0, 0, _NUMBER))
-    code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], _REFUSE)
-    for call in (known.tgkill, known.prlimit64):
-        code += _when(call, [_load(0), *_verdicts([pid, 0], _ALLOW)], _REFUSE)
+    refused = known.refused
+    if acts:
+        refused = {name: number for name, number in refused.items() if name not in ACTING}
+        code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_NEW), (_RETURN, 0, 0, _REFUSE)], _ALLOW)
+        code += _when(known.prlimit64, [_load(0), *_verdicts([0], _ALLOW)], _REFUSE)
+    else:
+        code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], _REFUSE)
+        for call in (known.tgkill, known.prlimit64):
+            code += _when(call, [_load(0), *_verdicts([pid, 0], _ALLOW)], _REFUSE)
     code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
     code += _when(known.fcntl, [_load(1), *_verdicts(_FCNTL_REFUSED, _REFUSE)], _ALLOW)
     code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
-    code += _verdicts(sorted(known.refused.values()), _REFUSE)
+    code += _verdicts(sorted(refused.values()), _REFUSE)
     code += _verdicts(sorted(NEW_ALLOWED.values()), _ALLOW)
     # The numbers of x32, which are another way to each call on x86_64, are also higher.
     code += [(_AT_LEAST, 0, 1, FIRST_NEW), (_RETURN, 0, 0, _MISSING), (_RETURN, 0, 0, _ALLOW)]
@@ -77,15 +85,16 @@ def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
     return [(_EQUAL, 0, len(steps), call), *steps]
 
 
-def install() -> None:
+def install(*, acts: bool = False) -> None:
     """Installs the filter in this process permanently. Raises an OSError if the kernel refuses it."""
-    code = program(os.getpid(), platform.machine())
+    code = program(os.getpid(), platform.machine(), acts)
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))
     if libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0):
         raise OSError(ctypes.get_errno(), "the seccomp filter was refused")
-    os.system = _no_shell  # the C library hides from its caller that there is no shell
+    if not acts:
+        os.system = _no_shell  # the C library hides from its caller that there is no shell
 
 
 def _no_shell(command: object) -> int:

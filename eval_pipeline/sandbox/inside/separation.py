@@ -7,7 +7,7 @@ to the next snippet that there was another one.
 
 import ctypes
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x00020000, 0x20000000
@@ -22,14 +22,15 @@ _libc.mount.argtypes = [ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctype
 class Separation:
     """What a zygote creates anew for each of its snippets; nothing if it may not mount."""
 
-    def __init__(self, folders: dict[str, str]) -> None:
+    def __init__(self, folders: dict[str, str], hidden: Sequence[str] = ()) -> None:
         """Keeps a reference to the zygote's own PID namespace.
 
         Args:
             folders: for each path the options of the tmpfs that a snippet gets there, its working directory first;
                 empty if snippets share the namespaces and folders of their zygote.
+            hidden: mounted folders that a process does not see.
         """
-        self._folders = folders
+        self._folders, self._hidden = folders, hidden
         self._own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC) if folders else -1
 
     @property
@@ -70,6 +71,8 @@ class Separation:
         if not self.on:
             return
         _checked(_libc.unshare(_CLONE_NEWNS))
+        for folder in self._hidden:
+            _checked(_libc.umount2(folder.encode(), _MNT_DETACH))
         flags = _MS_RDONLY | _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
         try:
             _mount("proc", "/proc", flags, "subset=pid")
@@ -78,6 +81,15 @@ class Separation:
             if error.errno != _EINVAL:
                 raise
             _mount("proc", "/proc", flags, "")
+
+
+def mount_overlay(lower: str, upper: str, merged: str, most_bytes: int, most_files: int) -> None:
+    """Mounts a folder so that changes go to a file system in memory, which holds that much."""
+    _mount("tmpfs", upper, _MS_NOSUID | _MS_NODEV, f"size={most_bytes},nr_inodes={most_files},mode=0700")
+    os.mkdir(f"{upper}/u", 0o755)
+    os.mkdir(f"{upper}/w", 0o700)
+    options = f"lowerdir={lower},upperdir={upper}/u,workdir={upper}/w,userxattr"
+    _mount("overlay", merged, _MS_NOSUID | _MS_NODEV, options)
 
 
 def _mount(kind: str, folder: str, flags: int, options: str) -> None:

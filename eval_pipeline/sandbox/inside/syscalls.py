@@ -115,6 +115,11 @@ sethostname 170 161
 setdomainname 171 162
 """
 
+ACTING = frozenset(
+    "fork vfork execve kill tkill setsid setpgid socketpair setpriority sched_setaffinity "
+    "chmod fchmod fchmodat utime utimes futimesat utimensat".split()
+)
+"""Refused calls that a process may make that acts in a world of its own: its commands start others there."""
 FIRST_NEW = 424
 """From here on, numbers are the same everywhere.
 

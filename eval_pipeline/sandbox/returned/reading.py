@@ -29,7 +29,7 @@ def read_outcome(seen: Mapping[str, Any], output: bytes, left: bytes, limits: Li
         return SnippetFailed(error_class, message, stdout, seconds, tier, **more)
 
     if seen["stopped"]:
-        return failed(*_stopped(seen["stopped"], limits))
+        return failed(*stopped(seen["stopped"], limits))
     match read_told(left):
         case {"result": result}:
             return SnippetRan(result, stdout, seconds, int(seen["peak_bytes"]), tier, len(left))
@@ -48,7 +48,7 @@ def suspicious(outcome: Outcome) -> bool:
     )
 
 
-def _stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:
+def stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:
     """Returns error class and message for a process that its zygote stopped."""
     match reason:
         case "wall":
@@ -59,6 +59,8 @@ def _stopped(reason: str, limits: Limits) -> tuple[ErrorClass, str]:
             return ErrorClass.VALUE, f"its result takes more than {limits.result_bytes:,} bytes"
         case "threads":
             return ErrorClass.SANDBOX, f"it started more than {limits.threads} threads"
+        case "memory":
+            return ErrorClass.MEMORY, f"it took more than {limits.memory_bytes:,} bytes of memory"
     files, size = f"{limits.scratch_files:,} files", f"{limits.scratch_bytes:,} bytes"
     return ErrorClass.SANDBOX, f"it wrote more than {files} or {size}, or a folder that cannot be looked into"
 

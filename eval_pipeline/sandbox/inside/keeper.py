@@ -1,0 +1,198 @@
+"""The keeper of a world: owns the overlay of one attempt, runs each call of a tool in a process, tells what changed.
+
+Frames as in `zygote`:
+
+    {"op": "begin", "files": [[path, bytes or null or {"link": target} or {"folder": true}], …]}, body: the files
+        → {"problem": sentence or null}
+    {"op": "call", "name", "arguments", "seconds"} → what the process gave; see `tools`
+    {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files
+
+Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
+they leave in the world is read as bytes only.
+"""
+
+import json
+import os
+import stat
+import struct
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from .buffers import Buffer
+from .child import Child, Configuration, Told
+from .separation import Separation, mount_overlay
+from .tools import Tools
+
+_HEAD = struct.Struct("<II")
+LOWER, UPPER, WORLD = "/low", "/up", "/world"
+_MOST_PATHS = 100_000
+_LONGEST_PATH = 3500  # of a path's 4096 bytes, which include a name and the folder of the world
+
+
+class Keeper:
+    """Serves one attempt."""
+
+    def __init__(self, configuration: Configuration, own: int) -> None:
+        """Mounts the world.
+
+        Args:
+            configuration: see `worlds.serve`.
+            own: the socket on which it is asked.
+        """
+        self._own = own
+        self._configuration = configuration
+        mount_overlay(LOWER, UPPER, WORLD, configuration["world_bytes"], configuration["world_files"])
+        separation = Separation(configuration["mounted"], hidden=(UPPER, LOWER))
+        self._tools = Tools(Child(configuration, Buffer(1), separation), configuration)
+
+    def serve(self) -> None:
+        """Answers requests until there are no more."""
+        self._send({"problem": None})
+        while head := self._take(_HEAD.size):
+            header_bytes, body_bytes = _HEAD.unpack(head)
+            header, body = json.loads(self._take(header_bytes)), self._take(body_bytes)
+            match header["op"]:
+                case "begin":
+                    self._send({"problem": self._begin(header["files"], body)})
+                case "call":
+                    self._send(self._call(header))
+                case "end":
+                    self._tools.end()
+                    self._send_changes()
+
+    def _call(self, header: Told) -> Told:
+        began = time.monotonic()
+        told = self._tools.call(header["name"], header["arguments"], header["seconds"])
+        return {**told, "seconds": time.monotonic() - began}
+
+    def _begin(self, files: list[Any], body: bytes) -> str | None:
+        """Puts an earlier end state into the world."""
+        start = 0
+        try:
+            for path, what in files:
+                place = os.path.join(WORLD, path)
+                _remove(place)
+                if what is None:
+                    continue
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                if isinstance(what, int):
+                    with open(place, "xb") as file:
+                        file.write(body[start : start + what])
+                    start += what
+                elif "link" in what:
+                    os.symlink(what["link"], place)
+                else:
+                    os.mkdir(place)
+        except OSError as error:
+            return f"{path}: {error.strerror}"
+        return None
+
+    def _send_changes(self) -> None:
+        files: list[Any] = []
+        left_out: list[str] = []
+        bodies: list[bytes] = []
+        room = self._configuration["kept_bytes"]
+        for path, what in changes(LOWER, os.path.join(UPPER, "u"), WORLD):
+            if isinstance(what, str):  # a file, whose bytes are read now
+                size = os.lstat(what).st_size
+                if size > room:
+                    left_out.append(path)
+                    continue
+                with open(what, "rb", opener=_no_link) as file:
+                    bodies.append(file.read(size))
+                room -= size
+                files.append([path, len(bodies[-1])])
+            else:
+                files.append([path, what])
+            if len(files) >= _MOST_PATHS:
+                left_out.append("…")
+                break
+        self._send({"files": files, "left_out": left_out}, b"".join(bodies))
+
+    def _take(self, count: int) -> bytes:
+        parts = bytearray()
+        while len(parts) < count and (part := os.read(self._own, count - len(parts))):
+            parts += part
+        return bytes(parts)
+
+    def _send(self, header: Told, body: bytes = b"") -> None:
+        text = json.dumps(header).encode()
+        for part in (memoryview(_HEAD.pack(len(text), len(body)) + text), memoryview(body)):
+            while part:
+                part = part[os.write(self._own, part) :]
+
+
+def changes(lower: str, upper: str, merged: str) -> Iterator[tuple[str, Any]]:
+    """Yields what differs between a world and its overlay, by path relative to both, sorted within each folder.
+
+    What an overlay notes about removed files is not interpreted: only folders that it has touched are compared, as they
+    appear. A file is yielded with its place, a removed path with None, a link and a new empty folder with what they
+    are, anything else (also a folder whose path is too long) as `{"special": true}`. A file with the bytes that it had
+    is no change.
+    """
+    waiting = [""]
+    while waiting:
+        folder = waiting.pop()
+        if len(os.fsencode(folder)) > _LONGEST_PATH:
+            yield folder, {"special": True}
+            continue
+        before, now = (_names(os.path.join(top, folder)) for top in (lower, merged))
+        if folder and not now and not before and not os.path.isdir(os.path.join(lower, folder)):
+            yield folder, {"folder": True}
+        touched = _names(os.path.join(upper, folder))
+        for name in sorted({*before, *now}):
+            path, is_before, is_now = os.path.join(folder, name), before.get(name), now.get(name)
+            if is_now is None or (is_now == stat.S_IFDIR and is_before not in {None, stat.S_IFDIR}):
+                yield path, None
+            if is_now == stat.S_IFDIR and (name in touched or is_before is None):
+                waiting.append(path)
+            elif is_now not in {None, stat.S_IFDIR} and name in touched:
+                yield from _changed(path, is_now, os.path.join(merged, path), os.path.join(lower, path))
+
+
+def _changed(path: str, kind: int | None, now: str, before: str) -> Iterator[tuple[str, Any]]:
+    """Yields what is at a path now if that was not there before."""
+    if kind == stat.S_IFLNK:
+        target = os.readlink(now)
+        if not os.path.islink(before) or os.readlink(before) != target:
+            yield path, {"link": target}
+    elif kind != stat.S_IFREG:
+        yield path, {"special": True}
+    elif os.path.islink(before) or not os.path.isfile(before) or not _same(now, before):
+        yield path, now
+
+
+def _names(folder: str) -> dict[str, int]:
+    """Returns the kinds of a folder's entries by name; nothing if it is none."""
+    try:
+        with os.scandir(folder) as entries:
+            return {entry.name: stat.S_IFMT(entry.stat(follow_symlinks=False).st_mode) for entry in entries}
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+
+
+def _same(one: str, other: str) -> bool:
+    if os.lstat(one).st_size != os.lstat(other).st_size:
+        return False
+    with open(one, "rb", opener=_no_link) as first, open(other, "rb", opener=_no_link) as second:
+        while True:
+            part = first.read(1 << 20)
+            if part != second.read(1 << 20):
+                return False
+            if not part:
+                return True
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW)
+
+
+def _remove(place: str) -> None:
+    """Removes what is at a place of the world, which nobody else changes at this time."""
+    import shutil
+
+    if os.path.isdir(place) and not os.path.islink(place):
+        shutil.rmtree(place)
+    elif os.path.lexists(place):
+        os.unlink(place)

@@ -1,0 +1,317 @@
+"""The tools of a world, in processes of their own. Nobody trusts anything that runs there.
+
+A call gives `{"text", "rows", "size", "cut"}`, or `{"error": {"types", "message"}, "text"}`; `stopped` says why its
+process was ended, if it was.
+"""
+
+import ast
+import io
+import os
+import signal
+import sqlite3
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
+from typing import Any, NoReturn
+
+from .child import Child, Configuration, Told
+from .exchange import ClosedError, Exchange
+from .snippet import FILENAME, described, namespace
+
+WORLD = "/world"
+_PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
+_SESSION_CPU_S = 3600.0
+_MOST_MESSAGE = 1 << 20
+_MOST_ROWS = 1_000_000
+_SQLITE = b"SQLite format 3\0"
+
+
+class Tools:
+    """The tools of one attempt.
+
+    Commands run in a process each, Python in one that keeps its variables, and everything else in a third: what is
+    written here is run there over whatever lies in the world.
+    """
+
+    def __init__(self, child: Child, configuration: Configuration) -> None:
+        """Starts nothing yet."""
+        self._child, self._most = child, configuration["told_bytes"]
+        self._python = _Session(child, _serve_python)
+        self._others = _Session(child, lambda exchange: _serve_others(exchange, configuration))
+
+    def call(self, name: str, arguments: dict[str, Any], seconds: float) -> Told:
+        """Calls a tool and returns what it gave."""
+        if name == "shell":
+            told = self._child.do(lambda: _shell(arguments["command"]), seconds)
+            return _printed(self._child, told, self._most)
+        if name != "python":
+            return self._others.ask({"name": name, "arguments": arguments}, seconds)
+        note = "(the session was started anew: its variables are lost)\n" if self._python.lost else ""
+        told = self._python.ask(arguments, seconds)
+        return {**told, **_cut_text(note + told.get("text", ""), self._most)}
+
+    def end(self) -> None:
+        """Ends all processes."""
+        self._python.end()
+        self._others.end()
+
+
+def _printed(child: Child, told: Told, most: int) -> Told:
+    """Returns what a command printed; its status is told if it is not 0."""
+    shown = _cut_text(bytes(child.output.contents()).decode("utf-8", "replace"), most)
+    status = told["status"]
+    if told["stopped"] is None and status:
+        name = f"signal {-status}" if status < 0 else f"status {status}"
+        return {**shown, "error": {"types": ["ShellError"], "message": f"the command ended with {name}"}}
+    return {**shown, "stopped": told["stopped"]}
+
+
+def _plain(found: Any) -> Told | None:
+    """Returns what a process told, without anything that is not of the form it should have; None if nothing is."""
+    if not isinstance(found, dict) or not isinstance(found.get("text"), str):
+        return None
+    told: Told = {"text": found["text"], "cut": found.get("cut") is True}
+    told |= {name: found[name] for name in ("rows", "size") if type(found.get(name)) is int}
+    match found.get("error"):
+        case {"types": list() as types, "message": str() as message}:
+            told["error"] = {"types": [one for one in types if isinstance(one, str)], "message": message}
+    return told
+
+
+def _cut_text(text: str, most: int) -> Told:
+    """Returns a text of at most so many bytes, with a note if it is cut."""
+    whole = text.encode(errors="surrogatepass")
+    if len(whole) <= most:
+        return {"text": text, "size": len(whole), "cut": False}
+    shown = whole[:most].decode(errors="ignore")
+    return {"text": f"{shown}\n… ({len(whole):,} bytes; the first {most:,} are shown)", "size": len(whole), "cut": True}
+
+
+def _shell(command: str) -> NoReturn:
+    os.chdir(WORLD)
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):
+        signal.signal(number, signal.SIG_DFL)
+    packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
+    os.execve("/bin/sh", ["sh", "-c", command], os.environ | {"PATH": _PATH, "PYTHONPATH": packages})  # noqa: S606
+
+
+def _list_files(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
+    """Lists files with their sizes; folders end in a slash. Links are shown with their target and not followed."""
+    top = arguments.get("path") or "."
+    lines, found = [], 0
+    for folder, folders, files in os.walk(top, onerror=_raise):
+        folders.sort()
+        for name in sorted([*folders, *files]):
+            path = os.path.join(folder, name)
+            shown = os.path.relpath(path, WORLD if os.path.isabs(path) else ".")
+            if os.path.islink(path):
+                lines.append(f"{shown} -> {os.readlink(path)}")
+            elif name in folders:
+                lines.append(f"{shown}/")
+            else:
+                lines.append(f"{shown} ({os.lstat(path).st_size:,} bytes)")
+            found += 1
+    return {**_cut_text("\n".join(lines) or "(nothing)", most), "rows": found}
+
+
+def _raise(error: OSError) -> NoReturn:
+    raise error
+
+
+def _read_file(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
+    offset = int(arguments.get("offset") or 0)
+    with open(arguments["path"], "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(offset)
+        part = file.read(most)
+    text = part.decode("utf-8", "replace")
+    end = offset + len(part)
+    if end < size:
+        text += f"\n… ({size:,} bytes; those from {offset:,} to {end:,} are shown)"
+    return {"text": text, "size": size, "cut": end < size}
+
+
+def _write_file(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
+    path, text = arguments["path"], arguments["text"].encode(errors="surrogatepass")
+    os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(text)
+    return {"text": f"{len(text):,} bytes written to {path}", "size": len(text), "cut": False}
+
+
+def _sql(arguments: dict[str, Any], most: int, configuration: Configuration) -> Told:
+    known = configuration["databases"]
+    name = arguments.get("database") or next(iter(known), "")
+    if name not in known:
+        raise KeyError(f"there is no database {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
+    file, readonly = known[name]
+    path = os.path.join(WORLD, file)
+    with open(path, "rb") as opened:
+        is_sqlite = opened.read(len(_SQLITE)) == _SQLITE
+    query = arguments["query"]
+    return _sqlite(path, query, readonly, most) if is_sqlite else _duckdb(path, query, readonly, most)
+
+
+def _sqlite(path: str, query: str, readonly: bool, most: int) -> Told:
+    with closing(sqlite3.connect(f"file:{path}?mode={'ro' if readonly else 'rw'}", uri=True)) as database:
+        told = _cut_text("(nothing to run)", most)
+        for statement in _statements(query):
+            made = database.execute(statement)
+            if made.description is None:
+                told = _cut_text(f"done; {max(made.rowcount, 0)} rows changed", most)
+            else:
+                told = _table([name for name, *_ in made.description], made, most)
+        database.commit()
+        return told
+
+
+def _statements(query: str) -> list[str]:
+    """Splits a script of SQLite at the semicolons that end a statement."""
+    found, start = [], 0
+    for place, letter in enumerate(query):
+        if letter == ";" and sqlite3.complete_statement(query[start : place + 1]):
+            found.append(query[start : place + 1])
+            start = place + 1
+    return [one for one in (*found, query[start:]) if one.strip(" \t\r\n;")]
+
+
+def _duckdb(path: str, query: str, readonly: bool, most: int) -> Told:
+    import duckdb
+
+    with closing(duckdb.connect(path, read_only=readonly, config={"threads": 1})) as database:
+        told = _cut_text("(nothing to run)", most)
+        for statement in database.extract_statements(query):
+            made = database.execute(statement)
+            if made.description is None:
+                told = _cut_text("done", most)
+            else:
+                told = _table([one[0] for one in made.description], iter(made.fetchone, None), most)
+        return told
+
+
+def _table(names: Sequence[str], rows: Iterable[Sequence[Any]], most: int) -> Told:
+    """Returns rows as lines of a table; those that have no room are counted."""
+    lines, size, shown, count = [" | ".join(names)], 0, 0, 0
+    for row in rows:
+        count += 1
+        if count > _MOST_ROWS:
+            raise MemoryError(f"the result has more than {_MOST_ROWS:,} rows")
+        line = " | ".join("NULL" if cell is None else str(cell) for cell in row)
+        size += len(line.encode(errors="surrogatepass")) + 1
+        if size <= most:
+            lines.append(line)
+            shown = count
+    text = "\n".join(lines)
+    if shown < count:
+        text += f"\n… ({count:,} rows; the first {shown:,} are shown)"
+    return {"text": text, "size": size, "cut": shown < count, "rows": count}
+
+
+class _StoppedError(Exception):
+    """A process has used too much; the message is what of."""
+
+
+class _Session:
+    """A process that lives on from call to call.
+
+    Attributes:
+        lost: whether the process of the call before was ended, or ended itself.
+    """
+
+    def __init__(self, child: Child, serve: Callable[[Exchange], None]) -> None:
+        self.lost = False
+        self._child, self._serve = child, serve
+        self._exchange: Exchange | None = None
+        self._pid = 0
+        self._deadline = 0.0
+
+    def ask(self, request: Told, seconds: float) -> Told:
+        """Sends a request and returns the answer; a process that uses too much is ended."""
+        self._deadline = time.monotonic() + seconds
+        self.lost = False
+        try:
+            exchange = self._exchange or self._begin()
+            exchange.send(request)
+            told = _plain(exchange.receive())
+            if told is not None:
+                return told
+            stopped = None
+        except _StoppedError as error:
+            stopped = str(error)
+        except ClosedError:
+            stopped = None
+        self.end()
+        self.lost = True
+        if stopped is not None:
+            return {"stopped": stopped, "text": ""}
+        return {"error": {"types": ["SystemExit"], "message": "the code ended its own process"}, "text": ""}
+
+    def _begin(self) -> Exchange:
+        asking, answering = os.pipe(), os.pipe()
+        exchange = Exchange(answering[0], asking[1], _MOST_MESSAGE, self._watch)
+
+        def ready() -> None:
+            os.close(asking[0])
+            os.close(answering[1])
+            exchange.receive()
+
+        def serve() -> None:
+            os.chdir(WORLD)
+            own = Exchange(3, 4, _MOST_MESSAGE)
+            own.send({})
+            self._serve(own)
+
+        self._exchange = exchange
+        self._pid = self._child.begin({3: asking[0], 4: answering[1]}, _SESSION_CPU_S, serve, ready)
+        return exchange
+
+    def _watch(self) -> None:
+        reason = self._child.excess(self._pid, self._deadline)
+        if reason is not None:
+            raise _StoppedError(reason)
+
+    def end(self) -> None:
+        """Ends the process, if there is one."""
+        if self._exchange is not None:
+            self._exchange.close()
+            self._exchange = None
+            if self._pid:
+                self._child.end(self._pid)
+                self._pid = 0
+
+
+def _serve_others(exchange: Exchange, configuration: Configuration) -> None:
+    known = {"sql": _sql, "list_files": _list_files, "read_file": _read_file, "write_file": _write_file}
+    while True:
+        asked = exchange.receive()
+        try:
+            told = known[asked["name"]](asked["arguments"], configuration["told_bytes"], configuration)
+        except BaseException as error:
+            told = {"error": described(error), "text": ""}
+        exchange.send(told)
+
+
+def _serve_python(exchange: Exchange) -> None:
+    names = namespace({})
+    while True:
+        code = exchange.receive()["code"]
+        printed = io.StringIO()
+        sys.stdout = sys.stderr = printed
+        told: Told = {}
+        try:
+            _execute(code, names)
+        except BaseException as error:
+            told["error"] = described(error)
+        exchange.send({**told, "text": printed.getvalue()[: _MOST_MESSAGE // 4]})
+
+
+def _execute(code: str, names: dict[str, Any]) -> None:
+    """Runs code and prints the value of an expression at its end, as a notebook does."""
+    tree = ast.parse(code, FILENAME)
+    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+    exec(compile(tree, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
+    if isinstance(last, ast.Expr):
+        value = eval(compile(ast.Expression(last.value), FILENAME, "eval"), names)  # noqa: S307 - likewise
+        if value is not None:
+            print(value if isinstance(value, str) else repr(value))

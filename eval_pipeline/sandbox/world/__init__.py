@@ -1,0 +1,10 @@
+"""Worlds: folders with files and databases in which agents act by tools, each attempt in an overlay of its own.
+
+`Worlds` opens them; `World` is one attempt's, with its tools and what it has changed in the end.
+"""
+
+from eval_pipeline.sandbox.world.changes import ChangedFile as ChangedFile
+from eval_pipeline.sandbox.world.changes import changed as changed
+from eval_pipeline.sandbox.world.worlds import OpenWorld as OpenWorld
+from eval_pipeline.sandbox.world.worlds import WorldLimits as WorldLimits
+from eval_pipeline.sandbox.world.worlds import Worlds as Worlds

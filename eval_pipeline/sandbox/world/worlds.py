@@ -1,0 +1,329 @@
+"""Opens worlds in jails: one zygote a world, which forks a keeper for each attempt."""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import ErrorClass, Json, ToolResult
+from eval_pipeline.sandbox.jail import Launch, WorldMount, bwrap_launch, system_bwrap, wheel_bwrap
+from eval_pipeline.sandbox.limits import MIB, Limits
+from eval_pipeline.sandbox.returned.error_classes import classify
+from eval_pipeline.sandbox.returned.reading import stopped
+from eval_pipeline.sandbox.tiers import NoSandboxError
+from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, read_changes
+
+_HEAD = struct.Struct("<II")
+_START_S, _GRACE_S = 60.0, 30.0
+_MOST_HEADER = 64 * MIB
+_REQUIRED: dict[str, dict[str, type]] = {
+    "sql": {"query": str},
+    "python": {"code": str},
+    "shell": {"command": str},
+    "list_files": {},
+    "read_file": {"path": str},
+    "write_file": {"path": str, "text": str},
+}
+_OPTIONAL: dict[str, dict[str, type]] = {"sql": {"database": str}, "list_files": {"path": str}, "read_file": {"offset": int}}
+
+
+@dataclass(frozen=True, slots=True)
+class WorldLimits:
+    """Limits of one attempt in a world.
+
+    Attributes:
+        told_bytes: bytes of a tool's result that the model is told; more is cut, with a note.
+        world_bytes, world_files: what it may change or add, in memory.
+        kept_bytes: bytes of changed files that are kept; what has no room is left out by name.
+        processes: processes and threads at the same time.
+        memory_bytes: memory of all its processes together.
+    """
+
+    told_bytes: int = 16_000
+    world_bytes: int = 256 * MIB
+    world_files: int = 20_000
+    kept_bytes: int = 32 * MIB
+    processes: int = 64
+    memory_bytes: int = 1024 * MIB
+
+
+class WorldError(Exception):
+    """The jail does not answer, or its answer has the wrong form; the attempt cannot go on."""
+
+
+class Worlds:
+    """Opens worlds; an async context manager that belongs to the event loop in which it is opened.
+
+    Example:
+        async with Worlds() as worlds, worlds.open(folder, {"shop": ("shop.sqlite", True)}) as world:
+            told = await world.call("sql", {"database": "shop", "query": "SELECT 1"}, 10.0)
+    """
+
+    def __init__(self, limits: WorldLimits | None = None) -> None:
+        """Starts nothing yet."""
+        self._limits = limits or WorldLimits()
+        self._zygotes: dict[tuple[str, str], asyncio.Task[_Zygote]] = {}
+
+    async def __aenter__(self) -> Self:
+        """Raises a NoSandboxError if this machine has no namespaces for a world."""
+        if system_bwrap() is None and wheel_bwrap() is None:
+            raise NoSandboxError("agents act in a jail with namespaces of its own, which takes bubblewrap; install it")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        zygotes, self._zygotes = list(self._zygotes.values()), {}
+        for one in await asyncio.gather(*zygotes, return_exceptions=True):
+            if isinstance(one, _Zygote):
+                await one.stop()
+
+    @asynccontextmanager
+    async def open(
+        self,
+        folder: Path,
+        databases: Mapping[str, tuple[str, bool]] | None = None,
+        state: Mapping[str, ChangedFile] | None = None,
+    ) -> AsyncIterator["OpenWorld"]:
+        """Opens a world for one attempt; what it changes is gone in the end, unless `end_state` was asked for.
+
+        Args:
+            folder: files and databases, which are never written to.
+            databases: by name, the file in the folder and whether it is read-only.
+            state: an end state to begin with.
+
+        Raises:
+            NoSandboxError: no jail can be started.
+            WorldError: the world cannot be made.
+        """
+        zygote = await self._zygote(folder, databases or {})
+        world = await zygote.keeper(self._limits)
+        try:
+            await world.begin(state or {})
+            yield world
+        finally:
+            await world.close()
+
+    async def _zygote(self, folder: Path, databases: Mapping[str, tuple[str, bool]]) -> "_Zygote":
+        key = (os.path.realpath(folder), json_text(databases))
+        if key in self._zygotes and self._zygotes[key].done() and not self._is_alive(key):
+            del self._zygotes[key]
+        if key not in self._zygotes:
+            told = {
+                "databases": databases,
+                "told_bytes": self._limits.told_bytes,
+                "world_bytes": self._limits.world_bytes,
+                "world_files": self._limits.world_files,
+                "kept_bytes": self._limits.kept_bytes,
+            }
+            starts = _Zygote.start(WorldMount(key[0], told), _sandbox_limits(self._limits))
+            self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
+        return await asyncio.shield(self._zygotes[key])
+
+    def _is_alive(self, key: tuple[str, str]) -> bool:
+        task = self._zygotes[key]
+        return task.exception() is None and task.result().alive
+
+
+def _sandbox_limits(limits: WorldLimits) -> Limits:
+    return replace(
+        Limits(), threads=limits.processes, memory_bytes=limits.memory_bytes, scratch_bytes=limits.world_bytes
+    )
+
+
+class _Zygote:
+    """A process in a jail that has a world's folder and forks keepers."""
+
+    def __init__(self, process: asyncio.subprocess.Process, control: socket.socket, limits: Limits) -> None:
+        self._process, self._control, self._limits = process, control, limits
+
+    @classmethod
+    async def start(cls, world: WorldMount, limits: Limits) -> Self:
+        """Starts it with the first bubblewrap that works. Raises a NoSandboxError with what each said."""
+        reasons: list[str] = []
+        for found in filter(None, (system_bwrap(), wheel_bwrap())):
+            told = await cls._started(bwrap_launch(found, limits, world), limits)
+            if isinstance(told, cls):
+                return told
+            reasons.append(f"{found}: {told}")
+        raise NoSandboxError(f"no jail for agents can be started ({'; '.join(reasons)})")
+
+    @classmethod
+    async def _started(cls, launch: Launch, limits: Limits) -> Self | str:
+        ours, theirs = socket.socketpair()
+        ours.setblocking(False)
+        with tempfile.TemporaryFile() as log:
+            with theirs:
+                try:
+                    process = await asyncio.create_subprocess_exec(
+                        *launch.command,
+                        stdin=theirs.fileno(),
+                        stdout=asyncio.subprocess.DEVNULL,
+                        stderr=log,
+                        env=launch.environment,
+                        cwd="/",
+                        start_new_session=True,
+                    )
+                except OSError as error:
+                    ours.close()
+                    return str(error)
+            zygote = cls(process, ours, limits)
+            try:
+                async with asyncio.timeout(_START_S):
+                    ready = await asyncio.get_running_loop().sock_recv(ours, 16)
+            except BaseException:
+                await zygote.stop()
+                raise
+            if ready == b"ready":
+                return zygote
+            await zygote.stop()
+            log.seek(0)
+            words = log.read().decode(errors="replace").strip().splitlines()
+            return words[-1][:300] if words else "it ended at once"
+
+    @property
+    def alive(self) -> bool:
+        """Whether its process is alive."""
+        return self._process.returncode is None
+
+    async def keeper(self, limits: WorldLimits) -> "OpenWorld":
+        """Forks a keeper."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._control, [b"keep"], [theirs.fileno()])
+        reader, writer = await asyncio.open_connection(sock=ours)
+        return OpenWorld(reader, writer, limits, self._limits)
+
+    async def stop(self) -> None:
+        """Ends it and everything in its jail."""
+        self._control.close()
+        if self.alive:
+            self._process.kill()
+        await self._process.wait()
+
+
+class OpenWorld:
+    """The world of one attempt: see `tracks.capabilities.World`."""
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, limits: WorldLimits, sandbox: Limits
+    ) -> None:
+        """Takes the connection to its keeper."""
+        self._reader, self._writer, self._limits, self._sandbox = reader, writer, limits, sandbox
+
+    async def begin(self, state: Mapping[str, ChangedFile]) -> None:
+        """Waits for the world and puts an earlier end state into it. Raises a WorldError if it cannot be made."""
+        told, _ = await self._answer(_START_S)
+        if state and told.get("problem") is None:
+            files, body = packed_changes(state)
+            told, _ = await self._asked({"op": "begin", "files": files}, _START_S, body)
+        if told.get("problem") is not None:
+            raise WorldError(str(told["problem"]))
+
+    async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+        """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong.
+
+        Raises:
+            WorldError: the jail is gone.
+        """
+        wrong = why_wrong(name, arguments)
+        if wrong is not None:
+            return ToolResult(wrong, ErrorClass.VALUE, size=len(wrong.encode()))
+        asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds}
+        told, _ = await self._asked(asked, seconds + _GRACE_S)
+        return self._result(told, seconds)
+
+    def _result(self, told: Mapping[str, Any], seconds: float) -> ToolResult:
+        """Reads what a process gave, which may be anything."""
+        text = told.get("text")
+        shown = text if isinstance(text, str) else ""
+        match told:
+            case {"stopped": str() as reason}:
+                error_class, message = stopped(reason, replace(self._sandbox, wall_s=seconds))
+            case {"error": {"types": [*types], "message": str() as message}}:
+                error_class = classify([str(one) for one in types], message)
+                message = f"{types[0]}: {message}" if types and types[0] != "ShellError" else message
+            case {"text": str()}:
+                rows, size = told.get("rows"), told.get("size")
+                count = rows if isinstance(rows, int) else None
+                whole = size if isinstance(size, int) else len(shown.encode(errors="surrogatepass"))
+                return ToolResult(self._bounded(shown), None, count, whole, told.get("cut") is True)
+            case _:
+                error_class, message = ErrorClass.MEMORY, "the process ended without a result"
+        whole_text = self._bounded(f"{shown.rstrip()}\n{message}".lstrip())
+        return ToolResult(whole_text, error_class, size=len(whole_text.encode(errors="surrogatepass")))
+
+    def _bounded(self, text: str) -> str:
+        return text[: self._limits.told_bytes + 1000].encode("utf-8", "replace").decode()
+
+    async def end_state(self) -> dict[str, ChangedFile]:
+        """Ends everything that still runs and returns what has changed, by path.
+
+        Raises:
+            WorldError: the jail is gone.
+        """
+        told, body = await self._asked({"op": "end"}, _START_S)
+        try:
+            return read_changes(told["files"], told["left_out"], body)
+        except (KeyError, TypeError, ValueError) as error:
+            raise WorldError(f"an answer of the wrong form: {error!r}") from error
+
+    async def close(self) -> None:
+        """Ends the keeper with everything in its world."""
+        self._writer.close()
+        try:
+            await self._writer.wait_closed()
+        except OSError:
+            return
+
+    async def _asked(
+        self, header: Mapping[str, Any], patience_s: float, body: bytes = b""
+    ) -> tuple[Mapping[str, Any], bytes]:
+        text = json_text(header).encode(errors="surrogatepass")
+        try:
+            self._writer.write(_HEAD.pack(len(text), len(body)) + text + body)
+            await self._writer.drain()
+        except OSError as error:
+            raise WorldError("the jail is gone") from error
+        return await self._answer(patience_s)
+
+    async def _answer(self, patience_s: float) -> tuple[Mapping[str, Any], bytes]:
+        read = self._reader.readexactly
+        try:
+            async with asyncio.timeout(patience_s):
+                header_bytes, body_bytes = _HEAD.unpack(await read(_HEAD.size))
+                if header_bytes > _MOST_HEADER or body_bytes > self._limits.kept_bytes:
+                    raise WorldError("an answer of the wrong size")
+                told = json.loads(await read(header_bytes))
+                return (told if isinstance(told, dict) else {}), await read(body_bytes)
+        except (asyncio.IncompleteReadError, OSError) as error:
+            raise WorldError("the jail is gone") from error
+        except TimeoutError as error:
+            raise WorldError(f"no answer within {patience_s:g} s") from error
+        except ValueError as error:
+            raise WorldError(f"an answer of the wrong form: {error}") from error
+
+
+def why_wrong(name: str, arguments: Mapping[str, Json]) -> str | None:
+    """Returns what is wrong with a call, as a sentence for the model; None if nothing is."""
+    if name not in _REQUIRED:
+        return f"there is no tool '{name}'; there are: {', '.join(_REQUIRED)}"
+    known = _REQUIRED[name] | _OPTIONAL.get(name, {})
+    for argument in _REQUIRED[name]:
+        if argument not in arguments:
+            return f"'{name}' needs the argument '{argument}'"
+    for argument, given in arguments.items():
+        if argument not in known:
+            return f"'{name}' has no argument '{argument}'; it has: {', '.join(known) or 'none'}"
+        if not isinstance(given, known[argument]) and not (given is None and argument not in _REQUIRED[name]):
+            return f"the argument '{argument}' of '{name}' must be a {'text' if known[argument] is str else 'number'}"
+    return None
