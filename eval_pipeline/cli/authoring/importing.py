@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from eval_pipeline.core.installed.plugins import Registry
     from eval_pipeline.core.provenance import Provenance
     from eval_pipeline.operations.recorded.importing import ImportedPredictions
+    from eval_pipeline.operations.recorded.traffic import TrafficChoices
     from eval_pipeline.tracks.registry import ForeignForm
 
 
@@ -64,6 +65,10 @@ Prices = Annotated[
         "--price", metavar="KIND=USD", help="Dollars per million tokens, e.g. input=3, output=15. Repeatable."
     ),
 ]
+AnswerForm = Annotated[
+    str | None, typer.Option(help="label, number, text or json; guessed from the answers if left out.")
+]
+PricedAs = Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices are used.")]
 
 
 @import_app.command("structures")
@@ -102,7 +107,7 @@ def _importing_answers(form: str) -> Callable[..., None]:
         asked_on: Annotated[str | None, typer.Option(metavar="DATE", help="Day on which it answered.")] = None,
         tool: Annotated[str | None, typer.Option(help="The tool that asked it, e.g. 'our notebook'.")] = None,
         price: Prices = None,
-        priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices are used.")] = None,
+        priced_as: PricedAs = None,
     ) -> None:
         told = {"model": model, "prompt_version": prompt_version, "history": history, "tool": tool}
         of_all = told | {"asked_on": asked_on, "sampling": sampling, "prompt_file": prompt_file}
@@ -114,7 +119,7 @@ def _importing_answers(form: str) -> Callable[..., None]:
 
 
 @import_app.command("log")
-def import_log(
+def import_any_log(
     source: Annotated[Path, typer.Argument(metavar="FILE", help="The log; its content tells what wrote it.")],
     suite: Annotated[
         str, typer.Option(help="Name of the suite, which is made unless it exists; default: as the log names it.")
@@ -125,25 +130,76 @@ def import_log(
     map: Map = None,
     ignore: Ignore = None,
     only: Only = None,
-    answer_form: Annotated[
-        str | None, typer.Option(help="label, number, text or json; guessed from the answers if left out.")
-    ] = None,
+    answer_form: AnswerForm = None,
     model: Annotated[str | None, typer.Option(help="The real model that answered.")] = None,
     price: Prices = None,
-    priced_as: Annotated[str | None, typer.Option(metavar="MODEL", help="Model whose prices are used.")] = None,
+    priced_as: PricedAs = None,
 ) -> None:
     """Imports a log of any tool: its questions and right answers as a suite, its answers as model versions."""
+    _import_log(source, suite, model_version, (map, ignore, only), answer_form, model, price, priced_as)
+
+
+@import_app.command("traces")
+def import_traces(
+    source: Annotated[
+        Path, typer.Argument(metavar="FILE", help="OpenTelemetry traces (OTLP: .json, .jsonl, protobuf), or any log.")
+    ],
+    suite: Annotated[str, typer.Option(help="Name of the suite to make; default: as the file.")] = "",
+    model_version: Annotated[
+        str, typer.Option(help="Name of the model version with the answers; default: SUITE-answers.")
+    ] = "",
+    sample: Annotated[
+        int | None,
+        typer.Option(min=2, metavar="N", help="Draw N conversations, by outcome, route, length and day."),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw; another one draws others.")] = 0,
+    mask: Annotated[
+        bool, typer.Option("--mask", help="Mask e-mail addresses, phone numbers, IBANs, cards and IP addresses.")
+    ] = False,
+    mask_rules: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="YAML with further rules: a name and a regular expression each."),
+    ] = None,
+    map: Map = None,
+    answer_form: AnswerForm = None,
+    price: Prices = None,
+    priced_as: PricedAs = None,
+) -> None:
+    """Imports traces of an application: conversations as a suite, and what was answered as a model version.
+
+    What is right need not be known: reviews tell it, or --map expected=FIELD.
+    """
+    from eval_pipeline.core.reading.masking import rules_of
+    from eval_pipeline.operations.recorded.traffic import TrafficChoices
+
+    rules = rules_of(mask_rules) if mask or mask_rules else None
+    drawing = TrafficChoices(sample, rules, seed)
+    _import_log(source, suite, model_version, (map, None, None), answer_form, None, price, priced_as, drawing)
+
+
+def _import_log(
+    source: Path,
+    suite: str,
+    model_version: str,
+    told: tuple[Sequence[str] | None, Sequence[str] | None, Sequence[str] | None],
+    answer_form: str | None,
+    model: str | None,
+    price: Sequence[str] | None,
+    priced_as: str | None,
+    traffic: "TrafficChoices | None" = None,
+) -> None:
     from eval_pipeline.cli.terminal import ProgressBars
-    from eval_pipeline.operations.recorded.log_suites import LogChoices, parted, sentences
-    from eval_pipeline.operations.recorded.log_suites import import_log as import_whole
+    from eval_pipeline.operations.recorded.log_suites import LogChoices, import_log, parted, sentences
     from eval_pipeline.operations.recorded.wanted import ROWS, Wanted
     from eval_pipeline.workspace.progress import busy
 
-    tasks, fields = parted(map or ())
+    mapped, ignore, only = told
+    tasks, fields = parted(mapped or ())
     wanted = Wanted.of(ROWS, fields, ignore or (), only or (), {"model": model}, price, priced_as)
+    chosen = LogChoices(suite, model_version, tasks, answer_form)
     workspace = open_workspace()
     with workspace.imported.in_turn(), ProgressBars() as progress, busy(progress, f"importing {source.name}"):
-        imported = import_whole(workspace, source, LogChoices(suite, model_version, tasks, answer_form), wanted)
+        imported = import_log(workspace, source, chosen, wanted, traffic)
     if imported.made is not None:
         workspace.imported.share_suite(imported.suite)
     for sentence in sentences(imported):
@@ -254,9 +310,7 @@ def _importing(form: str, foreign: "ForeignForm") -> Made:
             list[str] | None,
             typer.Option("--map", metavar="OURS=THEIRS", help="Column of a field: question=prompt. Several allowed."),
         ] = None,
-        answer_form: Annotated[
-            str | None, typer.Option(help="label, number, text or json; guessed from the answers if left out.")
-        ] = None,
+        answer_form: AnswerForm = None,
         limit: Limit = None,
         into: Into = "home",
     ) -> None:

@@ -12,6 +12,9 @@ from eval_pipeline.core.reading.entries import read_entries
 from eval_pipeline.core.reading.users_tables import BINARY_FORMATS, Unreadable, cell_text
 from eval_pipeline.suites.rehearsal import rehearse_table
 
+ROUTE_TAG = "route:"
+"""Beginning of the tag that says which part of an application was asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoggedTask:
@@ -23,6 +26,10 @@ class LoggedTask:
         expected: the answers that count as right, the preferred one first; empty if the log names none.
         tags: its tags in the log.
         group: name of what it belongs to, e.g. the task of the benchmark; empty if the log names none.
+        turn: number of the turn in the conversation `id`, from 0; its turns are entries that follow each other. None if
+            what was asked stands alone.
+        cluster: name of what it shares with others that are almost the same; empty if it shares nothing.
+        sampled: how it was drawn from the traffic, as in a case of the track `text`.
     """
 
     id: str
@@ -30,6 +37,9 @@ class LoggedTask:
     expected: tuple[Json, ...] = ()
     tags: tuple[str, ...] = ()
     group: str = ""
+    turn: int | None = None
+    cluster: str = ""
+    sampled: Mapping[str, Json] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,14 @@ class LogForm:
         what: description of such a file, for people.
         folders: whether a folder of such files can be read, too.
         marks: what such a file is told by: alternatives, each of paths that its first entry has (`recognising.head`).
+        begins: how such a file begins if it is neither text nor an archive; a regular expression of bytes.
     """
 
     place: str
     what: str
     folders: bool = False
     marks: tuple[tuple[str, ...], ...] = ()
+    begins: bytes = b""
 
 
 def _form(plugin: Plugin, value: Any) -> LogForm:

@@ -64,11 +64,13 @@ def import_predictions(
     *,
     unreadable_fine: bool = False,
     entries: Sequence[Entry] | None = None,
+    of_several: bool = False,
 ) -> ImportedPredictions:
     """Registers recorded predictions for a suite as (part of) a model version of the provider `recorded`.
 
     Importing the same answers again with more provenance updates it. With `unreadable_fine` it is no error that none of
-    the answers can be read. `entries` are those of the file, if it has been read.
+    the answers can be read. `entries` are those of the file, if it has been read; with `of_several`, several models may
+    have made them, as in an application.
 
     Raises:
         InputError: rows do not parse, name turns that the suite lacks, or give a turn twice; or there is no readable
@@ -86,7 +88,7 @@ def import_predictions(
     else:
         entries = read_log(wanted.form, source)
     wanted.mapped.check([entry.found for entry in entries if not entry.fault])
-    rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted)
+    rows, known = _rows(source, track, Places.of(suite, cases), entries, wanted, of_several=of_several)
     read = read_back(track, cases, rows)
     if not read.readable and not unreadable_fine:
         told = _none_readable(read) if read.answers else _no_answer(entries, wanted)
@@ -144,7 +146,7 @@ def _keep(workspace: Workspace, version: ModelVersion, suite: str, text: str) ->
 
 
 def _rows(
-    source: Path, track: Track, places: Places, entries: Sequence[Entry], wanted: Wanted
+    source: Path, track: Track, places: Places, entries: Sequence[Entry], wanted: Wanted, *, of_several: bool = False
 ) -> tuple[list[dict[str, Json]], list[dict[str, Json]]]:
     """Returns the canonical rows, and the known provenance of each."""
     problems: list[Problem] = []
@@ -155,7 +157,8 @@ def _rows(
         kept += ((row, entry) for row in _checked(source, places, entry, wanted, problems))
     kept = [(row, entry) for row, entry in kept if _is_wanted(row, wanted.only)]
     if wanted.form != ROWS:
-        _refuse_several([row for row, _ in kept])
+        if not of_several:
+            _refuse_several([row for row, _ in kept])
         kept = list(_numbered(kept, wanted))
     rows, known = [], []
     for row, entry in kept:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from eval_pipeline.core import shown
-from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.errors import InputError, Problem, UsageError
 from eval_pipeline.core.ids import canonical_json, text_hash
 from eval_pipeline.core.model import Json
 from eval_pipeline.operations.imports.importing import Columns, ImportedSuite, import_at_arms_length
@@ -21,6 +21,7 @@ from eval_pipeline.operations.recorded.importing import ImportedPredictions, imp
 from eval_pipeline.operations.recorded.logs import read_any_log
 from eval_pipeline.operations.recorded.mapping import Mapped, is_there, value_at
 from eval_pipeline.operations.recorded.placing import QUESTIONS, Places
+from eval_pipeline.operations.recorded.traffic import TrafficChoices, conversations, read_traffic
 from eval_pipeline.operations.recorded.wanted import Wanted
 from eval_pipeline.providers.standins.recorded import NAME as RECORDED
 from eval_pipeline.suites.cases import read_cases
@@ -83,30 +84,43 @@ def parted(told: Iterable[str]) -> tuple[dict[str, str], list[str]]:
     return tasks, [text for text, ours, *_ in pairs if ours.strip() not in tasks]
 
 
-def import_log(workspace: Workspace, source: Path, choices: LogChoices, wanted: Wanted) -> ImportedLog:
+def import_log(
+    workspace: Workspace, source: Path, choices: LogChoices, wanted: Wanted, traffic: TrafficChoices | None = None
+) -> ImportedLog:
     """Imports a log's answers, and makes the suite that they answer unless it exists.
+
+    Of `traffic`, conversations are drawn, what is right need not be known, and all models are one model version.
 
     Raises:
         UsageError: there is no such file; a name or a field does not fit.
         InputError: the log cannot be read, has no answers, or does not tell what is right.
     """
-    form, entries = read_any_log(source)
+    notes = list[str]()
+    if traffic is None:
+        form, entries = read_any_log(source)
+    else:
+        form, entries, notes = read_traffic(source, traffic)
     wanted = replace(wanted, form=form)
     Mapped(dict(choices.tasks or {})).check([entry.found for entry in entries])
     entries = [_with_task(entry, choices.tasks or {}, wanted) for entry in entries]
     suite = choices.suite or _suite_name(source, entries)
-    made, notes = None, list[str]()
+    made = None
+    if traffic is not None and suite in workspace.suites:
+        raise UsageError(f"the suite '{suite}' exists: another --suite names the one to make of the traffic")
     if suite not in workspace.suites:
-        cases, entries = _cases(source, entries, notes)
+        cases, entries = _cases(source, entries, notes, golds=traffic is None)
         made = _made(source, form, suite, cases, choices.answer_form)
         workspace = Workspace(workspace.home)
     else:
         notes.append(f"the suite '{suite}' exists: the answers were assigned to its cases")
         entries = _placed(workspace, suite, entries)
+    name = choices.model_version or (f"{suite}-answers" if traffic is not None else "")
     versions = []
     try:
-        for name, own in _by_model(workspace, entries, choices.model_version, wanted, form).items():
-            versions.append(import_predictions(workspace, source, suite, name, wanted, entries=own))
+        for version, own in _by_model(workspace, entries, name, wanted, form).items():
+            of_all = traffic is not None
+            made_of = import_predictions(workspace, source, suite, version, wanted, entries=own, of_several=of_all)
+            versions.append(made_of)
             workspace = Workspace(workspace.home)
     except BaseException:
         if made is not None and not versions:
@@ -135,38 +149,54 @@ def _with_task(entry: Entry, tasks: Mapping[str, str], wanted: Wanted) -> Entry:
     return replace(entry, task=task)
 
 
-def _cases(source: Path, entries: Sequence[Entry], notes: list[str]) -> tuple[list[dict[str, Json]], list[Entry]]:
+def _cases(
+    source: Path, entries: Sequence[Entry], notes: list[str], *, golds: bool = True
+) -> tuple[list[dict[str, Json]], list[Entry]]:
     """Returns the cases that the entries tell, and the entries that answer one.
+
+    With `golds`, only those count that tell what is right.
 
     Raises:
         InputError: no entry tells question and right answer.
     """
-    usable = [entry for entry in entries if entry.task and entry.task.question and entry.task.expected]
+    usable = [entry for entry in entries if entry.task and entry.task.question and (entry.task.expected or not golds)]
     if not usable:
         raise InputError([Problem(str(source), None, "", _lacking(entries))])
     if left := len(entries) - len(usable):
         notes.append(f"{left:,} of {len(entries):,} entries do not tell question and right answer, and are left out")
-    final = [_FINAL.fullmatch(str(entry.task.expected[0])) for entry in usable if entry.task]
-    if all(final):
+    final = [_FINAL.fullmatch(str(entry.task.expected[0])) for entry in usable if entry.task and entry.task.expected]
+    solved = len(final) == len(usable) and all(final)
+    if solved:
         notes.append("of the solutions, what stands after '####' is the right answer")
     several = len({entry.task.group for entry in usable if entry.task}) > 1
     cases: dict[str, dict[str, Json]] = {}
     kept = []
-    for entry, solved in zip(usable, final, strict=True):
-        task = entry.task
-        assert task is not None
-        right = (solved[1],) if solved and all(final) else task.expected
-        case: dict[str, Json] = {"question": task.question, "answer": right[0]}
-        case |= {"accept": list(right[1:])} if right[1:] else {}
-        case |= {"tags": list(dict.fromkeys(task.tags))} if task.tags else {}
+    for own in conversations(iter(usable)):
+        tasks = [entry.task for entry in own if entry.task]
+        task, turns = tasks[0], [_turn(one, solved) for one in tasks]
+        case: dict[str, Json] = turns[0] if task.turn is None else {"turns": turns}
+        case |= {"tags": tags} if (tags := list(dict.fromkeys(tag for one in tasks for tag in one.tags))) else {}
+        case |= {"cluster": task.cluster} if task.cluster else {}
+        case |= {"sampled": dict(task.sampled)} if task.sampled else {}
         told = canonical_json(case)
         name = " ".join(task.id.split()) or f"case-{text_hash(task.question)[:8]}"
         name = f"{task.group}-{name}" if several and task.group else name
         if name in cases and canonical_json(cases[name]) != told:  # as of rows that count from 0 in each part
             name = f"{name}-{text_hash(told)[:8]}"
         cases[name] = case
-        kept.append(replace(entry, given={**entry.given, "case_id": name, "turn_index": 0}, conversation=()))
+        for number, entry in enumerate(own):
+            given = {**entry.given, "case_id": name, "turn_index": number}
+            kept.append(replace(entry, given=given, conversation=()))
     return [{"id": name, **case} for name, case in cases.items()], kept
+
+
+def _turn(task: LoggedTask, solved: bool) -> dict[str, Json]:
+    """Returns question and answers of a task; the answer is null if the log does not know it."""
+    right = task.expected
+    if solved and (matched := _FINAL.fullmatch(str(right[0]))):
+        right = (matched[1],)
+    further = {"accept": list(right[1:])} if right[1:] else {}
+    return {"question": task.question, "answer": right[0] if right else None, **further}
 
 
 def _lacking(entries: Sequence[Entry]) -> str:
@@ -183,9 +213,11 @@ def _made(
     source: Path, form: str, suite: str, cases: Sequence[Mapping[str, Json]], answer_form: str | None
 ) -> ImportedSuite:
     labels: tuple[str, ...] = ()
-    if answer_form is None and all(_LETTER.fullmatch(str(case["answer"])) for case in cases):
+    turns: list[Any] = [turn for case in cases for turn in (case.get("turns") or [case])]
+    known = [turn for turn in turns if turn["answer"] is not None]
+    if answer_form is None and known and all(_LETTER.fullmatch(str(turn["answer"])) for turn in known):
         answer_form = "label"
-        last = max(letter for case in cases for letter in (*_CHOICE.findall(str(case["question"])), case["answer"]))
+        last = max(letter for turn in known for letter in (*_CHOICE.findall(str(turn["question"])), turn["answer"]))
         labels = tuple(chr(code) for code in range(ord("A"), ord(str(last)) + 1))
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cases.jsonl"
@@ -203,6 +235,7 @@ def _placed(workspace: Workspace, suite: str, entries: Sequence[Entry]) -> list[
         names = (task.id, f"{task.group}-{task.id}", f"case-{text_hash(task.question)[:8]}")
         name = next((name for name in names if name in known), None)
         own: dict[str, Any] = {} if name is None or "case_id" in entry.given else {"case_id": name}
+        own |= {} if name is None or task.turn is None else {"turn_index": task.turn}
         asked: dict[str, Any] = {QUESTIONS: [task.question]} if task.question and QUESTIONS not in entry.found else {}
         found.append(replace(entry, given={**entry.given, **own}, found={**entry.found, **asked}))
     return found

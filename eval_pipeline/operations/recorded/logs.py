@@ -38,15 +38,26 @@ def read_any_log(source: Path, form: str | None = None) -> tuple[str, list[Entry
     with TemporaryDirectory() as folder:
         made = Path(folder) / "entries.jsonl"
         told = at_arms_length(_read_there, [form, str(source), str(made)], [source])
-        return str(told), [_entry(json.loads(line)) for line in lines_of(made)]
+        return str(told), entries_of(made)
+
+
+def reader_of(form: str | None, source: Path) -> tuple[str, Iterator[Entry]]:
+    """Returns the form of a log, which its content tells if it is None, and its entries, to be read in this process."""
+    form = form or recognised(source)
+    reader: LogReader = ALL_LOGS.load(form, ALL_LOGS.get(form).place)
+    return form, reader(source)
 
 
 def _read_there(form: str | None, source: str, made: str) -> str:
-    form = form or recognised(Path(source))
-    reader: LogReader = ALL_LOGS.load(form, ALL_LOGS.get(form).place)
+    form, entries = reader_of(form, Path(source))
     with Path(made).open("w", encoding="utf-8") as file:
-        file.writelines(json_text(asdict(entry)) + "\n" for entry in reader(Path(source)))
+        file.writelines(json_text(asdict(entry)) + "\n" for entry in entries)
     return form
+
+
+def entries_of(made: Path) -> list[Entry]:
+    """Returns the entries that a child process wrote."""
+    return [_entry(json.loads(line)) for line in lines_of(made)]
 
 
 def _entry(told: dict[str, Any]) -> Entry:

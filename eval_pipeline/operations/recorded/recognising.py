@@ -1,5 +1,6 @@
 """Tells which tool wrote a log, by its content."""
 
+import re
 from collections.abc import Mapping
 from itertools import islice
 from pathlib import Path
@@ -16,6 +17,9 @@ from eval_pipeline.operations.recorded.mapping import has
 
 ROWS = "rows"
 """The form of files that no tool is known to write."""
+_LOOKED_AT = 4096
+_TEXT = 9
+"""Lowest byte that texts have."""
 
 
 def recognised(source: Path) -> str:
@@ -24,11 +28,32 @@ def recognised(source: Path) -> str:
     Raises:
         InputError: the file is none that a log could be.
     """
+    if (name := _by_bytes(source)) is not None:
+        return name
     first = head(source)
     for name in ALL_LOGS.names():
         if any(all(has(first, path) for path in paths) for paths in ALL_LOGS.get(name).marks):
             return name
     return ROWS
+
+
+def _by_bytes(source: Path) -> str | None:
+    """Returns the form of a file that is no text, such as messages of protobuf."""
+    try:
+        path = next(iter(_files(source))) if source.is_dir() else source
+        with path.open("rb") as file:
+            first = file.read(_LOOKED_AT)
+    except (OSError, StopIteration):
+        return None
+    if not any(byte < _TEXT for byte in first):
+        return None
+    forms = ((name, ALL_LOGS.get(name).begins) for name in ALL_LOGS.names())
+    return next((name for name, begins in forms if begins and re.match(begins, first)), None)
+
+
+def _files(folder: Path) -> list[Path]:
+    """Returns the files of a folder, those that are JSON if there are any."""
+    return sorted(folder.glob("*.json")) or sorted(path for path in folder.iterdir() if path.is_file())
 
 
 def head(source: Path) -> Json:
@@ -38,7 +63,7 @@ def head(source: Path) -> Json:
         InputError: the file cannot be read, or is none of these.
     """
     if source.is_dir():
-        files = sorted(source.glob("*.json"))
+        files = _files(source)
         return head(files[0]) if files else {}
     try:
         if is_zipfile(source) and source.suffix.lower() not in TABLE_FORMATS:

@@ -1,0 +1,260 @@
+"""Reads what a span tells of a call to a model, by whichever convention it was written.
+
+Conventions: OpenTelemetry's for generative AI (attributes with messages, and before them events), OpenLLMetry's
+(`gen_ai.prompt.N.content`), and OpenInference's, of Phoenix (`llm.input_messages.N.message.content`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import MOST_TOKENS, Json
+from eval_pipeline_plugins.logs.texts import is_right, opened, said_text
+from eval_pipeline_plugins.traces.otlp import Event, Span
+
+CONVERSATION = ("gen_ai.conversation.id", "session.id", "traceloop.association.properties.session_id")
+MODEL = ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name")
+INPUT_TOKENS = ("gen_ai.usage.input_tokens", "gen_ai.usage.prompt_tokens", "llm.token_count.prompt")
+OUTPUT_TOKENS = ("gen_ai.usage.output_tokens", "gen_ai.usage.completion_tokens", "llm.token_count.completion")
+CACHE_READ = ("gen_ai.usage.cache_read.input_tokens", "llm.token_count.prompt_details.cache_read")
+CACHE_WRITE = (
+    "gen_ai.usage.cache_creation.input_tokens",
+    "gen_ai.usage.cache_write.input_tokens",
+    "llm.token_count.prompt_details.cache_write",
+)
+USD = ("gen_ai.usage.cost", "llm.cost.total")
+ROUTE = ("gen_ai.agent.name", "agent.name", "http.route", "gen_ai.operation.name")
+RESPONSE_ID = "gen_ai.response.id"
+TOOL = ("gen_ai.tool.name", "tool.name")
+EVALUATION = "gen_ai.evaluation.result"
+EVALUATION_NAME = "gen_ai.evaluation.name"
+EVALUATION_LABEL, EVALUATION_SCORE = "gen_ai.evaluation.score.label", "gen_ai.evaluation.score.value"
+SAMPLING = {
+    "temperature": "gen_ai.request.temperature",
+    "top_p": "gen_ai.request.top_p",
+    "top_k": "gen_ai.request.top_k",
+    "max_tokens": "gen_ai.request.max_tokens",
+    "seed": "gen_ai.request.seed",
+}
+_MESSAGES = ("gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.system_instructions")
+_FLAT = re.compile(r"(gen_ai\.prompt|gen_ai\.completion|llm\.input_messages|llm\.output_messages)\.(\d+)\.(.+)")
+_ASKED = {"gen_ai.prompt", "llm.input_messages"}
+_ANNOTATION = re.compile(r"(?:annotations|evaluations)\.(?:(\d+)\.)?(?:annotation|evaluation|eval)\.(name|label|score)")
+_NO_CALLS = {"embeddings", "execute_tool", "create_agent", "retrieval", "EMBEDDING", "TOOL", "RETRIEVER", "RERANKER"}
+_EVENTS = {"system", "user", "assistant", "tool"}
+_TEXTS = {"text", "input_text", "output_text", None}
+_CALLS = {"tool_call", "tool_use", "function_call"}
+_RESULTS = {"tool_call_response", "tool_result", "function_call_output"}
+_THOUGHTS = {"reasoning", "thinking", "redacted_thinking"}
+_MOST_FLAT = 10_000
+"""Messages of a span that are read from numbered attributes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a span tells of a call to a model, or of the work of an agent.
+
+    Attributes:
+        asked: the messages that it was asked, as objects with `role` and `content`; empty without content.
+        said: the answer; None without content.
+        tools: names of the tools that the answer calls.
+        scores: verdicts on the answer, by name.
+    """
+
+    asked: tuple[Mapping[str, str], ...]
+    said: str | None
+    tools: tuple[str, ...]
+    scores: Mapping[str, Json]
+
+
+def call_of(span: Span) -> Call | None:
+    """Returns what a span tells of a call to a model; None if it is about something else."""
+    told = span.attributes
+    kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind")
+    if kind in _NO_CALLS:
+        return None
+    asked, said, tools = _by_attributes(told)
+    if not asked and said is None:
+        asked, said, tools = _by_numbers(told)
+    if not asked and said is None:
+        asked, said, tools = _by_events(span.events)
+    if not asked and said is None and kind in {"CHAIN", "AGENT", "LLM"}:
+        asked, said = _by_values(told)
+    is_call = kind is not None or first(told, MODEL) is not None or asked or said is not None
+    return Call(tuple(asked), said, tuple(tools), scores_of(span)) if is_call else None
+
+
+def first(told: Mapping[str, Json], names: Iterable[str]) -> Json:
+    """Returns the value of the first attribute that is there."""
+    return next((told[name] for name in names if told.get(name) not in (None, "")), None)
+
+
+def tokens(told: Mapping[str, Json], names: Iterable[str]) -> int | None:
+    """Returns a number of tokens; None if none is told, or it is no such number."""
+    found = first(told, names)
+    if isinstance(found, bool) or not isinstance(found, int | float) or not 0 <= found <= MOST_TOKENS:
+        return None
+    return int(found)
+
+
+def scores_of(span: Span) -> dict[str, Json]:
+    """Returns verdicts on a span: events `gen_ai.evaluation.result`, and annotations of Phoenix."""
+    found: dict[str, Json] = {}
+    for event in span.events:
+        if event.name == EVALUATION:
+            label, score = event.attributes.get(EVALUATION_LABEL), event.attributes.get(EVALUATION_SCORE)
+            name = str(event.attributes.get(EVALUATION_NAME) or "evaluation")
+            found[name] = label if is_right(label) is not None or score is None else score
+    parts: dict[str, dict[str, Json]] = {}
+    for name, value in span.attributes.items():
+        if matched := _ANNOTATION.fullmatch(name):
+            parts.setdefault(matched[1] or "", {})[matched[2]] = value
+    for one in parts.values():
+        label, score = one.get("label"), one.get("score")
+        found[str(one.get("name") or "annotation")] = label if is_right(label) is not None or score is None else score
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def user_texts(asked: Sequence[Mapping[str, str]]) -> list[str]:
+    """Returns what the user said, in order."""
+    return [one["content"] for one in asked if one["role"] in {"user", "human"} and one["content"]]
+
+
+def _by_attributes(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
+    asked, answers, system = (_opened(told.get(name)) for name in _MESSAGES)
+    messages: list[Mapping[str, str]] = [_message(one) for one in asked]
+    if system:
+        messages = [{"role": "system", "content": said_text(_parts(system))}, *messages]
+    if not answers:
+        return messages, None, []
+    return messages, _message(answers[0])["content"], _tools(answers[0])
+
+
+def _opened(value: Json) -> list[Json]:
+    """Returns a list that may be written as JSON."""
+    found = opened(value)
+    if isinstance(found, str):
+        return [{"role": "user", "content": found}] if found else []
+    return found if isinstance(found, list) else [found] if isinstance(found, Mapping) else []
+
+
+def _message(one: Json) -> Mapping[str, str]:
+    """Returns role and text of a message in any form; calls of tools and their results are texts, too."""
+    if not isinstance(one, Mapping):
+        return {"role": "user", "content": said_text(one)}
+    parts = one.get("parts")
+    role, content = str(one.get("role") or ""), opened(one.get("content"))
+    if not isinstance(parts, list) and isinstance(content, list) and any(map(_is_part, content)):
+        parts = content
+    if isinstance(parts, list):
+        results = [isinstance(part, Mapping) and part.get("type") in _RESULTS for part in parts]
+        return {"role": "tool" if results and all(results) else role, "content": _parts(parts)}
+    content, calls = said_text(content), one.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        content = "\n".join(filter(None, [content, *map(_call_text, calls)]))
+    return {"role": role, "content": content}
+
+
+def _is_part(part: Json) -> bool:
+    return isinstance(part, Mapping) and "type" in part
+
+
+def _parts(parts: Sequence[Json]) -> str:
+    texts = []
+    for part in parts:
+        if not isinstance(part, Mapping):
+            texts.append(said_text(part))
+        elif part.get("type") in _TEXTS:
+            texts.append(said_text(part.get("content", part.get("text"))))
+        elif part.get("type") in _CALLS:
+            texts.append(_call_text(part))
+        elif part.get("type") in _RESULTS:
+            texts.append(said_text(part.get("response", part.get("result", part.get("content")))))
+        elif part.get("type") not in _THOUGHTS:
+            texts.append(f"[{part.get('type')}]")
+    return "\n".join(filter(None, texts))
+
+
+def _call_text(call: Json) -> str:
+    """Returns a call of a tool as text: `[get_weather {"city":"Oslo"}]`."""
+    told = call.get("function") if isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) else call
+    if not isinstance(told, Mapping):
+        return ""
+    arguments = opened(told.get("arguments", told.get("input")))
+    return f"[{told.get('name') or 'tool'} {arguments if isinstance(arguments, str) else canonical_json(arguments)}]"
+
+
+def _tools(answer: Json) -> list[str]:
+    if not isinstance(answer, Mapping):
+        return []
+    listed = answer.get("parts") if isinstance(answer.get("parts"), list) else answer.get("tool_calls")
+    found = []
+    for one in listed if isinstance(listed, list) else ():
+        told = one.get("function", one) if isinstance(one, Mapping) else {}
+        is_call = not isinstance(answer.get("parts"), list) or (isinstance(one, Mapping) and one.get("type") in _CALLS)
+        if is_call and isinstance(told, Mapping) and told.get("name"):
+            found.append(str(told["name"]))
+    return found
+
+
+def _by_numbers(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
+    sides: dict[str, dict[int, dict[str, Json]]] = {}
+    for name, value in told.items():
+        if (matched := _FLAT.fullmatch(name)) and len(matched[2]) < 6 and int(matched[2]) < _MOST_FLAT:
+            field = matched[3].removeprefix("message.")
+            sides.setdefault(matched[1], {}).setdefault(int(matched[2]), {})[field] = value
+    asked: list[Mapping[str, str]] = []
+    answers: list[Mapping[str, Json]] = []
+    for side, messages in sides.items():
+        whole: list[Mapping[str, Json]] = [_nested(messages[number]) for number in sorted(messages)]
+        if side in _ASKED:
+            asked = list(map(_message, whole))
+        else:
+            answers = whole
+    if not answers:
+        return asked, None, []
+    return asked, _message(answers[0])["content"], _tools(answers[0])
+
+
+def _nested(fields: Mapping[str, Json]) -> dict[str, Json]:
+    """Returns a message from numbered fields such as `tool_calls.0.tool_call.function.name`."""
+    calls: dict[str, dict[str, Json]] = {}
+    texts: dict[str, Json] = {}
+    for name, value in fields.items():
+        parts = name.split(".")
+        if parts[0] == "tool_calls" and len(parts) > 2:
+            calls.setdefault(parts[1], {})[parts[-1]] = value
+        elif parts[0] == "contents" and parts[-1] == "text":
+            texts[name] = value
+    content = fields.get("content", "\n".join(map(str, texts.values())))
+    return {"role": fields.get("role"), "content": content, "tool_calls": list(calls.values())}
+
+
+def _by_events(events: Sequence[Event]) -> tuple[list[Mapping[str, str]], str | None, list[str]]:
+    asked: list[Mapping[str, str]] = []
+    said: str | None = None
+    tools: list[str] = []
+    for event in events:
+        told: dict[str, Any] = {**event.attributes, **(event.body if isinstance(event.body, Mapping) else {})}
+        role = event.name.removeprefix("gen_ai.").removesuffix(".message")
+        if event.name == "gen_ai.client.inference.operation.details":
+            return _by_attributes(told)
+        if role in _EVENTS and event.name.endswith(".message"):
+            asked.append(_message({"role": role, **{key: opened(value) for key, value in told.items()}}))
+        elif event.name == "gen_ai.choice" and said is None:
+            answer = opened(told.get("message", told))
+            said, tools = _message(answer)["content"], _tools(answer)
+        elif event.name == "gen_ai.content.prompt":
+            asked += [_message(one) for one in _opened(told.get("gen_ai.prompt"))]
+        elif event.name == "gen_ai.content.completion" and (listed := _opened(told.get("gen_ai.completion"))):
+            said, tools = _message(listed[0])["content"], _tools(listed[0])
+    return asked, said, tools
+
+
+def _by_values(told: Mapping[str, Json]) -> tuple[list[Mapping[str, str]], str | None]:
+    """Returns question and answer of a step, as OpenInference has them beside the messages."""
+    question, answer = said_text(told.get("input.value")), said_text(told.get("output.value"))
+    asked: list[Mapping[str, str]] = [{"role": "user", "content": question}] if question else []
+    return asked, answer or None
