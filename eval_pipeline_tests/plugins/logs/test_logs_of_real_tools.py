@@ -8,12 +8,16 @@ import os
 import shutil
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jsonschema import Draft7Validator
 
-from eval_pipeline_tests.fakes import real_tools
-from eval_pipeline_tests.fakes.openai_server import USAGE, OpenAIServer
+from eval_pipeline_tests.fakes import real_tools, traced_calls
+from eval_pipeline_tests.fakes.anthropic_server import KEY as ANTHROPIC_KEY
+from eval_pipeline_tests.fakes.anthropic_server import AnthropicServer
+from eval_pipeline_tests.fakes.openai_server import KEY as OPENAI_KEY
+from eval_pipeline_tests.fakes.openai_server import USAGE, OpenAIServer, Raw, Says, Status
 from eval_pipeline_tests.support import Lab
 
 pytestmark = pytest.mark.soak
@@ -21,6 +25,17 @@ pytestmark = pytest.mark.soak
 OURS = [True, False, False, True]
 """Whether the track text counts each answer as right: case does not matter, further words do."""
 
+_INSTRUMENTATIONS = (
+    "anthropic",
+    "httpx",
+    "openai",
+    "openinference-instrumentation-openai",
+    "opentelemetry-exporter-otlp-proto-http",
+    "opentelemetry-instrumentation-anthropic",
+    "opentelemetry-instrumentation-openai",
+    "opentelemetry-instrumentation-openai-v2",
+    "opentelemetry-util-genai",
+)
 _RECORDS = ("eval", "instance_level_eval")
 _READ = r"""
 import base64, glob, re
@@ -73,6 +88,49 @@ def test_a_log_of_a_real_tool_becomes_a_suite_with_answers_and_both_verdicts(
     both = [sum((a, b) == pair for a, b in zip(OURS, theirs, strict=True)) for pair in ((1, 1), (1, 0), (0, 1), (0, 0))]
     counts = "both_right, only_ours, only_theirs, both_wrong"
     assert lab.sql(f"SELECT {counts} FROM source_agreement") == [tuple(both)]
+
+
+@pytest.mark.parametrize("name", traced_calls.SETTINGS)
+def test_traces_that_instrumentations_write_become_conversations(
+    lab: Lab, tools: Path, tmp_path: Path, name: str
+) -> None:
+    is_openai = name.startswith("openai")
+    server, key = (OpenAIServer(_weather()), OPENAI_KEY) if is_openai else (AnthropicServer(_capital), ANTHROPIC_KEY)
+    python = real_tools.venv(tools, "traced", *_INSTRUMENTATIONS)
+    with server:
+        real_tools.run(tmp_path, python, traced_calls.__file__, name, server.url, key, tmp_path)
+    logs = tmp_path / "logs.jsonl"
+    for file in (tmp_path / "traces.jsonl", *(() if logs.exists() else (tmp_path / "traces.binpb",))):
+        folder = tmp_path / file.suffix[1:]
+        folder.mkdir()
+        for part in (file, *([logs] if logs.exists() else [])):
+            shutil.copy(part, folder)
+        said = lab.cli("import", "traces", str(folder), "--suite", folder.name, "--mask").text
+        if name.endswith("silent"):
+            assert "CAPTURE_MESSAGE_CONTENT" in said
+            continue
+        assert f"{4 if is_openai else 2} predictions imported" in said
+        (version,) = (lab.home.predictions / f"{folder.name}-answers").iterdir()
+        rows = [json.loads(line) for line in version.read_text().splitlines()]
+        answers = ["Paris", "Madrid", *(["3 degrees, rain", ""] if is_openai else [])]
+        assert [row["text"] for row in rows] == answers
+        tokens = [30, 30, 70, None] if is_openai else [15, 27]
+        assert [row["input_tokens"] for row in rows] == tokens
+        told = (lab.home.imported_suites / folder.name / "cases.jsonl").read_text()
+        assert ("Write to [email]." in told and "tool:get_weather" in told) == is_openai
+
+
+def _weather() -> list[Any]:
+    called = {"id": "c", "type": "function", "function": {"name": "get_weather", "arguments": '{"city": "Oslo"}'}}
+    message = {"role": "assistant", "content": None, "tool_calls": [called]}
+    body = {"id": "c1", "object": "chat.completion", "created": 1, "model": "m-2026"}
+    body["choices"] = [{"index": 0, "finish_reason": "tool_calls", "message": message}]
+    body["usage"] = {"prompt_tokens": 40, "completion_tokens": 9, "total_tokens": 49}
+    return [Says("Paris"), Says("Madrid"), Raw(json.dumps(body).encode()), Says("3 degrees, rain"), Status(500)]
+
+
+def _capital(body: Any) -> str:
+    return "Paris" if "France" in json.dumps(body["messages"][-1]) else "Madrid"
 
 
 def test_the_sdk_reads_scores_as_events_and_the_schema_of_every_eval_ever_holds(
