@@ -38,6 +38,7 @@ def read_rows(
     form: str | None,
     say: Callable[[str], None] = lambda sentence: None,
     labels: Sequence[str] = (),
+    metric: str = "",
 ) -> tuple[list[dict[str, Json]], dict[str, Json]]:
     """Returns the cases of a file and the options of their suite.
 
@@ -48,6 +49,7 @@ def read_rows(
         form: answer form; guessed from the answers if None.
         say: gets a sentence on how a table was read.
         labels: labels beside those of the answers, if the form is `label`.
+        metric: what compares answers, if the form is `text`; empty for the default.
 
     Raises:
         InputError: the file cannot be read, or rows lack a question or an answer.
@@ -85,7 +87,8 @@ def read_rows(
     known_answers = [turn["answer"] for turn in _turns(cases) if turn.get("answer") is not None]
     chosen = form or (guessed_form(known_answers) if known_answers else "text")
     _as_form(cases, chosen)
-    return cases, _options(cases, chosen, [name for name in taken if name not in _OURS], labels)
+    options = _options(cases, chosen, [name for name in taken if name not in _OURS], labels)
+    return cases, options | ({"metrics": {metric: None}} if metric and chosen == "text" else {})
 
 
 def guessed_form(answers: Sequence[Json]) -> str:

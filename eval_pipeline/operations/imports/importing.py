@@ -83,12 +83,14 @@ class Columns:
         answer_form: form of the answers; guessed if None.
         origin: what the table was made from, if it is not the user's own file.
         labels: the labels that an answer may have, beside those that are right somewhere.
+        metric: what compares answers that are texts; empty for the track's default.
     """
 
     by_field: Mapping[str, str] = field(default_factory=dict)
     answer_form: str | None = None
     origin: str = ""
     labels: tuple[str, ...] = ()
+    metric: str = ""
 
 
 NO_COLUMNS = Columns()
@@ -134,9 +136,15 @@ def import_suite(
         options: dict[str, Json] = {}
         if foreign.maps_columns:
             said: list[str] = []
-            further_labels = {"labels": columns.labels} if columns.labels else {}
+            told = {"labels": columns.labels, "metric": columns.metric}
+            given = {name: value for name, value in told.items() if value}
             raws, options = cast(Any, importer)(
-                source, limit, columns.by_field, columns.answer_form, said.append, **further_labels
+                source,
+                limit,
+                columns.by_field,
+                columns.answer_form,
+                said.append,
+                **given,
             )
             add_import_notes(made, [sentence.removeprefix(f"{source}: ") for sentence in said])
         else:

@@ -34,6 +34,9 @@ _FINAL = re.compile(r"(?s).*####[ \t]*(\S[^\n]*?)\s*")
 
 _LETTER = re.compile("[A-Z]")
 """The right answers of questions with choices."""
+_CONTAINS = "contains"
+_MOST_WORDS = 4
+_ASSENT = {"yes", "no", "true", "false"}
 _CHOICE = re.compile(r"(?m)^([A-Z])[.)] ")
 _UNTELLING = {"scenario_state", "eval_results_table", "results", "output", "cases", "logs"}
 """Names of files that tools always give, so that the folder's says more."""
@@ -223,7 +226,19 @@ def _made(
         file = Path(folder) / "cases.jsonl"
         file.write_text("".join(canonical_json(case) + "\n" for case in cases), encoding="utf-8")
         origin = f"{source.name} (a log, {form})"
-        return import_at_arms_length("text", file, suite, None, (), Columns({}, answer_form, origin, labels))
+        columns = Columns({}, answer_form, origin, labels, _CONTAINS if _are_short(known) else "")
+        return import_at_arms_length("text", file, suite, None, (), columns)
+
+
+def _are_short(turns: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether right answers are names and the like, which an answer in a sentence may give, too.
+
+    Those of yes and no are not: both are in "yes and no".
+    """
+    right = [answer for turn in turns for answer in (turn["answer"], *turn.get("accept", ()))]
+    return bool(right) and all(
+        isinstance(one, str) and len(one.split()) <= _MOST_WORDS and one.lower() not in _ASSENT for one in right
+    )
 
 
 def _placed(workspace: Workspace, suite: str, entries: Sequence[Entry]) -> list[Entry]:

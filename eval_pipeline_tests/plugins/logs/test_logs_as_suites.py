@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from eval_pipeline.core.errors import InputError
+from eval_pipeline.operations.recorded import log_suites
 from eval_pipeline.operations.recorded.entries import Entry, LoggedTask
 from eval_pipeline.operations.recorded.forms import ALL_LOGS
 from eval_pipeline.operations.recorded.log_suites import _cases, parted
@@ -17,6 +18,10 @@ from eval_pipeline.operations.recorded.mapping import NO_ANSWER, Mapped
 from eval_pipeline.operations.recorded.recognising import recognised
 from eval_pipeline.statistics import cohens_kappa
 from eval_pipeline.store.published import ddl
+from eval_pipeline.tracks.text.cases.case_file import read_case
+from eval_pipeline.tracks.text.cases.settings import TextOptions
+from eval_pipeline.tracks.text.comparing.scoring import is_correct
+from eval_pipeline_plugins.data_sets.text import read_rows
 from eval_pipeline_plugins.logs.texts import day_of, expected_answers, question_text, said_text, verdict_of
 from eval_pipeline_tests.goldens import golden
 from eval_pipeline_tests.support import Lab
@@ -209,7 +214,7 @@ def test_a_log_becomes_suite_answers_and_agreement(lab: Lab, tmp_path: Path) -> 
     assert "next: eval-pipeline run --suite capitals --model-version model-a --model-version model-b" in said
     assert lab.cli("run", "--suite", "capitals", "--model-version", "model-a", "--no-report").code == 0
     assert lab.sql("SELECT n, both_right, only_ours, only_theirs, both_wrong FROM source_agreement") == [
-        (3, 1, 0, 1, 1)
+        (3, 2, 0, 0, 1)
     ]
     # The same questions in another tool's log are assigned to the suite that exists.
     said = lab.cli("import", "log", str(LOGS / "deepeval.json"), "--suite", "capitals").text
@@ -218,3 +223,22 @@ def test_a_log_becomes_suite_answers_and_agreement(lab: Lab, tmp_path: Path) -> 
     bad.write_text('{"question": "Why?", "response": ""}\n')
     assert "no entry tells its right answer" in lab.cli("import", "log", str(bad)).text
     assert not (lab.home.imported_suites / "bad").exists()
+
+
+@pytest.mark.parametrize(
+    ("expected", "is_contained"),
+    [("Paris", True), ("the North Sea", True), ("It is the sea to the north", False), ("No", False), (42, False)],
+)
+def test_short_right_answers_may_be_given_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Any, is_contained: bool
+) -> None:
+    made: list[Any] = []
+    monkeypatch.setattr(log_suites, "import_at_arms_length", lambda *told: made.append(told[-1]))
+    log_suites._made(tmp_path, "rows", "s", [{"question": "Q?", "answer": expected}], None)
+    assert made[0].metric == ("contains" if is_contained else "")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(json.dumps({"id": "a", "question": "Where?", "answer": "Paris"}))
+    cases, options = read_rows(rows, None, {}, None, metric="contains")
+    case = read_case(cases[0], "s", "f", 1, TextOptions.model_validate(options))
+    said = {"Paris": 1, "It is Paris.": 1, "It is not Paris.": 0, "Paris or London": 0, "London": 0, "Parisian": 0}
+    assert {text: is_correct(text, case, case.turns[0]) for text in said} == said
