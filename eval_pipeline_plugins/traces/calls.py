@@ -53,7 +53,7 @@ _MOST_FLAT = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ModelCall:
     """What a span tells of a call to a model, or of the work of an agent.
 
     Attributes:
@@ -69,7 +69,7 @@ class Call:
     scores: Mapping[str, Json]
 
 
-def call_of(span: Span) -> Call | None:
+def call_of(span: Span) -> ModelCall | None:
     """Returns what a span tells of a call to a model; None if it is about something else."""
     told = span.attributes
     kind = told.get("gen_ai.operation.name") or told.get("openinference.span.kind")
@@ -83,7 +83,7 @@ def call_of(span: Span) -> Call | None:
     if not asked and said is None and kind in {"CHAIN", "AGENT", "LLM"}:
         asked, said = _by_values(told)
     is_call = kind is not None or first(told, MODEL) is not None or asked or said is not None
-    return Call(tuple(asked), said, tuple(tools), scores_of(span)) if is_call else None
+    return ModelCall(tuple(asked), said, tuple(tools), scores_of(span)) if is_call else None
 
 
 def first(told: Mapping[str, Json], names: Iterable[str]) -> Json:

@@ -29,7 +29,7 @@ from eval_pipeline_plugins.traces.calls import (
     SAMPLING,
     TOOL,
     USD,
-    Call,
+    ModelCall,
     call_of,
     first,
     scores_of,
@@ -55,11 +55,11 @@ CREATE INDEX by_conversation ON traces (conversation, start);
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class CallSpan:
     """A call to a model with its span."""
 
     span: Span
-    call: Call
+    call: ModelCall
 
 
 def read_otlp(source: Path) -> Iterator[Entry]:
@@ -139,13 +139,13 @@ def turns_of(conversation: str, traces: Sequence[Sequence[Span]]) -> Iterator[En
             number += 1
 
 
-def _calls(spans: Sequence[Span]) -> list[Made]:
+def _calls(spans: Sequence[Span]) -> list[CallSpan]:
     """Returns the calls to models in order, each once.
 
     A span around others that are calls (an agent, a chain) is no further call; neither is a second span of the same
     answer, as two layers of an instrumentation write. They may have the content that the calls lack.
     """
-    made = [Made(span, call) for span in spans if (call := call_of(span)) is not None]
+    made = [CallSpan(span, call) for span in spans if (call := call_of(span)) is not None]
     parents = {span.id: span.parent for span in spans}
     around: set[str] = set()
     for one in made:
@@ -156,7 +156,7 @@ def _calls(spans: Sequence[Span]) -> list[Made]:
         around |= seen
     calls = [one for one in made if one.span.id not in around]
     outer = [one for one in made if one.span.id in around]
-    kept: list[Made] = []
+    kept: list[CallSpan] = []
     for one in calls:
         told = one.span.attributes.get(RESPONSE_ID)
         same = next((at for at, two in enumerate(kept) if told and two.span.attributes.get(RESPONSE_ID) == told), None)
@@ -169,21 +169,21 @@ def _calls(spans: Sequence[Span]) -> list[Made]:
     return kept
 
 
-def _together(one: Made, two: Made) -> Made:
+def _together(one: CallSpan, two: CallSpan) -> CallSpan:
     """Returns one call of two spans about it: the one with content, with what only the other tells."""
     has, other = (one, two) if one.call.asked or not two.call.asked else (two, one)
     attributes = {**other.span.attributes, **has.span.attributes}
-    return Made(
+    return CallSpan(
         replace(has.span, attributes=attributes), replace(has.call, scores={**other.call.scores, **has.call.scores})
     )
 
 
-def _by_turn(calls: Sequence[Made]) -> Iterator[list[Made]]:
+def _by_turn(calls: Sequence[CallSpan]) -> Iterator[list[CallSpan]]:
     """Yields the calls of each turn in a trace: one begins where the user said more than before.
 
     A call that was asked something else altogether, as a part of an agent is, belongs to the turn in which it was.
     """
-    own: list[Made] = []
+    own: list[CallSpan] = []
     said: list[str] = []
     for one in calls:
         texts = user_texts(one.call.asked)
@@ -196,7 +196,7 @@ def _by_turn(calls: Sequence[Made]) -> Iterator[list[Made]]:
         yield own
 
 
-def _turn(conversation: str, number: int, calls: Sequence[Made], spans: Sequence[Span], shown: list[str]) -> Entry:
+def _turn(conversation: str, number: int, calls: Sequence[CallSpan], spans: Sequence[Span], shown: list[str]) -> Entry:
     """Returns a turn, and adds what the user said to what the conversation has shown.
 
     Args:
@@ -244,7 +244,7 @@ def _turn(conversation: str, number: int, calls: Sequence[Made], spans: Sequence
     return Entry(None, place, told_only(given), _attributes(calls, spans, root), task=task)
 
 
-def _attributes(calls: Sequence[Made], spans: Sequence[Span], root: Span) -> Mapping[str, Json]:
+def _attributes(calls: Sequence[CallSpan], spans: Sequence[Span], root: Span) -> Mapping[str, Json]:
     """Returns the attributes of a turn, which `--map` searches; those of its root come first, then those of calls."""
     found: dict[str, Json] = dict(root.resource)
     for span in (*spans, *(one.span for one in calls), root):
@@ -252,7 +252,7 @@ def _attributes(calls: Sequence[Made], spans: Sequence[Span], root: Span) -> Map
     return found
 
 
-def _latency(calls: Sequence[Made], root: Span) -> float | None:
+def _latency(calls: Sequence[CallSpan], root: Span) -> float | None:
     """Returns the milliseconds of the root, if it is that of the turn alone; else from its first call to its last."""
     spans = [root] if not root.parent else [one.span for one in calls]
     spans = [span for span in spans if span.start and span.end >= span.start]
@@ -261,7 +261,7 @@ def _latency(calls: Sequence[Made], root: Span) -> float | None:
     return (max(span.end for span in spans) - min(span.start for span in spans)) / 1e6
 
 
-def _spent(calls: Sequence[Made]) -> dict[str, Json]:
+def _spent(calls: Sequence[CallSpan]) -> dict[str, Json]:
     """Returns tokens and dollars of all calls of a turn; None where one does not tell them."""
     answered = [one.span.attributes for one in calls if one.span.error is None]
     found: dict[str, Any] = {}

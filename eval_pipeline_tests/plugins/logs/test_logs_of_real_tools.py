@@ -34,7 +34,7 @@ _INSTRUMENTATIONS = (
     "opentelemetry-instrumentation-anthropic",
     "opentelemetry-instrumentation-openai",
     "opentelemetry-instrumentation-openai-v2",
-    "opentelemetry-util-genai",
+    "opentelemetry-util-genai==0.4b0",  # that of openai-v2 2.4b0
 )
 _RECORDS = ("eval", "instance_level_eval")
 _READ = r"""
