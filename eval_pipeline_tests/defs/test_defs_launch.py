@@ -228,6 +228,32 @@ def test_the_schedule_asks_for_every_active_registered_version_anew(small: Lab, 
     assert [type(found) for found in night()] == [dg.SkipReason]
 
 
+def test_the_schedule_asks_for_a_model_version_once_a_date(small: Lab, instance: dg.DagsterInstance) -> None:
+    """Dagster itself compares a run key only with runs of the same tick."""
+    status = dg.DagsterRunStatus
+    found = {"failed": status.FAILURE, "ended": status.SUCCESS, "canceled": status.CANCELED, "made": status.NOT_STARTED}
+    small.versions(*[{"name": name, "provider": "oracle"} for name in [*found, "never"]])
+    instance.add_dynamic_partitions(DIMENSION, [*found, "never"])
+
+    def keys(hour: int, day: int = 7) -> list[str]:
+        context = dg.build_schedule_context(instance, scheduled_execution_time=datetime(2026, 3, day, hour, tzinfo=UTC))
+        told = list(schedules.nightly(context))  # type: ignore[call-overload]
+        return [one.run_key for one in told if isinstance(one, dg.RunRequest)]
+
+    def launch_as_dagster_does(key: str, status: dg.DagsterRunStatus) -> None:
+        tags = {"dagster/schedule_name": "nightly", "dagster/run_key": key, EVAL_DATE: "2026-03-07"}
+        instance.add_run(dg.DagsterRun("all_suites", str(uuid4()), tags=tags, status=status))
+
+    for key in keys(2)[:4]:
+        launch_as_dagster_does(key, found[key.partition(":")[2]])
+    # The tick made a run but ended before it launched it: it goes on with it when it is asked again.
+    assert keys(2) == keys(3) == ["2026-03-07:made", "2026-03-07:never"]
+    assert len(keys(2, day=8)) == 5
+    for key in keys(3):
+        launch_as_dagster_does(key, status.STARTED)
+    assert keys(4) == []
+
+
 IN_ZONES = {
     ("Asia/Tokyo", "30 0 * * *"): "23T15:30 24, 24T15:30 25, 25T15:30 26, 26T15:30 27",
     # Summer time ends there on 25 October at 1 o'clock UTC: the same hour of the wall clock on either side.

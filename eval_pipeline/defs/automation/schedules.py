@@ -13,7 +13,7 @@ from eval_pipeline.core.model_versions import ModelVersion, PromptedVersion
 from eval_pipeline.core.system.days import day_of, time_zone
 from eval_pipeline.defs.assets.partitions import DIMENSION, EPOCH, EVAL_DATE, PART, RESCORES
 from eval_pipeline.defs.automation.jobs import ALL
-from eval_pipeline.defs.dagster_inside.running import is_valid_cron_schedule
+from eval_pipeline.defs.dagster_inside.running import RUN_KEY_TAG, SCHEDULE_NAME_TAG, is_valid_cron_schedule
 from eval_pipeline.providers.registry import traits_of
 from eval_pipeline.suites.prompts import prompt_of
 from eval_pipeline.workspace.workspace import Workspace
@@ -49,8 +49,8 @@ def nightly_cron() -> str:
 def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | dg.SkipReason]:
     """Requests one run per model version, all with the same evaluation date, which is also the freshness epoch.
 
-    The run key consists of date and name, so a model version is requested only once per date, even if the schedule
-    ticks several times, e.g. after a restart of the daemon or with an hourly cron.
+    The run key consists of date and name. Dagster compares it only with runs of the same tick, so what another tick of
+    the date has launched is left out here: a model version is asked for once a date, e.g. with an hourly cron.
     """
     night = day_of(context.scheduled_execution_time.timestamp())
     day = night.isoformat()
@@ -62,14 +62,28 @@ def nightly(context: dg.ScheduleEvaluationContext) -> Iterator[dg.RunRequest | d
     active = [v for v in offered if v.name in registered and suites.get(v.name, True)]
     if not active:
         yield dg.SkipReason("no active model version is registered as a partition")
-    for version in active:
+    launched = _launched(context.instance, day)
+    due = [version for version in active if _run_key(day, version) not in launched]
+    if active and not due:
+        yield dg.SkipReason(f"every active model version has been asked for on {day}")
+    for version in due:
         tags = {EVAL_DATE: day, EPOCH: day, RESCORES: "true"}
         if version.nightly is not None and version.nightly.asks_part(night):
             tags[PART] = version.nightly.part
         chosen = [key for suite in suites.get(version.name, ()) for key in _assets(workspace, suite)]
         yield dg.RunRequest(
-            run_key=f"{day}:{version.name}", partition_key=version.name, tags=tags, asset_selection=chosen or None
+            run_key=_run_key(day, version), partition_key=version.name, tags=tags, asset_selection=chosen or None
         )
+
+
+def _run_key(day: str, version: ModelVersion) -> str:
+    return f"{day}:{version.name}"
+
+
+def _launched(instance: dg.DagsterInstance, day: str) -> set[str]:
+    """Returns the run keys of a date; without runs that a tick has made but not launched, as it does so on going on."""
+    runs = instance.get_runs(dg.RunsFilter(tags={SCHEDULE_NAME_TAG: nightly.name, EVAL_DATE: day}))
+    return {run.tags.get(RUN_KEY_TAG, "") for run in runs if run.status != dg.DagsterRunStatus.NOT_STARTED}
 
 
 def _asking(workspace: Workspace, version: PromptedVersion) -> Iterator[str]:

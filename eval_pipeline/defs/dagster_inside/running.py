@@ -40,6 +40,7 @@ from dagster._core.storage.tags import (
     PARTITION_NAME_TAG,
     PRIORITY_TAG,
     ROOT_RUN_ID_TAG,
+    RUN_KEY_TAG,
     SCHEDULE_NAME_TAG,
 )
 from dagster._core.types.loadable_target_origin import LoadableTargetOrigin
@@ -56,6 +57,7 @@ __all__ = [
     "PARTITION_NAME_TAG",
     "PRIORITY_TAG",
     "ROOT_RUN_ID_TAG",
+    "RUN_KEY_TAG",
     "SCHEDULE_NAME_TAG",
     "SINGLETON_REPOSITORY_NAME",
     "AssetCheckEvaluation",
