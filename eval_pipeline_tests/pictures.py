@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
-from eval_pipeline.reports.charts.canvas import Chart, Drawn, _inline, drawn
+from eval_pipeline.reports.charts.canvas import Chart, Drawn, drawn
 
-_SVG, _PNG = '<svg viewBox="0 0 1 1"></svg>', b"\x89PNG\r\n"
+_PNG = b"\x89PNG\r\n"
 sketched_names: set[str] = set()
 """Charts whose drawing has been tried: the first one of each name is."""
 
@@ -19,9 +19,7 @@ def sketch(chart: Chart) -> Drawn:
 
         chart.draw(Figure().add_subplot())
         sketched_names.add(chart.name)
-    if chart.svg:
-        return Drawn(chart, chart.svg, _PNG, chart.svg)
-    return Drawn(chart, _SVG, _PNG, _inline(chart, _SVG))
+    return Drawn(chart, chart.svg, _PNG)
 
 
 @contextmanager

@@ -24,7 +24,7 @@ def contender(name: str, share: float, outcomes: dict[str, float] | None = None,
     ]
     return SimpleNamespace(
         name=name,
-        share=lambda: share,
+        estimate=lambda: (share, share - 0.06, share + 0.06),
         outcomes=lambda look: turns,
         inputs=SimpleNamespace(cases=cases),
         design=SimpleNamespace(schedule=(len(turns),)),
@@ -72,4 +72,4 @@ def test_the_share_of_a_full_evaluation_is_of_the_turns_with_a_verdict() -> None
     candidates = tuple(Candidate(turn, (turn,), ("",)) for turn in turns)
     design = Design(Until(ranked=True), 0, (3,), (), None, candidates)
     full = _Contender(SimpleNamespace(), design, known=True, answers=Answers({turns[0]: 1.0, turns[1]: 0.0}, {}))  # type: ignore[arg-type]
-    assert full.share() == 0.5
+    assert full.estimate()[0] == 0.5

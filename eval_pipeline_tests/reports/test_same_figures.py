@@ -11,6 +11,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from openpyxl import Workbook
 
 from eval_pipeline.cli.evaluating.outcome import run_table
@@ -24,7 +26,7 @@ from eval_pipeline.core.system.days import today
 from eval_pipeline.defs.assets.previews import PREVIEWS, rows_table
 from eval_pipeline.operations.ci.summaries import _verdict, run_markdown
 from eval_pipeline.reports.contents.figures import Figure
-from eval_pipeline.reports.excel.looks import figure_cells
+from eval_pipeline.reports.excel.looks import DOLLARS, Look, figure_cell, figure_cells, of_value
 from eval_pipeline.reports.html.comparisons import pairs_sheet
 from eval_pipeline.reports.html.page import _row
 from eval_pipeline.reports.nights.message import accuracy, change, dollars
@@ -140,6 +142,17 @@ def test_a_figure_reads_the_same_in_every_place(drawn: tuple[Unit, float | None,
         told = re.sub(r"\\(.)", r"\1", text)
         wanted = "unknown" if place == "digest" and (unit, value) == ("usd", None) else expected
         assert re.search(rf"(?<![\d.,]){re.escape(wanted)}(?![\d.,]*\d)", told), (place, wanted, told)
+
+
+@given(st.floats(-2e6, 2e6) | st.sampled_from([0.0, 0.9999999, 0.00000049, 0.00012, 0.012345, 0.99999, -0.0123, -3.0]))
+def test_an_amount_in_a_column_reads_as_elsewhere(value: float) -> None:
+    assert excel(value, of_value(Look(DOLLARS), value).format) == shown.dollars(value)
+
+
+def test_a_difference_of_costs_has_its_sign_in_a_cell() -> None:
+    for unit, value, told in (("tokens", 120, "+120"), ("usd", -0.0012, "−$0.0012"), ("ms", 35.2, "+35 ms")):
+        number, look = figure_cell(value, unit, differs=True)
+        assert excel(number, look.format) == told
 
 
 @pytest.mark.services("libreoffice")

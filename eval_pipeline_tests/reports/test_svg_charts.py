@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval_pipeline.reports.charts.svg.crossed import Cell, Stack, grid_chart, stacks_chart
 from eval_pipeline.reports.charts.svg.drawing import WIDTH, fitted, rate_ticks, stylesheet, ticks, width_of
 from eval_pipeline.reports.charts.svg.plane import CeilingMark, CostPoint, LevelPoint, cost_chart, level_chart
 from eval_pipeline.reports.charts.svg.rows import (
@@ -74,8 +75,22 @@ LEVELS = _lists(st.builds(lambda level, ends: LevelPoint(level, *ends), st.integ
 CEILINGS = st.builds(
     CeilingMark, RATES, st.none() | st.floats(0, 40), st.none() | st.floats(0, 40), st.none() | st.floats(0, 40)
 )
+
+
+@st.composite
+def grids(draw: st.DrawFn) -> str:
+    rows, columns = (draw(st.lists(NAMES, min_size=1, max_size=9)) for _ in range(2))
+    cells = st.none() | st.builds(Cell, RATES, st.sampled_from(["0/1", "1,200/1,234"]), NAMES)
+    return grid_chart(rows, columns, [[draw(cells) for _ in columns] for _ in rows], HOSTILE)
+
+
+STACKS = _lists(
+    st.builds(Stack, NAMES, st.lists(st.integers(0, 10**6), min_size=4, max_size=4), st.just("7 of 9"), NAMES)
+)
 CHARTS = st.one_of(
     lines(),
+    grids(),
+    STACKS.map(lambda stacks: stacks_chart(stacks, ("right", "terms missing", "terms extra", "both"), HOSTILE)),
     _rows(-1).map(lambda rows: change_rows(rows, HOSTILE)),
     _rows(0).map(lambda rows: rate_rows(rows, HOSTILE)),
     PARTS.map(lambda parts: parts_chart(parts, "2026-03-02", "2026-03-01", HOSTILE)),
@@ -138,6 +153,13 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
          {'class="dot s0"': 1, 'class="threshold"': 1, 'class="band"': 1, ">50%<": 2, "scale(": 0}),
         (level_chart([LevelPoint(1, 0.9), LevelPoint(2, 0.4, few=6)], CeilingMark(0.5), "steps", "w"),
          {'class="dot s0"': 2, "scale(0.6)": 1, ">n=6<": 1}),
+        # A part that nothing is in is only in the legend.
+        (stacks_chart([Stack("a", [3, 0, 1], "3 of 4", "w")], ("right", "missing", "extra"), "w"),
+         {'class="part s0"': 2, 'class="part s1"': 1, 'class="part s2" x="231"': 1, 'width="77"': 1, ">3 of 4<": 1}),
+        # Of long names of columns the numbers stand in the grid, and a legend tells them.
+        (grid_chart(["a", "b"], ["tag", "a long name"], [[Cell(1, "2/2", "w"), None], [None, Cell(0, "0/3", "")]], "w"),
+         {'class="share better"': 2, 'fill-opacity="0.50"': 2, 'fill-opacity="0.00"': 2, ">1<": 0, ">a long name<": 1}),
+        (grid_chart(["a"], ["x" * 40, "y"], [[None, None]], "w"), {'class="share better"': 0, ">1<": 1, ">2  y<": 1}),
     ],
 )  # fmt: skip
 def test_each_state_has_a_mark_of_its_own(svg: str, counts: dict[str, int]) -> None:

@@ -110,7 +110,7 @@ def _figures_disagree(found: TwoFigures, alpha: float) -> Iterator[str]:
     if ways[0] == ways[1]:
         return
     told = [
-        f"{shown.points_text(one.difference)}, p {shown.p_value(largest_p(one))}, {where}"
+        f"{shown.points(one.difference, *one.interval())} points, p {shown.p_value(largest_p(one))}, {where}"
         for one, where in (
             (found.answered, "on turns that both answered"),
             (found.conservative, "with missing as wrong"),

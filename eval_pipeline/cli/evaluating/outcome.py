@@ -40,7 +40,7 @@ def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]"
             row, correct = trends.get(found.partition, {}), found.overall["correct"]
             table.add_row(
                 f"  {found.partition.model_version}",
-                shown.estimate(correct["mean"], correct["low"], correct["high"]),
+                _accuracy(correct),
                 shown.count(correct["n"]),
                 _change(row),
                 _right_answer(found.cost),
@@ -55,6 +55,12 @@ def _by_suite(headlines: "Sequence[Headline]") -> "dict[str, list[Headline]]":
     for one in headlines:
         found.setdefault(one.partition.suite, []).append(one)
     return found
+
+
+def _accuracy(correct: Row) -> str:
+    value, low, high = (correct[name] for name in ("mean", "low", "high"))
+    rests_on = shown.interval_or_counts(value, correct["n"], low, high)
+    return shown.rate(value, low, high) + (f" [{rests_on}]" if rests_on else "")
 
 
 def _change(row: Row) -> str:
@@ -183,7 +189,7 @@ def _where(home: "Home", headlines: "Sequence[Headline]") -> Iterator[str]:
 
     if headlines:
         there = page_text(suite_path(headlines[0].partition.suite))
-        yield f"look:     {there}; --paths names the files of store and reports"
+        yield f"look:     {there}; --paths names the files"
 
 
 def _files(workspace: "Workspace", headlines: "Sequence[Headline]") -> Iterator[str]:

@@ -82,6 +82,8 @@ def _expected(bound: "Bound") -> str:
 
 
 def _at_most(usd: float | None) -> str:
+    if usd == 0:
+        return "none: these calls have no price to pay"
     return (
         "unknown: the model has no price" if usd is None else f"at most {shown.dollars(usd)}, as if no cache were hit"
     )

@@ -5,8 +5,6 @@ from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from uuid import uuid4
 
-import numpy as np
-
 from eval_pipeline.analysis.draws.looks import Answers, Draw
 from eval_pipeline.analysis.draws.reading import answers_of
 from eval_pipeline.core import shown
@@ -14,6 +12,7 @@ from eval_pipeline.core.covering.until import Until
 from eval_pipeline.core.errors import EvalError, UsageError
 from eval_pipeline.core.model import Partition
 from eval_pipeline.operations.runs.drawing import ask, design_of_rule, new_design, whole_is_known
+from eval_pipeline.statistics import estimate_rate
 from eval_pipeline.workspace.asked.draws import Design, write_design
 from eval_pipeline.workspace.asked.scope import Scope
 from eval_pipeline.workspace.inputs import Inputs
@@ -83,12 +82,21 @@ class _Contender:
         turns = [turn for place in places for turn in self.design.candidates[place].turns]
         return {turn: self.answers.correct[turn] for turn in turns}
 
-    def share(self) -> float:
-        """The share of right turns, as estimated for the whole suite; of a full evaluation, of those with a verdict."""
-        if self.known:
-            turns = [turn for candidate in self.design.candidates for turn in candidate.turns]
-            return float(np.mean([self.answers.correct[turn] for turn in turns if turn in self.answers.correct]))
-        return Draw(self.design, self.answers).looks[-1].correct.value
+    def estimate(self) -> tuple[float, float | None, float | None]:
+        """The share of right turns and its 95% interval: of the suite, or if all was asked, of turns with a verdict."""
+        if not self.known:
+            told = Draw(self.design, self.answers).looks[-1].correct
+            return told.value, told.low, told.high
+        known = self.answers.correct
+        found = [
+            (known[turn], place)
+            for place, candidate in enumerate(self.design.candidates)
+            for turn in candidate.turns
+            if turn in known
+        ]
+        rate = estimate_rate([one for one, _ in found], [place for _, place in found])
+        assert rate.mean is not None
+        return rate.mean, rate.low, rate.high
 
     def _keep(self, design: Design) -> None:
         self.design = design
@@ -216,15 +224,15 @@ def _check_same(contenders: Sequence[_Contender]) -> None:
 
 def _text(asked: Sequence[_Contender], decided: Mapping[Pair, int]) -> str:
     """Returns the order in words, the best first."""
-    shares = {one.name: one.share() for one in asked}
+    told = {one.name: one.estimate() for one in asked}
     better = {(second, first) if verdict > 0 else (first, second) for (first, second), verdict in decided.items()}
-    order = best_first(shares, better)
-    parts = [f"{order[0]} {shown.rate(shares[order[0]])}"]
+    order = best_first({name: share for name, (share, _, _) in told.items()}, better)
+    parts = [f"{order[0]} {shown.rate(*told[order[0]])}"]
     for before, name in pairwise(order):
-        parts.append(f"{'>' if (before, name) in better else '≈'} {name} {shown.rate(shares[name])}")
+        parts.append(f"{'>' if (before, name) in better else '≈'} {name} {shown.rate(*told[name])}")
     open_pairs = [f"{one} and {other}" for one, other in _undecided(asked, decided)]
-    told = f"; not told apart: {', '.join(open_pairs)}" if open_pairs else "; every pair is decided"
-    return " ".join(parts) + told
+    rest = f"; not told apart: {', '.join(open_pairs)}" if open_pairs else "; every pair is decided"
+    return " ".join(parts) + rest
 
 
 def best_first(shares: Mapping[str, float], better: Collection[Pair]) -> list[str]:

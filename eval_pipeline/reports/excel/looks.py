@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,8 @@ WHOLE = "0"
 INTEGER = "#,##0"
 DECIMAL = "#,##0.00"
 SCORE = "0.000"
-DOLLARS = "[=0]$0.00;[<1]$0.0000##;$#,##0.00"
+DOLLARS = '$#,##0.00;"−"$#,##0.00'
+"""Of amounts from one dollar on; smaller ones in such a cell get the decimals of `shown.dollars`."""
 MILLISECONDS = '#,##0" ms"'
 POINTS = '+0.0;"−"0.0;0.0'
 """For a difference between rates, in percentage points."""
@@ -94,15 +95,22 @@ Styled = tuple[Value, Look]
 
 
 def figure_cell(
-    value: float | None, unit: Unit, low: float | None = None, high: float | None = None, *, bold: bool = False
+    value: float | None,
+    unit: Unit,
+    low: float | None = None,
+    high: float | None = None,
+    *,
+    bold: bool = False,
+    differs: bool = False,
 ) -> Styled:
     """Returns a cell that shows a figure with the digits and the sign of `shown.figure`.
 
-    A difference between rates is written in percentage points, as Excel's formats cannot multiply.
+    A difference between rates is written in percentage points, as Excel's formats cannot multiply. One between figures
+    of another unit has its sign if `differs`.
     """
     if value is None:
         return None, Look(BY_UNIT[unit], bold=bold)
-    form = number_format(shown.figure(value, unit, low, high), negative=value < 0)
+    form = number_format((shown.signed if differs else shown.figure)(value, unit, low, high), negative=value < 0)
     return (100 * value if unit == "points" else value), Look(form, bold=bold)
 
 
@@ -123,6 +131,13 @@ def number_format(text: str, *, negative: bool) -> str:
     if negative:
         return f"{digits};" + (f'"{sign}"{digits}' if sign else digits)
     return sign + digits
+
+
+def of_value(look: Look, value: float) -> Look:
+    """Returns the look of a number in a column, whose decimals depend on the number if it is an amount of dollars."""
+    if look.format != DOLLARS or not 0 < abs(value) < 1:
+        return look
+    return replace(look, format=number_format(shown.dollars(value), negative=value < 0))
 
 
 def height(texts: Iterable[tuple[str, float]], most_lines: int = _MOST_LINES) -> float | None:

@@ -5,7 +5,7 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
-from eval_pipeline.reports.excel.looks import Look, Styled, styled_cell
+from eval_pipeline.reports.excel.looks import Look, Styled, of_value, styled_cell
 from eval_pipeline.reports.excel.printing import Fold
 from eval_pipeline.reports.excel.text import cell_text, looks_like_formula
 
@@ -60,10 +60,9 @@ class SheetRows:
             style = self._style(look, looks_like_formula(text))
             kept = ' xml:space="preserve"' if text != text.strip() or "\n" in text else ""
             return f'<c r="{reference}" s="{style}" t="inlineStr"><is><t{kept}>{escape(text)}</t></is></c>'
-        style = self._style(look, False)
         if isinstance(value, bool):
-            return f'<c r="{reference}" s="{style}" t="b"><v>{value:d}</v></c>'
-        return f'<c r="{reference}" s="{style}"><v>{value!r}</v></c>'
+            return f'<c r="{reference}" s="{self._style(look, False)}" t="b"><v>{value:d}</v></c>'
+        return f'<c r="{reference}" s="{self._style(of_value(look, value), False)}"><v>{value!r}</v></c>'
 
     def _style(self, look: Look, quoted: bool) -> int:
         style = self._styles.get((look, quoted))

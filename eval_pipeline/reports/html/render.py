@@ -9,14 +9,13 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.shown import visible_text
-from eval_pipeline.reports.charts.canvas import UNDRAWN, Drawn
+from eval_pipeline.reports.charts.canvas import Drawn
 from eval_pipeline.reports.charts.svg.drawing import stylesheet
 from eval_pipeline.reports.contents.figure_table import Column, FigureTable, cell_text
 from eval_pipeline.reports.places.links import view_url
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from markupsafe import Markup
 
 DATA_FILES = ("templates",)
 _PACKAGE = "eval_pipeline.reports.html"
@@ -79,16 +78,10 @@ def render(template: str, title: str, charts: Sequence[Drawn], **values: Any) ->
             style=Markup(style),  # noqa: S704, our own file
             script=Markup(script),  # noqa: S704, our own file
             script_hash=f"sha256-{allowed}",
-            charts=[(drawn.chart, _markup(drawn)) for drawn in charts],
+            charts=[(one.chart, Markup(one.chart.svg)) for one in charts],  # noqa: S704, drawing escapes the texts in it
             **values,
         )
     )
-
-
-def _markup(drawn: Drawn) -> "Markup":
-    from markupsafe import Markup
-
-    return Markup(drawn.inline)  # noqa: S704, matplotlib escapes the texts in it
 
 
 @cache
@@ -97,7 +90,7 @@ def _environment() -> "Environment":
 
     from eval_pipeline.core.hashing.templates import KeptLoader
 
-    made = Environment(
+    return Environment(
         loader=KeptLoader(_PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -105,8 +98,6 @@ def _environment() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.globals["undrawn"] = UNDRAWN
-    return made
 
 
 def _finalized(value: Any) -> Any:

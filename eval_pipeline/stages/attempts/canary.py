@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from random import Random
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import EvalError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Attempt, CallErrorKind, Turn
@@ -155,11 +156,12 @@ def sentence(track: Track, version: ModelVersion, seen: Sequence[Seen], planned:
     """Returns the message about a bad canary; it contains no text of a response."""
     readable = [one for one in seen if one.readable]
     first, count = _commonest(seen)
-    what = f"{len(readable)} of {len(seen)} answers can be read" if readable else "no answer can be read"
+    answers = shown.counted(len(seen), "answer", "answers")
+    what = f"{len(readable)} of {answers} can be read" if readable else "no answer can be read"
     kinds = counted(seen)
     if first.what == "ran" and count >= SAME_SHARE * len(seen):
-        what = f"{count} of {len(seen)} answers are the same, whatever is asked"
-    told = f"stopped after the first {len(seen)} of {planned:,} turns: {what}{f' ({kinds})' if kinds else ''}"
+        what = f"{count} of {answers} are the same, whatever is asked"
+    told = f"stopped after the first {len(seen)} of {shown.turns(planned)}: {what}{f' ({kinds})' if kinds else ''}"
     hints = advice(track, version, seen)
     kept = "What was answered is kept; run again after mending it"
     if any(one.answered for one in seen):

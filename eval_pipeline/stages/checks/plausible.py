@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import implausible_text
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
@@ -72,7 +73,7 @@ class LookedAt:
     def text(self) -> str:
         """Returns how many answers were looked at."""
         if len(self.turns) == self.all:
-            return f"{self.all} answers"
+            return shown.counted(self.all, "answer", "answers")
         return f"{len(self.turns):,} of {self.all:,} answers were looked at"
 
 

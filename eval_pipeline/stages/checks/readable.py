@@ -6,6 +6,7 @@ from itertools import chain
 
 import pyarrow.compute as pc
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.covering.coverage import turns_reached
 from eval_pipeline.core.model import Json
 from eval_pipeline.stages.checks.verdicts import Verdict
@@ -55,10 +56,11 @@ def check_readable(inputs: Inputs) -> Verdict:
     """Checks that nearly all answers could be read; below 95% it warns, below 50% it fails."""
     found = readability(inputs)
     facts: dict[str, Json] = {"asked": found.asked, "readable": found.readable, "share": round(found.share, 4)}
+    answers = shown.counted(found.asked, "answer", "answers")
     if found.simulated:
         return Verdict(True, "these are a stand-in's answers, not a model's: how many can be read is not judged", facts)
     if not found.low:
-        return Verdict(True, f"{found.readable} of {found.asked} answers can be read", facts)
+        return Verdict(True, f"{found.readable:,} of {answers} can be read", facts)
     # Imported here: usually all can be read, and there is nothing to advise.
     from eval_pipeline.stages.attempts.advice import advice
     from eval_pipeline.stages.attempts.seen import SEEN_COLUMNS, counted, example, seen_in_rows
@@ -67,7 +69,7 @@ def check_readable(inputs: Inputs) -> Verdict:
     hints: list[str] = []
     if inputs.place.model_version in inputs.workspace.model_versions:  # a removed one needs no advice
         hints = advice(inputs.track, inputs.version, seen)
-    text = f"only {found.readable} of {found.asked} answers can be read ({counted(seen)})"
+    text = f"only {found.readable:,} of {answers} can be read ({counted(seen)})"
     warning = found.share >= FAIL_BELOW
     if not warning:
         text += ". The figures tell of the configuration rather than of the model"

@@ -23,6 +23,8 @@ FROM latest_attempts AS t GROUP BY t.suite, t.model_version, t.turn_id, t.sample
 
 CREATE VIEW meta.turn_costs AS
 -- What a turn costs: dollars where they are known of all models (stand-ins apart), else tokens.
+-- Each use of a view is planned anew, which takes longer than to run it: here and below once for all.
+WITH latest AS MATERIALIZED (SELECT p.* FROM latest_partitions AS p)
 SELECT
     s.suite, s.model_version, s.simulated, s.accuracy,
     CASE WHEN bool_and(s.usd_known) OVER kind THEN s.usd WHEN bool_and(s.tokens_known) OVER kind THEN s.tokens END
@@ -32,13 +34,17 @@ FROM (
         t.suite, t.model_version, bool_or(t.simulated) AS simulated, count(*) AS turns,
         avg(t.correct::BIGINT) AS accuracy, sum(t.usd) AS usd, sum(t.tokens) AS tokens,
         bool_and(t.usd IS NOT NULL) AS usd_known, bool_and(t.tokens IS NOT NULL) AS tokens_known
-    FROM latest_turn_results AS t LEFT JOIN model_versions AS m ON m.model_version = t.model_version
+    FROM turn_results AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
+    LEFT JOIN model_versions AS m ON m.model_version = t.model_version
     -- Means over drawn turns say nothing about the suite.
-    LEFT JOIN (SELECT DISTINCT e.suite, e.model_version FROM latest_sampled_estimates AS e) AS d
+    LEFT JOIN (
+        SELECT DISTINCT e.suite, e.model_version FROM sampled_estimates AS e
+        SEMI JOIN latest AS l USING (suite, model_version, eval_date)
+    ) AS d
         ON d.suite = t.suite AND d.model_version = t.model_version
     -- Neither does a part beside the whole: only evaluations of one scope are held against each other.
     JOIN (
-        SELECT p.suite, p.model_version FROM latest_partitions AS p LEFT JOIN model_versions AS v
+        SELECT p.suite, p.model_version FROM latest AS p LEFT JOIN model_versions AS v
             ON v.model_version = p.model_version
         WHERE NOT coalesce(v.retired, false) AND NOT contains(coalesce(p.scope, ''), '"until":')
         QUALIFY p.scope IS NOT DISTINCT FROM first_value(p.scope) OVER (
@@ -52,6 +58,8 @@ FROM (
 WINDOW kind AS (PARTITION BY s.suite, s.simulated);
 
 CREATE VIEW leaderboard_details AS
+WITH latest AS MATERIALIZED (SELECT p.* FROM latest_partitions AS p),
+costs AS MATERIALIZED (SELECT m.* FROM meta.turn_costs AS m)
 SELECT
     c.suite, c.model_version, c.eval_date, c.scope,
     -- A quotation mark within a case's id would be escaped.
@@ -62,7 +70,7 @@ SELECT
     coalesce(g.scored, r.scored) AS scored, g.cases, g.cases_in_suite, g.left_out_because,
     coalesce(v.retired, false) AS retired,
     e.gold_edition, e.overridden_turns, e.excluded_turns, e.accuracy_published
-FROM latest_partitions AS c
+FROM latest AS c
 LEFT JOIN (
     SELECT
         t.suite, t.model_version, count(*) AS turns, count(t.correct) AS scored, avg(t.correct::BIGINT) AS accuracy,
@@ -70,16 +78,19 @@ LEFT JOIN (
         -- What one turn does not tell nobody knows of all.
         CASE WHEN bool_and(t.tokens IS NOT NULL) THEN sum(t.tokens)::BIGINT END AS tokens,
         CASE WHEN bool_and(t.usd IS NOT NULL) THEN sum(t.usd) END AS usd
-    FROM latest_turn_results AS t GROUP BY t.suite, t.model_version
+    FROM turn_results AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
+    GROUP BY t.suite, t.model_version
 ) AS r ON r.suite = c.suite AND r.model_version = c.model_version
-LEFT JOIN latest_statistics AS h
-    ON h.suite = c.suite AND h.model_version = c.model_version AND h.metric = 'correct' AND h.split = 'all'
-LEFT JOIN latest_coverage AS g ON g.suite = c.suite AND g.model_version = c.model_version
-LEFT JOIN latest_cost_per_correct_answer AS k ON k.suite = c.suite AND k.model_version = c.model_version
+LEFT JOIN statistics AS h
+    ON h.suite = c.suite AND h.model_version = c.model_version AND h.eval_date = c.eval_date AND h.metric = 'correct' AND h.split = 'all'
+LEFT JOIN coverage AS g
+    ON g.suite = c.suite AND g.model_version = c.model_version AND g.eval_date = c.eval_date
+LEFT JOIN cost_per_correct_answer AS k
+    ON k.suite = c.suite AND k.model_version = c.model_version AND k.eval_date = c.eval_date
 LEFT JOIN (
     -- Without EXISTS, which DuckDB 1.4 cannot do here.
     SELECT m.suite, m.model_version, CASE WHEN any_value(m.cost) IS NOT NULL THEN count(o.suite) = 0 END AS on_front
-    FROM meta.turn_costs AS m LEFT JOIN meta.turn_costs AS o
+    FROM costs AS m LEFT JOIN costs AS o
         ON o.suite = m.suite AND o.simulated = m.simulated AND o.cost <= m.cost AND o.accuracy >= m.accuracy
         AND (o.cost < m.cost OR o.accuracy > m.accuracy)
     GROUP BY m.suite, m.model_version
@@ -89,7 +100,8 @@ LEFT JOIN (
         t.suite, t.model_version, any_value(t.name) FILTER (t.edition = 'scored') AS gold_edition,
         any_value(t.overridden_turns) AS overridden_turns, any_value(t.excluded_turns) AS excluded_turns,
         any_value(t.mean) FILTER (t.edition = 'published') AS accuracy_published
-    FROM latest_gold_editions AS t WHERE t.metric = 'correct' GROUP BY t.suite, t.model_version
+    FROM gold_editions AS t SEMI JOIN latest AS l USING (suite, model_version, eval_date)
+    WHERE t.metric = 'correct' GROUP BY t.suite, t.model_version
 ) AS e ON e.suite = c.suite AND e.model_version = c.model_version
 LEFT JOIN model_versions AS v ON v.model_version = c.model_version;
 

@@ -64,6 +64,7 @@ def _environment() -> "Environment":
         "points": shown.points,
         "open_loss": shown.open_loss,
         "count": shown.count,
+        "turns": shown.turns,
         "dollars": shown.dollars,
         "time": shown.milliseconds,
         "p": shown.p_value,

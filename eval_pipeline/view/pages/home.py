@@ -36,7 +36,7 @@ def _respond(visit: Visit) -> Response:
     retired = bool(visit.argument("retired"))
     arguments = visit.request.query_params
     about = dict(reversed([_suite_and_rest(value) for value in arguments.getlist("about")]))
-    cards = _cards(visit.look, about, with_retired=retired)
+    cards = cards_of(visit.look, about, with_retired=retired)
     kept, problem = _kept(visit)
     return visit.page(
         "home.html.j2",
@@ -57,7 +57,7 @@ def _suite_and_rest(about: str) -> tuple[str, str]:
     return suite, model_version
 
 
-def _cards(look: Look, about: Mapping[str, str], *, with_retired: bool) -> list[SuiteCard]:
+def cards_of(look: Look, about: Mapping[str, str], *, with_retired: bool) -> list[SuiteCard]:
     """Returns the cards; `about` names the model versions that readers chose, by suite."""
     suites = look.remembered(("home", with_retired), lambda: suites_of(look, with_retired=with_retired))
     return [_card(look, replace(found, about=about.get(found.name, "")), with_retired) for found in suites]

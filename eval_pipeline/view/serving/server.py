@@ -28,6 +28,7 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
     import uvicorn
 
     from eval_pipeline.view.page import Bench
+    from eval_pipeline.view.pages.home import cards_of
     from eval_pipeline.view.serving.app import application
     from eval_pipeline.view.serving.patience import Impatient
 
@@ -46,6 +47,10 @@ def serve(home: Home, host: str, port: int, *, with_token: bool = True) -> None:
         door = Door(port, token, LOOPBACK | {name.lower()}, further_names(), forms=True, command="view")
         sys.stdout.write(f"open http://{name}:{port}{f'/?token={token}' if token else ' (it asks for no token)'}\n")
         sys.stdout.flush()
+        # What the first page shows is read while somebody opens its address, who waits, as we listen already. Of what
+        # goes wrong here the page tells.
+        with suppress(Exception), bench.published.look() as look:
+            cards_of(look, {}, with_retired=False)
         settings = uvicorn.Config(
             application(bench, door),
             http=Impatient,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from eval_pipeline.core.shown import Unit
 from eval_pipeline.reports.comparison.suite import Row, differs
 from eval_pipeline.reports.comparison.words import READING, pair_verdict, pairs_query
 from eval_pipeline.reports.evaluation import Evaluation
@@ -34,6 +35,9 @@ _COLUMNS = (
 )  # fmt: skip
 
 
+_COSTS: Sequence[tuple[str, Unit]] = (
+    ("tokens_difference", "tokens"), ("usd_difference", "usd"), ("latency_ms_difference", "ms"),
+)  # fmt: skip
 _FOLDED = (
     "p by t", "p by sign flips", "conservative difference, points", "its 95% low", "its 95% high", "its p by t",
     "its p by sign flips", "common turns", "unanswered second", "unanswered first", "correlation",
@@ -84,7 +88,7 @@ def _cells(row: Row) -> list[Styled]:
         *alone, figure_cell(row["conservative_p_value"], "p"),
         figure_cell(row["conservative_p_exact"], "p"), (row["conservative_n"], COUNT), (row["unanswered_b"], COUNT),
         (row["unanswered_a"], COUNT), (row["correlation"], Look(DECIMAL)),
-        (None if least is None else 100 * least, Look("0.0")), (row["tokens_difference"], COUNT),
-        figure_cell(row["usd_difference"], "usd"), figure_cell(row["latency_ms_difference"], "ms"),
+        (None if least is None else 100 * least, Look("0.0")),
+        *(figure_cell(row[name], unit, differs=True) for name, unit in _COSTS),
         (pair_verdict(row), Look(bold=True, align="left", indent=1) if differs(row) else NOTE),
     ]  # fmt: skip

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from eval_pipeline.core import shown
 from eval_pipeline.core.shown import UNKNOWN
 from eval_pipeline.reports.charts.canvas import ALARM, SERIES, Chart
+from eval_pipeline.reports.charts.svg.crossed import Cell, Stack, grid_chart, stacks_chart
 from eval_pipeline.reports.evaluation import Evaluation, Row
 from eval_pipeline.reports.html.render import Sheet
 from eval_pipeline.tracks.sdmx.sheets.figures import READING as RECALL_READING
@@ -79,8 +80,18 @@ def _bars(by: str, found: Sequence[Row]) -> Chart:
         (by, "turns", *STATES.values()),
         [(row["place"], shown.count(row["turns"]), *(shown.count(row[state]) for state in STATES)) for row in found],
         partial(_draw_bars, found=found),
+        _bars_svg(by, found),
         height=1.5 + 0.34 * len(found),
     )
+
+
+def _bars_svg(by: str, found: Sequence[Row]) -> str:
+    stacks = []
+    for row in found:
+        states = ", ".join(f"{shown.count(row[state])} {name}" for state, name in STATES.items())
+        words = f"{row['place']}: {shown.turns(row['turns'])}, {states}"
+        stacks.append(Stack(row["place"], [row[state] for state in STATES], _right(row), words))
+    return stacks_chart(stacks, tuple(STATES.values()), f"Turns by {by}: {'; '.join(stack.words for stack in stacks)}")
 
 
 def _draw_bars(axes: "Axes", found: Sequence[Row]) -> None:
@@ -92,14 +103,14 @@ def _draw_bars(axes: "Axes", found: Sequence[Row]) -> None:
         axes.barh(places, lengths, left=ends, color=colour, height=0.62, label=name)
         ends = [end + length for end, length in zip(ends, lengths, strict=True)]
     for place, row in zip(places, found, strict=True):
-        text = f"{shown.rate(row['right'] / row['turns'])} of {row['turns']:,}"
+        text = _right(row)
         axes.annotate(text, (row["turns"], place), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8.5)
     axes.set_yticks(places, [_short(row["place"]) for row in found])
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
     axes.set_xlim(0, 1.3 * max(row["turns"] for row in found))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-    axes.set_xlabel("turns; the number is the share that is right")
+    axes.set_xlabel("turns; told are the right ones of all")
     axes.legend(loc="upper center", bbox_to_anchor=(0.4, -0.55 / (0.34 * len(found) + 0.3)), ncols=4)
 
 
@@ -111,8 +122,22 @@ def _heat(dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> Chart
         ("dimension", *tags),
         [(name, *(_cell(cells, name, tag) for tag in tags)) for name in dimensions],
         partial(_draw_heat, dimensions=dimensions, tags=tags, cells=cells),
+        _heat_svg(dimensions, tags, cells),
         height=1.7 + 0.34 * len(dimensions),
     )
+
+
+def _heat_svg(dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> str:
+    grid = [[_cell_mark(cells.get((name, tag)), name, tag) for tag in tags] for name in dimensions]
+    told = "; ".join(cell.words for row in grid for cell in row if cell)
+    return grid_chart(dimensions, tags, grid, f"Turns that are right, by dimension and tag: {told}")
+
+
+def _cell_mark(row: Row | None, name: str, tag: str) -> Cell | None:
+    if row is None:
+        return None
+    words = f"{name}, {tag}: {shown.count(row['right'])} of {shown.turns(row['turns'])} right"
+    return Cell(_share(row), _cell({(name, tag): row}, name, tag), words)
 
 
 def _draw_heat(axes: "Axes", dimensions: Sequence[str], tags: Sequence[str], cells: Cells) -> None:
@@ -126,6 +151,10 @@ def _draw_heat(axes: "Axes", dimensions: Sequence[str], tags: Sequence[str], cel
     axes.set_xticks(range(len(tags)), [_short(tag) for tag in tags], rotation=35, ha="right")
     axes.set_yticks(range(len(dimensions)), [_short(name) for name in dimensions])
     axes.grid(visible=False)
+
+
+def _right(row: Row) -> str:
+    return f"{shown.count(row['right'])} of {shown.count(row['turns'])}"
 
 
 def _share(row: Row | None) -> float:
