@@ -100,8 +100,12 @@ def grid_chart(rows: Sequence[str], columns: Sequence[str], cells: Sequence[Sequ
 
 
 def _cell(cell: Cell, x: float, y: float, wide: float) -> str:
-    box = {"x": x, "y": y, "width": wide - _GAP, "height": _CELL - _GAP}
-    weak = element("rect", "share worse", fill_opacity=f"{0.5 * (1 - cell.share):.2f}", **box)
-    strong = element("rect", "share better", fill_opacity=f"{0.5 * cell.share:.2f}", **box)
+    kinds = {"worse": 1 - cell.share, "better": cell.share}
+    layers = "".join(
+        element(
+            "rect", f"share {kind}", x=x, y=y, width=wide - _GAP, height=_CELL - _GAP, fill_opacity=f"{strong / 2:.2f}"
+        )
+        for kind, strong in kinds.items()
+    )
     label = text(x + (wide - _GAP) / 2, y + 15, cell.text, "figure faint" if not cell.share else "figure", "middle")
-    return mark(weak + strong + label, cell.words)
+    return mark(layers + label, cell.words)
