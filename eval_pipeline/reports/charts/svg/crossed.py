@@ -8,7 +8,7 @@ from eval_pipeline.reports.charts.svg.drawing import WIDTH, Scale, element, fitt
 _ROW, _EDGE, _LEGEND = 34.0, 12.0, 20.0
 _MIDDLE, _BAR = 20.0, 7.0
 _CELL, _GAP = 22.0, 1.5
-_NARROWEST = 44.0
+_NARROWEST = 36.0
 _NAMES = 112.0
 
 
@@ -107,5 +107,5 @@ def _cell(cell: Cell, x: float, y: float, wide: float) -> str:
         )
         for kind, strong in kinds.items()
     )
-    label = text(x + (wide - _GAP) / 2, y + 15, cell.text, "figure faint" if not cell.share else "figure", "middle")
+    label = text(x + (wide - _GAP) / 2, y + 15, cell.text, "figure", "middle")
     return mark(layers + label, cell.words)
