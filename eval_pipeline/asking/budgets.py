@@ -285,7 +285,11 @@ def most_input_tokens(call: Call) -> int:
     prompt = call.prompt
     texts = sum(len(message.text.encode(errors="surrogatepass")) for message in prompt.messages)
     schema = len(json_text(dict(prompt.answer_schema))) if prompt.answer_schema is not None else 0
-    return texts + schema + _TOKENS_A_MESSAGE * len(prompt.messages) + _TOKENS_A_CALL
+    acts = sum(len(json_text([tool.name, tool.description, dict(tool.parameters)]).encode()) for tool in prompt.tools)
+    for message in prompt.messages:
+        acts += sum(len(json_text([call.name, dict(call.arguments)]).encode()) for call in message.calls)
+        acts += len(json_text(message.own)) if message.own is not None else 0
+    return texts + schema + acts + _TOKENS_A_MESSAGE * len(prompt.messages) + _TOKENS_A_CALL
 
 
 def _sum(known: float | None, more: float | None) -> float | None:

@@ -1,7 +1,7 @@
 """The caller: answers questions from the journal if possible, and writes new responses to the journal before use."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from copy import copy
 from dataclasses import replace
 from datetime import date
@@ -19,7 +19,7 @@ from eval_pipeline.asking.on_the_way import OnTheWay, Way
 from eval_pipeline.asking.reachability import Reachability
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import StoreError
-from eval_pipeline.core.model import CallErrorKind, CallFailure, Response
+from eval_pipeline.core.model import CallErrorKind, CallFailure, Json, Response
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.core.provenance import PROVENANCE
 from eval_pipeline.providers.base import Call, CallError, Provider
@@ -32,6 +32,7 @@ class Caller:
 
     Attributes:
         together: number of calls that should be passed to `ask_many` at once.
+        version: the model version that asks.
     """
 
     together: ClassVar[int] = 1
@@ -68,7 +69,7 @@ class Caller:
         self.counters = Counters()
         self._provider = provider
         self._journal = journal
-        self._version = version
+        self.version = version
         self._epoch = epoch
         self._progress = progress
         self._deadline_s = version.deadline_s
@@ -85,7 +86,7 @@ class Caller:
 
     def key(self, call: Call) -> str:
         """Returns the journal key of a call; dry runs look it up."""
-        version = self._version
+        version = self.version
         request = self._provider.request(call)
         return journal_key(version.provider, version.model, request, call.sample, self._epoch)
 
@@ -131,6 +132,27 @@ class Caller:
     async def ask_many(self, calls: Sequence[Call]) -> list[Answer]:
         """Returns the answers to several calls, in order; see `ask`."""
         return [await self.ask(call) for call in calls]
+
+    async def once(self, what: Json, call: Call, make: Callable[[], Awaitable[Response]]) -> Response:
+        """Returns what was made for a call before, or makes it now and keeps it in the journal.
+
+        Args:
+            what: everything that tells it apart, with the call's turn and sample.
+            call: the question that it belongs to.
+            make: makes it; what it returns is kept as a response.
+
+        Raises:
+            StoreError: the journal cannot be read or written.
+        """
+        version = self.version
+        told = {"made": what, "suite": call.suite, "turn": call.turn_id, "number": call.number}
+        key = journal_key(version.provider, version.model, told, call.sample, self._epoch)
+        recorded = await self._recorded(key)
+        if recorded is not None:
+            return recorded
+        made = await make()
+        await self._journal.append(key, encode_response(made, self._asker(call)))
+        return made
 
     def _count(self, answer: Answer) -> None:
         match answer:
@@ -213,7 +235,7 @@ class Caller:
         return told if isinstance(told, CallFailure) else None
 
     def _asker(self, call: Call) -> Asker:
-        return Asker(call.suite, self._version.name)
+        return Asker(call.suite, self.version.name)
 
     def _settle(self, reserved: Amount, outcome: Response | CallFailure | None) -> None:
         self._budget.settle(reserved, outcome)

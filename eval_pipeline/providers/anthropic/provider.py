@@ -65,7 +65,7 @@ class AnthropicProvider(Traits):
             FatalCallError: the key, the model or the account is refused.
         """
         client = self._client()
-        body = self._body(call, cached=call.prefix_uses > 1)
+        body = self._body(call, cached=call.prefix_uses > 1 or bool(call.prompt.tools))
         if call.prefix_uses <= 1 or not call.prompt.shared:
             return _response(client, await self._ask(client, body, None, ""))
         prefix = shared_text(call.prompt)

@@ -3,12 +3,13 @@
 This module neither connects nor imports the SDK.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from eval_pipeline.core.model import SERVED_MODEL, CallErrorKind, Json, Prompt, Response, Usage
+from eval_pipeline.core.model import SERVED_MODEL, CallErrorKind, Json, Message, Prompt, Response, ToolCall, Usage
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.errors import redirected, retry_after
 
@@ -45,7 +46,11 @@ _STOPS = {
     "max_tokens": CallErrorKind.MAX_TOKENS,
     "model_context_window_exceeded": CallErrorKind.MAX_TOKENS,
 }
-_COUNTED = ("model", "system", "messages", "thinking", "output_config")
+_TEXTS = ("text", "thinking")
+_BLOCKS = (*_TEXTS, "tool_use", "redacted_thinking")
+_SAID = {"text", "tool_use"}
+"""Kinds of blocks that a conversation can repeat from the text and the calls alone."""
+_COUNTED = ("model", "system", "messages", "thinking", "output_config", "tools")
 
 
 def message_request(
@@ -53,40 +58,68 @@ def message_request(
 ) -> dict[str, Json]:
     """Returns the body of a request, without fields that concern only its transport.
 
-    System messages go to `system`. Consecutive messages of one role become blocks of one message. Empty texts, which
-    the API rejects, are left out.
+    System messages go to `system`. Consecutive messages of one role become blocks of one message; results of tools are
+    blocks of the user's. Empty texts, which the API rejects, are left out.
 
     Args:
         model: the API's name of the model.
         prompt: the prompt.
         max_tokens: limit for the answer.
         sampling: in the form of the body.
-        cached: mark the last shared block, so that the API caches everything up to it.
+        cached: mark the last shared block, so that the API caches everything up to it; with tools, also the last of
+            all, as the next call of an agent continues from there.
     """
-    system: list[Json] = []
-    messages: list[Json] = []
-    shared: dict[str, Json] | None = None
-    for place, message in enumerate(prompt.messages):
-        if not message.text.strip():
-            continue
-        block = {"type": "text", "text": message.text}
-        if message.role == "system":
-            system.append(block)
-        elif messages and messages[-1]["role"] == message.role:
-            messages[-1]["content"].append(block)
-        else:
-            messages.append({"role": message.role, "content": [block]})
-        if place < prompt.shared and (message.role != "system" or not messages):
-            shared = block  # the last so far in the order of the cache, in which `system` comes first
+    system, messages, shared = _ordered(prompt)
     if cached and shared is not None:
         shared["cache_control"] = {"type": "ephemeral"}
+    if cached and prompt.tools and messages:
+        messages[-1]["content"][-1] = {**messages[-1]["content"][-1], "cache_control": {"type": "ephemeral"}}
     body: dict[str, Json] = {"model": model, "max_tokens": max_tokens, "messages": messages, **sampling}
+    if prompt.tools:
+        body["tools"] = [
+            {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+            for tool in prompt.tools
+        ]
     if system:
         body["system"] = system
     if prompt.answer_schema is not None:
         answer_format = {"type": "json_schema", "schema": dict(prompt.answer_schema)}
         body["output_config"] = {**body.get("output_config", {}), "format": answer_format}
     return body
+
+
+def _ordered(prompt: Prompt) -> tuple[list[Json], list[Json], dict[str, Json] | None]:
+    """Returns the blocks of `system`, the messages, and the last block that is shared, in the order of the cache."""
+    system: list[Json] = []
+    messages: list[Json] = []
+    shared: dict[str, Json] | None = None
+    for place, message in enumerate(prompt.messages):
+        blocks = _blocks(message)
+        if not blocks:
+            continue
+        role = "user" if message.role == "tool" else message.role
+        if role == "system":
+            system += blocks
+        elif messages and messages[-1]["role"] == role:
+            messages[-1]["content"] += blocks
+        else:
+            messages.append({"role": role, "content": blocks})
+        if place < prompt.shared and (role != "system" or not messages):
+            shared = blocks[-1]  # `system` comes first in the order of the cache
+    return system, messages, shared
+
+
+def _blocks(message: Message) -> list[dict[str, Json]]:
+    """Returns the content of a message; none if there is nothing in it."""
+    if message.own is not None:
+        return list(message.own)
+    if message.role == "tool":
+        return [{"type": "tool_result", "tool_use_id": message.call_id, "content": message.text}]
+    texts: list[dict[str, Json]] = [{"type": "text", "text": message.text}] if message.text.strip() else []
+    calls = [
+        {"type": "tool_use", "id": call.id, "name": call.name, "input": dict(call.arguments)} for call in message.calls
+    ]
+    return [*texts, *calls]
 
 
 def count_request(body: Mapping[str, Json]) -> dict[str, Json]:
@@ -112,6 +145,8 @@ def response_of(message: Any, **known: Any) -> Response:
     try:
         text = "".join(block["text"] for block in message["content"] if block["type"] == "text")
         thought = "\n\n".join(block["thinking"] for block in message["content"] if block["type"] == "thinking")
+        calls = tuple(_call(block) for block in message["content"] if block["type"] == "tool_use")
+        own = message["content"] if calls and any(one["type"] not in _SAID for one in message["content"]) else None
         stop_reason = str(message["stop_reason"] or "")
         usage = usage_of(message["usage"])
         metadata = {
@@ -135,8 +170,17 @@ def response_of(message: Any, **known: Any) -> Response:
         call_error=_STOPS.get(stop_reason),
         reasoning=thought,
         metadata={name: value for name, value in metadata.items() if value is not None},
+        calls=calls,
+        own=own,
         **known,
     )
+
+
+def _call(block: Mapping[str, Any]) -> ToolCall:
+    given = block["input"]
+    if isinstance(given, Mapping):
+        return ToolCall(block["id"], block["name"], given)
+    return ToolCall(block["id"], block["name"], malformed=str(given))
 
 
 def usage_of(told: Mapping[str, Any]) -> Usage:
@@ -158,7 +202,8 @@ class StreamedMessage:
 
     message: dict[str, Any] = field(default_factory=dict)
     complete: bool = False
-    _blocks: dict[int, dict[str, str]] = field(default_factory=dict)
+    _blocks: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _inputs: dict[int, str] = field(default_factory=dict)
 
     def add(self, event: Mapping[str, Any]) -> bool:
         """Adds an event; returns whether it contained text. Unknown kinds of events are ignored.
@@ -176,23 +221,38 @@ class StreamedMessage:
         match event["type"]:
             case "message_start":
                 self.message = {**event["message"]}
-            case "content_block_start" if (kind := event["content_block"]["type"]) in ("text", "thinking"):
-                self._blocks[event["index"]] = {"type": kind, kind: event["content_block"].get(kind) or ""}
-            case "content_block_delta" if (kind := event["delta"]["type"].removesuffix("_delta")) in (
-                "text",
-                "thinking",
-            ):
+            case "content_block_start" if (kind := event["content_block"]["type"]) in _BLOCKS:
+                block = self._blocks[event["index"]] = {**event["content_block"]}
+                if kind in _TEXTS:
+                    block[kind] = block.get(kind) or ""
+            case "content_block_delta" if (kind := event["delta"]["type"].removesuffix("_delta")) in _TEXTS:
                 self._blocks[event["index"]][kind] += event["delta"][kind]
                 return kind == "text" and bool(event["delta"]["text"])
+            case "content_block_delta" if kind == "signature":
+                self._blocks[event["index"]]["signature"] = event["delta"]["signature"]
+            case "content_block_delta" if kind == "input_json":
+                place = event["index"]
+                self._inputs[place] = self._inputs.get(place, "") + event["delta"]["partial_json"]
             case "message_delta":
                 self.message |= event["delta"]
                 told = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
                 # The counts are totals so far; the output count at the start of the stream is a placeholder.
                 self.message["usage"] = {**self.message["usage"], "output_tokens": None, **told}
             case "message_stop":
+                for place, text in self._inputs.items():
+                    self._blocks[place]["input"] = _object_or_text(text)
                 self.message["content"] = [self._blocks[index] for index in sorted(self._blocks)]
                 self.complete = True
         return False
+
+
+def _object_or_text(text: str) -> Json:
+    """Returns the arguments of a call, as text if they are no JSON object."""
+    try:
+        told = json.loads(text or "{}")
+    except (ValueError, RecursionError):
+        return text
+    return told if isinstance(told, dict) else text
 
 
 def error_of(

@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
-from eval_pipeline.core.model import ANSWERED_IN, SERVED_FINGERPRINT, SERVED_MODEL, CallErrorKind, Json, Response
+from eval_pipeline.core.model import (
+    ANSWERED_IN,
+    SERVED_FINGERPRINT,
+    SERVED_MODEL,
+    CallErrorKind,
+    Json,
+    Response,
+    ToolCall,
+)
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, FatalCallError
 from eval_pipeline.providers.http.bodies import body_shown, is_web_page, may_be_events
@@ -143,10 +151,12 @@ class ChatEndpoint:
             raise CallError(CallErrorKind.BAD_RESPONSE, what, retryable=True)
         if streams and answer.stop_reason is None:
             raise CallError(CallErrorKind.CONNECTION, f"{self._name} cut its answer off", retryable=True)
+        acts = "tools" in body
         told = {"request_id": answer.request_id, "sdk": self._sdk}
-        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint, ANSWERED_IN: answer.answered_in}
+        told |= {SERVED_MODEL: answer.model, SERVED_FINGERPRINT: answer.fingerprint}
+        told |= {} if acts else {ANSWERED_IN: answer.answered_in}
         return Response(
-            self._secrets.redact(answer.answer),
+            self._secrets.redact((answer.text or answer.refusal) if acts else answer.answer),
             stop_reason=answer.stop_reason or "stop",
             usage=answer.usage,
             latency_ms=_milliseconds(asked),
@@ -154,7 +164,15 @@ class ChatEndpoint:
             call_error=answer.call_error,
             reasoning=self._secrets.redact(answer.reasoning),
             metadata={name: self._secrets.redact(value) for name, value in told.items() if value},
+            calls=tuple(map(self._without_secrets, answer.tool_calls)) if acts else (),
+            own=answer.own if acts else None,
         )
+
+    def _without_secrets(self, call: ToolCall) -> ToolCall:
+        text = json.dumps(call.arguments, ensure_ascii=False)
+        redacted = self._secrets.redact(text)
+        given = call.arguments if redacted == text else json.loads(redacted)
+        return ToolCall(call.id, call.name, given, self._secrets.redact(call.malformed))
 
     async def count_tokens(self, body: Mapping[str, Json], route: CountingRoute) -> int:
         """Returns the number of input tokens. Raises CallError, or FatalCallError if the endpoint cannot count."""

@@ -6,11 +6,13 @@ This module neither connects nor imports the SDK.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from eval_pipeline.core.model import Json, Prompt
+from eval_pipeline.core.model import Json, Message, Prompt
 from eval_pipeline.providers.openai.wire import (
     ChatAnswer,
     RequestForm,
-    messages_sent,
+    arguments_of,
+    function_of,
+    messages_of,
     named_schema,
     text_in,
     usage_of,
@@ -31,11 +33,14 @@ def responses_request(
     """Returns the body of a request, without fields that concern only its transport; nothing is stored there."""
     body: dict[str, Json] = {
         "model": model,
-        "input": messages_sent(prompt, form),
+        "input": [item for message in messages_of(prompt, form) for item in _items(message)],
         "max_output_tokens": max_tokens,
         "store": False,
         **{name: sampling[name] for name in ("temperature", "top_p") if name in sampling},
     }
+    if prompt.tools:
+        body["tools"] = [{"type": "function", **function_of(tool)} for tool in prompt.tools]
+        body["include"] = ["reasoning.encrypted_content"]  # nothing is stored there, so thoughts are sent back
     if "reasoning_effort" in sampling:
         body["reasoning"] = {"effort": sampling["reasoning_effort"]}
     text: dict[str, Json] = {"verbosity": sampling["verbosity"]} if "verbosity" in sampling else {}
@@ -46,6 +51,20 @@ def responses_request(
             case "json_object":
                 text["format"] = {"type": "json_object"}
     return {**body, "text": text} if text else body
+
+
+def _items(message: Message) -> list[Json]:
+    """Returns a message as items of the input."""
+    if message.own is not None:
+        return list(message.own)
+    if message.role == "tool":
+        return [{"type": "function_call_output", "call_id": message.call_id, "output": message.text}]
+    said: list[Json] = [{"role": message.role, "content": message.text}] if message.text or not message.calls else []
+    called = [
+        {"type": "function_call", "call_id": call.id, "name": call.name, "arguments": arguments_of(call)}
+        for call in message.calls
+    ]
+    return [*said, *called]
 
 
 @dataclass(slots=True)
@@ -75,6 +94,8 @@ class ResponsesAnswer(ChatAnswer):
         self.begun = isinstance(output, list)
         for item in output if isinstance(output, list) else ():
             self._add_item(item)
+        if self.calls and any(text_in(item, "type") == "reasoning" for item in output):
+            self.own = output
         why = text_in(value_in(told, "incomplete_details"), "reason")
         self.stop_reason = _STOPS.get(why, why) or ("stop" if text_in(told, "status") == "completed" else None)
 
@@ -88,4 +109,4 @@ class ResponsesAnswer(ChatAnswer):
                 parts = [*(value_in(item, "summary") or ()), *(value_in(item, "content") or ())]
                 self.reasoning += "".join(text_in(part, "text") for part in parts)
             case "function_call":
-                self.calls[len(self.calls)] = [text_in(item, "name"), text_in(item, "arguments")]
+                self.calls[len(self.calls)] = [text_in(item, name) for name in ("name", "arguments", "call_id")]

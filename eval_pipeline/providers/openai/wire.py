@@ -3,13 +3,14 @@
 This module neither connects nor imports the SDK.
 """
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Literal
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Message, Prompt, Usage
+from eval_pipeline.core.model import MOST_TOKENS, CallErrorKind, Json, Message, Prompt, Tool, ToolCall, Usage
 
 Structured = Literal["json_schema", "json_object", "none"]
 LimitField = Literal["max_tokens", "max_completion_tokens"]
@@ -57,6 +58,8 @@ def chat_request(
         form.limit_field: max_tokens,
         **sampling,
     }
+    if prompt.tools:
+        body["tools"] = [{"type": "function", "function": function_of(tool)} for tool in prompt.tools]
     if prompt.answer_schema is not None:
         match form.structured:
             case "json_schema":
@@ -68,12 +71,37 @@ def chat_request(
 
 def messages_sent(prompt: Prompt, form: RequestForm) -> list[Json]:
     """Returns the messages of a request, joined and without system messages where the endpoint wants that."""
+    return [_sent(message) for message in messages_of(prompt, form)]
+
+
+def messages_of(prompt: Prompt, form: RequestForm) -> Sequence[Message]:
+    """Returns the messages of a prompt in the roles that the endpoint knows."""
     messages: Sequence[Message] = prompt.messages
     if not form.system:
-        messages = [Message("user" if one.role == "system" else one.role, one.text) for one in messages]
-    if form.join_messages or not form.system:
-        messages = _joined(messages)
-    return [{"role": message.role, "content": message.text} for message in messages]
+        messages = [replace(one, role="user") if one.role == "system" else one for one in messages]
+    return _joined(messages) if form.join_messages or not form.system else messages
+
+
+def _sent(message: Message) -> dict[str, Json]:
+    if message.role == "tool":
+        return {"role": "tool", "tool_call_id": message.call_id, "content": message.text}
+    if not message.calls:
+        return {"role": message.role, "content": message.text}
+    calls = [
+        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments_of(call)}}
+        for call in message.calls
+    ]
+    return {"role": message.role, "content": message.text or None, "tool_calls": calls}
+
+
+def arguments_of(call: ToolCall) -> str:
+    """Returns the arguments of a call as the model wrote them, or would have."""
+    return call.malformed or json_text(dict(call.arguments))
+
+
+def function_of(tool: Tool) -> dict[str, Json]:
+    """Returns a tool in the form in which it is offered."""
+    return {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
 
 
 def named_schema(prompt: Prompt, form: RequestForm) -> dict[str, Json]:
@@ -110,8 +138,12 @@ def strict_schema(schema: Mapping[str, Json], *, text_lengths: bool = True) -> d
 
 
 def _joined(messages: Sequence[Message]) -> list[Message]:
-    groups = groupby(messages, key=lambda message: message.role)
-    return [Message(role, "\n\n".join(message.text for message in group)) for role, group in groups]
+    """Joins consecutive messages of a role; calls of tools and their results stay as they are."""
+    groups = groupby(messages, key=lambda message: (message.role, bool(message.calls) or message.role == "tool"))
+    joined: list[Message] = []
+    for (role, acts), group in groups:
+        joined += group if acts else [Message(role, "\n\n".join(message.text for message in group))]
+    return joined
 
 
 @dataclass(slots=True)
@@ -128,7 +160,8 @@ class ChatAnswer:
         fingerprint: the endpoint's identifier of the serving system (llama.cpp: its build, Ollama: a constant).
         heard: whether anything was received.
         error: what the endpoint says of a failure that came within the answer.
-        calls: functions that the model called in place of an answer, by their place: name and arguments.
+        calls: functions that the model called in place of an answer, by their place: name, arguments and id.
+        own: the answer in the API's form, if text and calls are not all of it.
     """
 
     text: str = ""
@@ -143,6 +176,7 @@ class ChatAnswer:
     fingerprint: str | None = None
     error: Json = None
     calls: dict[int, list[str]] = field(default_factory=dict)
+    own: Json = None
 
     def add(self, part: Json) -> bool:
         """Adds a chunk or a complete body, as decoded JSON of any form; returns whether it contained text."""
@@ -173,11 +207,13 @@ class ChatAnswer:
     def _add_calls(self, message: Json) -> None:
         told = value_in(message, "tool_calls")
         calls = [one for one in told if isinstance(one, Mapping)] if isinstance(told, list) else []
-        named = [(number, value_in(one, "function"), value_in(one, "index")) for number, one in enumerate(calls)]
-        named += [(0, value_in(message, "function_call"), None)] if value_in(message, "function_call") else []
-        for number, function, index in named:
+        named = [(number, value_in(one, "function"), one) for number, one in enumerate(calls)]
+        named += [(0, value_in(message, "function_call"), {})] if value_in(message, "function_call") else []
+        for number, function, one in named:
+            index = one.get("index")
             place = index if isinstance(index, int) else number
-            known = self.calls.setdefault(place, ["", ""])
+            known = self.calls.setdefault(place, ["", "", ""])
+            known[2] = known[2] or text_in(one, "id")
             known[0] += text_in(function, "name")
             given = value_in(function, "arguments")
             known[1] += json_text(given) if isinstance(given, Mapping) else given if isinstance(given, str) else ""
@@ -191,8 +227,16 @@ class ChatAnswer:
         """
         if self.text.strip() or self.refusal or not self.calls:
             return self.text or self.refusal
-        calls = [{"name": name, "arguments": arguments} for name, arguments in self.calls.values()]
+        calls = [{"name": name, "arguments": arguments} for name, arguments, _ in self.calls.values()]
         return calls[0]["arguments"] if len(calls) == 1 else json_text(calls)
+
+    @property
+    def tool_calls(self) -> tuple[ToolCall, ...]:
+        """The calls of tools that were offered, in order."""
+        return tuple(
+            _tool_call(name, arguments, id_ or f"call_{place}")
+            for place, (name, arguments, id_) in sorted(self.calls.items())
+        )
 
     @property
     def answered_in(self) -> str | None:
@@ -207,6 +251,14 @@ class ChatAnswer:
         if self.refusal or self.stop_reason == "content_filter":
             return CallErrorKind.REFUSED
         return CallErrorKind.MAX_TOKENS if self.stop_reason == "length" else None
+
+
+def _tool_call(name: str, arguments: str, id_: str) -> ToolCall:
+    try:
+        given = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        given = None
+    return ToolCall(id_, name, given) if isinstance(given, dict) else ToolCall(id_, name, malformed=arguments)
 
 
 def usage_of(told: Mapping[str, Json]) -> Usage:

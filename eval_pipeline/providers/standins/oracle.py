@@ -5,7 +5,7 @@ from typing import ClassVar
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment
-from eval_pipeline.providers.standins.inprocess import StandIn
+from eval_pipeline.providers.standins.inprocess import StandIn, following, steps_taken
 from eval_pipeline.providers.validation import refuse_settings
 
 
@@ -19,8 +19,10 @@ class OracleProvider(StandIn):
 
     def request(self, call: Call) -> Json:
         """Returns turn, attempt number and a fingerprint of the gold."""
-        return {"turn": call.turn_id, "number": call.number, "gold": call.gold.fingerprint()}
+        asked: dict[str, Json] = {"turn": call.turn_id, "number": call.number, "gold": call.gold.fingerprint()}
+        return asked | {"step": steps_taken(call)} if call.prompt.tools else asked
 
     def answer(self, call: Call) -> Response:
-        """Returns the gold answer."""
-        return Response(call.gold.oracle(), usage=Usage(0, 0), metadata={"simulated": True})
+        """Returns the gold answer; where there are tools, its next call of one."""
+        text, calls = following(call, call.gold.oracle())
+        return Response(text, usage=Usage(0, 0), metadata={"simulated": True}, calls=calls)

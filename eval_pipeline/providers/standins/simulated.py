@@ -13,10 +13,11 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Json, Response, Usage
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, FatalCallError
-from eval_pipeline.providers.standins.inprocess import StandIn
+from eval_pipeline.providers.standins.inprocess import StandIn, following, steps_taken
 from eval_pipeline.providers.validation import Settings, read_settings, refuse_settings
 
 CORRECT = "correct"
@@ -129,7 +130,7 @@ class SimulatedProvider(StandIn):
 
     def request(self, call: Call) -> Json:
         """Returns everything that the draws and token counts depend on; the wording of the prompt is not part of it."""
-        return {
+        asked: dict[str, Json] = {
             "code": self._code,
             "turn": call.turn_id,
             "number": call.number,
@@ -138,6 +139,7 @@ class SimulatedProvider(StandIn):
             "prompt_chars": _characters(call),
             "options": self._options(call.track),
         }
+        return asked | {"step": steps_taken(call)} if call.prompt.tools else asked
 
     def _options(self, track: str) -> Json:
         """Returns the settings that matter for turns of a track."""
@@ -151,12 +153,15 @@ class SimulatedProvider(StandIn):
         self._check_modes(call)
         settings = self._settings
         drawn = self._draw(call, call.number)
-        rng = self._rng(call, call.number, "usage")
+        text, calls = following(call, drawn.text)
+        written = len(text) + sum(len(json_text(dict(one.arguments))) for one in calls)
+        rng = self._rng(call, call.number, f"usage {steps_taken(call)}" if calls else "usage")
         return Response(
-            drawn.text,
-            usage=Usage(self._tokens(_characters(call), rng), self._tokens(len(drawn.text), rng)),
+            text,
+            usage=Usage(self._tokens(_characters(call), rng), self._tokens(written, rng)),
             latency_ms=round(rng.lognormvariate(log(settings.latency_ms), settings.latency_sigma), 1),
             metadata={"drawn_mode": drawn.mode, "simulated": True},
+            calls=calls,
         )
 
     def _draw(self, call: Call, number: int) -> _Drawn:

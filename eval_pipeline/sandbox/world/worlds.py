@@ -33,7 +33,11 @@ _REQUIRED: dict[str, dict[str, type]] = {
     "read_file": {"path": str},
     "write_file": {"path": str, "text": str},
 }
-_OPTIONAL: dict[str, dict[str, type]] = {"sql": {"database": str}, "list_files": {"path": str}, "read_file": {"offset": int}}
+_OPTIONAL: dict[str, dict[str, type]] = {
+    "sql": {"database": str},
+    "list_files": {"path": str},
+    "read_file": {"offset": int},
+}
 
 
 @dataclass(frozen=True, slots=True)

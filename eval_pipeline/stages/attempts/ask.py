@@ -24,10 +24,11 @@ from eval_pipeline.core.model import (
 )
 from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
+from eval_pipeline.stages.attempts.acting import act
 from eval_pipeline.stages.attempts.units import Unit
 from eval_pipeline.tracks.abilities import validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
-from eval_pipeline.tracks.capabilities import Damageable, Recovers
+from eval_pipeline.tracks.capabilities import Acts, Damageable, Recovers
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
 from eval_pipeline.tracks.texts.reasoning import apart
 
@@ -205,10 +206,16 @@ class Asker:
     async def attempts(self, questions: Sequence[Question]) -> list[Asked]:
         """Asks each question once and executes the answers; failures are returned as outcomes, not raised."""
         calls = [call_of(self.track, self.suite, question, self.prefix_uses, self.code) for question in questions]
-        answers = await self.caller.ask_many(calls)
+        answers = await self._answers(questions, calls)
         shown = map(self.prompt_shown, calls)
         made = zip(questions, answers, shown, strict=True)
         return [await self._asked(question, answer, prompt) for question, answer, prompt in made]
+
+    async def _answers(self, questions: Sequence[Question], calls: Sequence[Call]) -> Sequence[Answer]:
+        if not isinstance(self.track, Acts) or self.recorded:
+            return await self.caller.ask_many(calls)
+        pairs = zip(questions, calls, strict=True)
+        return [await act(self.track, self.executor, self.caller, call, one.case, one.turn) for one, call in pairs]
 
     async def _asked(self, question: Question, answer: Answer, shown: str | None) -> Asked:
         case, turn, sample, before = question.case, question.turn, question.sample, question.before

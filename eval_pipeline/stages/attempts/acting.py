@@ -1,0 +1,227 @@
+"""The loop of an agent: the model calls tools in a world until it has an answer, or a limit is reached.
+
+Each call of the model and each result of a tool is in the journal before it is used. An attempt that is made again
+after an interruption runs its tools again, because the world has to become what it was, but the model is told what it
+was told before: it is asked nothing twice, even if a tool would now say something else.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+from eval_pipeline.asking.answers import Answer, Answered
+from eval_pipeline.asking.calls import Caller
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import (
+    CallFailure,
+    Case,
+    ErrorClass,
+    Json,
+    Message,
+    Response,
+    ToolCall,
+    ToolResult,
+    Turn,
+    Usage,
+)
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import Call
+from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.tracks.base import Executor
+from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
+
+_RESULT = "result"
+
+
+class Attempted:
+    """What an attempt has done so far.
+
+    Attributes:
+        messages: the conversation.
+        steps: calls of the model and of tools, as in a trajectory.
+        responses: what the model has answered.
+    """
+
+    def __init__(self, version: ModelVersion, limits: ActLimits, messages: Sequence[Message]) -> None:
+        self.messages, self.steps = list(messages), list[Json]()
+        self.responses: list[Response] = []
+        self.answer: Json = None
+        self._version, self._limits = version, limits
+        self._seconds = 0.0
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds that tools may still take."""
+        return self._limits.seconds - self._seconds
+
+    def add_response(self, response: Response, *, from_journal: bool) -> None:
+        """Adds an answer of the model."""
+        self.responses.append(response)
+        self.messages.append(Message("assistant", response.text, response.calls, own=response.own))
+        usage = response.usage
+        self.steps.append(
+            {
+                "kind": "model",
+                "text": response.text,
+                "calls": [_told(call) for call in response.calls],
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "usd": self._usd(response),
+                "latency_ms": response.latency_ms,
+                "from_journal": from_journal,
+            }
+        )
+
+    def add_result(self, call: ToolCall, told: Mapping[str, Json]) -> None:
+        """Adds what a tool gave, as `_result_told` has it."""
+        self._seconds += told["seconds"]
+        self.messages.append(Message("tool", told["result"], call_id=call.id))
+        self.steps.append({"kind": "tool", **_told(call), **told})
+
+    def _usd(self, response: Response) -> float | None:
+        if response.usd is not None:
+            return response.usd
+        return cost_usd(self._version, response.usage, response.asked_on, batch=False)
+
+    def reached(self) -> tuple[str, str] | None:
+        """Returns which limit is reached, if any, and a sentence on it."""
+        limits, calls = self._limits, len(self.responses)
+        tokens = sum((one.usage.input_tokens or 0) + (one.usage.output_tokens or 0) for one in self.responses)
+        usd = sum(step["usd"] or 0.0 for step in self.steps if step["kind"] == "model")
+        tools = len(self.steps) - calls
+        if tools >= limits.steps:
+            return "steps", f"it had not answered after {limits.steps} calls of tools"
+        if calls >= limits.model_calls:
+            return "model_calls", f"it had not answered after {limits.model_calls} calls of the model"
+        if limits.tokens is not None and tokens >= limits.tokens:
+            return "tokens", f"it had not answered after {tokens:,} tokens, and {limits.tokens:,} are allowed"
+        if limits.usd is not None and usd >= limits.usd:
+            return "usd", f"it had not answered when it had cost ${usd:.4f}, and ${limits.usd:.4f} are allowed"
+        if self.seconds_left <= 0:
+            return "seconds", f"its tools took more than the {limits.seconds:g} s that are allowed"
+        return None
+
+    def as_response(self, ended: str, why: str, end_state: Mapping[str, Json]) -> Response:
+        """Returns the attempt as one response, whose text is the trajectory."""
+        trajectory = {
+            "steps": self.steps,
+            "answer": self.answer,
+            "ended": ended,
+            "why": why,
+            "end_state": end_state,
+        }
+        known = [one.usd for one in self.responses]
+        metadata = dict(self.responses[-1].metadata) if self.responses else {}
+        return Response(
+            canonical_json(trajectory),
+            stop_reason=ended,
+            usage=_sum([one.usage for one in self.responses]),
+            latency_ms=sum(one.latency_ms or 0.0 for one in self.responses),
+            first_byte_ms=self.responses[0].first_byte_ms if self.responses else None,
+            retries=sum(one.retries for one in self.responses),
+            asked_on=self.responses[0].asked_on if self.responses else "",
+            usd=None if None in known else sum(one or 0.0 for one in known),
+            metadata=metadata,
+        )
+
+
+async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case: Case, turn: Turn) -> Answer:
+    """Makes an attempt: asks the model and calls its tools until it has answered or reached a limit.
+
+    Returns:
+        A response with the trajectory; the failure if the model could not be asked. What was done is in the journal, so
+        that asking again goes on from there.
+
+    Raises:
+        FatalCallError: no call of this run can succeed.
+        StoreError: the journal cannot be read or written.
+    """
+    tools, limits = track.tools(case), track.limits(case)
+    done = Attempted(caller.version, limits, call.prompt.messages)
+    from_journal = True
+    async with track.world(executor, case, turn) as world:
+        while (end := done.reached()) is None:
+            prompt = replace(call.prompt, messages=tuple(done.messages), tools=tools)
+            answer = await caller.ask(replace(call, prompt=prompt))
+            if isinstance(answer, CallFailure):
+                return answer
+            response, from_journal = answer.response, from_journal and answer.from_journal
+            done.add_response(response, from_journal=answer.from_journal)
+            if response.call_error is not None:
+                end = response.call_error.value, "the model stopped before it had answered"
+            elif not response.calls:
+                end = "gave_up", "it ended without calling `answer`"
+            else:
+                end = await _call_tools(world, caller, call, done, response.calls)
+            if end is not None:
+                break
+        assert end is not None
+        changed = await world.end_state()
+    return Answered(done.as_response(*end, changed), from_journal=from_journal)
+
+
+async def _call_tools(
+    world: World, caller: Caller, call: Call, done: Attempted, calls: Sequence[ToolCall]
+) -> tuple[str, str] | None:
+    """Calls the tools in order; returns how the attempt has ended, if it has."""
+    for one in calls:
+        if (end := done.reached()) is not None and end[0] != "model_calls":
+            return end
+        now: list[Mapping[str, Json]] = []
+
+        async def make(one: ToolCall = one, now: list[Mapping[str, Json]] = now) -> Response:
+            began = perf_counter()
+            result = await _called(world, one, done.seconds_left)
+            now.append(_result_told(result, perf_counter() - began))
+            return Response("", metadata={_RESULT: now[-1]})
+
+        place = [len(done.steps), one.name, dict(one.arguments), one.malformed]
+        kept = (await caller.once(place, call, make)).metadata[_RESULT]
+        if not now:  # it was made before; the world has to become what it was then
+            await make()
+        again = {} if now[-1]["result"] == kept["result"] else {"differs_now": True}
+        done.add_result(one, {**kept, **again})
+        if kept["ends"]:
+            done.answer = kept["answer"]
+            return "answered", ""
+    return None
+
+
+async def _called(world: World, call: ToolCall, seconds: float) -> ToolResult:
+    if call.malformed:
+        return ToolResult(f"the arguments are no JSON object: {call.malformed[:200]}", ErrorClass.SYNTAX)
+    return await world.call(call.name, call.arguments, seconds)
+
+
+def _result_told(result: ToolResult, seconds: float) -> dict[str, Any]:
+    return {
+        "result": result.text,
+        "error_class": None if result.error_class is None else result.error_class.value,
+        "rows": result.rows,
+        "bytes": result.size,
+        "cut": result.cut,
+        "ends": result.ends,
+        "answer": result.answer,
+        "seconds": round(seconds, 4),
+    }
+
+
+def _told(call: ToolCall) -> dict[str, Json]:
+    told: dict[str, Json] = {"id": call.id, "name": call.name, "arguments": dict(call.arguments)}
+    return told | {"malformed": call.malformed} if call.malformed else told
+
+
+def _sum(usages: Sequence[Usage]) -> Usage:
+    """Returns the sum of token counts; unknown if one is unknown."""
+
+    def total(counts: Sequence[int | None]) -> int | None:
+        known = [count for count in counts if count is not None]
+        return sum(known) if len(known) == len(counts) and counts else None
+
+    return Usage(
+        total([one.input_tokens for one in usages]),
+        total([one.output_tokens for one in usages]),
+        sum(one.cache_read_tokens for one in usages),
+        sum(one.cache_write_tokens for one in usages),
+    )

@@ -1,0 +1,239 @@
+"""The loop of an agent: what it asks, calls and keeps, where it ends, and that nothing is paid for twice."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval_pipeline.asking.answers import Answer, Answered
+from eval_pipeline.asking.calls import Caller
+from eval_pipeline.asking.journal.sqlite import SqliteJournal
+from eval_pipeline.core.model import (
+    CallErrorKind,
+    CallFailure,
+    ErrorClass,
+    Json,
+    Response,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
+from eval_pipeline.core.model_versions import ModelVersion
+from eval_pipeline.providers.base import CallError, Environment
+from eval_pipeline.providers.standins.null import NullProvider
+from eval_pipeline.providers.standins.oracle import OracleProvider
+from eval_pipeline.stages.attempts.acting import act
+from eval_pipeline.tracks.capabilities import ActLimits, Acts
+from eval_pipeline_tests.asking.callers import make_caller
+from eval_pipeline_tests.fakes.scripted import PlainGold, ScriptedProvider, Step, make_call
+
+TURN = "suite/case#0"
+TOOL = Tool("add", "adds to the total", {"type": "object", "properties": {"n": {"type": "integer"}}})
+
+
+class KilledError(BaseException):
+    """Stands for the end of the process."""
+
+
+class Total:
+    """A world with a total; its clock says something else each time."""
+
+    def __init__(self, clock: list[int]) -> None:
+        self.total, self._clock = 0, clock
+
+    async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+        if name == "answer":
+            return ToolResult("", ends=True, answer=arguments["answer"])
+        if name == "clock":
+            self._clock[0] += 1
+            return ToolResult(str(self._clock[0]))
+        if name != "add":
+            return ToolResult(f"there is no tool '{name}'", ErrorClass.VALUE)
+        self.total += int(arguments["n"])
+        return ToolResult(f"total {self.total}", rows=1, size=9)
+
+    async def end_state(self) -> Mapping[str, Json]:
+        return {"total": self.total}
+
+
+class Adding(Acts):
+    def __init__(self, **limits: Any) -> None:
+        self._limits = ActLimits(**limits)
+        self.clock = [0]
+
+    def tools(self, case: Any) -> tuple[Tool, ...]:
+        return (TOOL,)
+
+    def limits(self, case: Any) -> ActLimits:
+        return self._limits
+
+    @asynccontextmanager
+    async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:  # type: ignore[override]
+        yield Total(self.clock)
+
+
+def says(*calls: ToolCall, text: str = "", tokens: int = 5) -> Response:
+    return Response(text, usage=Usage(10, tokens), latency_ms=2.0, usd=0.001, calls=calls)
+
+
+def add(n: Any, id_: str = "a") -> ToolCall:
+    return ToolCall(id_, "add", {"n": n})
+
+
+def answers(value: Json) -> ToolCall:
+    return ToolCall("z", "answer", {"answer": value})
+
+
+def attempt(folder: Path, script: Sequence[Step], track: Adding | None = None, **settings: Any) -> Any:
+    """Makes the attempt of a script: the answer, and the provider that was asked."""
+    provider = ScriptedProvider(script={TURN: script}, default=None)
+    with SqliteJournal(folder / "journal.sqlite") as journal:
+        return asyncio.run(_act(make_caller(provider, journal, **settings), track or Adding())), provider
+
+
+async def _act(caller: Caller, track: Adding) -> Answer:
+    nothing: Any = None
+    return await act(track, nothing, caller, make_call(0), nothing, nothing)
+
+
+def trajectory(answer: Answer) -> Any:
+    assert isinstance(answer, Answered)
+    return json.loads(answer.response.text)
+
+
+def test_a_trajectory_has_every_step_and_the_sums_of_its_calls(tmp_path: Path) -> None:
+    script = [says(add(2, "a"), add(3, "b"), text="adding"), says(ToolCall("c", "sub", {})), says(answers([5]))]
+    answer, provider = attempt(tmp_path, script)
+    told = trajectory(answer)
+    assert [(step["kind"], step.get("name"), step.get("result")) for step in told["steps"]] == [
+        ("model", None, None),
+        ("tool", "add", "total 2"),
+        ("tool", "add", "total 5"),
+        ("model", None, None),
+        ("tool", "sub", "there is no tool 'sub'"),
+        ("model", None, None),
+        ("tool", "answer", ""),
+    ]
+    assert (told["answer"], told["ended"], told["end_state"]) == ([5], "answered", {"total": 5})
+    assert told["steps"][4]["error_class"] == "value_error"
+    response = answer.response
+    assert (response.usage, response.usd, response.latency_ms) == (Usage(30, 15), pytest.approx(0.003), 6.0)
+    last = provider.asked[-1].prompt
+    assert last.tools == (TOOL,)
+    assert [(one.role, one.text, one.call_id) for one in last.messages[-5:]] == [
+        ("assistant", "adding", ""),
+        ("tool", "total 2", "a"),
+        ("tool", "total 5", "b"),
+        ("assistant", "", ""),
+        ("tool", "there is no tool 'sub'", "c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("script", "limits", "ended"),
+    [
+        ([says(text="I do not know")], {}, "gave_up"),
+        ([says(add(1))] * 3, {"steps": 3}, "steps"),
+        ([says(add(1), add(1), add(1), add(1))], {"steps": 2}, "steps"),
+        ([says(add(1))] * 2, {"model_calls": 2}, "model_calls"),
+        ([says(add(1), tokens=90)], {"tokens": 100}, "tokens"),
+        ([says(add(1))] * 2, {"usd": 0.0015}, "usd"),
+        ([says(add(1))], {"seconds": 0.0}, "seconds"),
+        ([Response("no", call_error=CallErrorKind.REFUSED)], {}, "refused"),
+        ([says(add(1)), Response("so", call_error=CallErrorKind.MAX_TOKENS)], {}, "max_tokens"),
+    ],
+)
+def test_an_attempt_ends_at_each_limit_and_says_so(
+    script: list[Step], limits: dict[str, Any], ended: str, tmp_path: Path
+) -> None:
+    answer, provider = attempt(tmp_path, script if ended != "seconds" else [], Adding(**limits))
+    told = trajectory(answer)
+    assert (told["ended"], told["answer"]) == (ended, None) and told["why"]
+    assert len(provider.asked) == (0 if ended == "seconds" else len(script))
+
+
+def test_arguments_that_are_no_json_are_told_to_the_model(tmp_path: Path) -> None:
+    answer, _ = attempt(tmp_path, [says(ToolCall("a", "add", malformed='{"n": ')), says(answers(None))])
+    assert trajectory(answer)["steps"][1]["error_class"] == "syntax_error"
+    assert '{"n": ' in trajectory(answer)["steps"][1]["result"]
+
+
+def test_a_call_that_fails_ends_the_attempt_and_asking_again_goes_on(tmp_path: Path) -> None:
+    failed = CallError(CallErrorKind.BAD_REQUEST, "no")
+    answer, provider = attempt(tmp_path, [says(add(2)), failed])
+    assert isinstance(answer, CallFailure) and len(provider.asked) == 2
+    answer, provider = attempt(tmp_path, [says(answers(1))])
+    assert trajectory(answer)["end_state"] == {"total": 2} and len(provider.asked) == 1
+
+
+def test_an_attempt_killed_anywhere_goes_on_where_it_was_and_ends_the_same(tmp_path: Path) -> None:
+    script = [says(add(2), ToolCall("t", "clock", {})), says(add(3)), says(answers(5))]
+    (tmp_path / "whole").mkdir()
+    whole = trajectory(attempt(tmp_path / "whole", script)[0])
+    for point in range(1, 2 * 7 + 1):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        track, asked, left, passed = Adding(), 0, list(script), [point]
+
+        class Journal(SqliteJournal):
+            async def find(self, key: str) -> bytes | None:
+                self._pass()
+                return await super().find(key)
+
+            async def append(self, key: str, body: bytes) -> bool:
+                is_new = await super().append(key, body)
+                self._pass()
+                return is_new
+
+            def _pass(self, passed: list[int] = passed) -> None:
+                passed[0] -= 1
+                if passed[0] == 0:
+                    raise KilledError
+
+        while True:
+            provider = ScriptedProvider(script={TURN: left}, default=None)
+            with Journal(folder / "journal.sqlite") as journal:
+                try:
+                    again = trajectory(asyncio.run(_act(make_caller(provider, journal), track)))
+                except KilledError:
+                    asked += len(provider.asked)
+                    left = left[len(provider.asked) :]
+                    continue
+            asked += len(provider.asked)
+            break
+        assert asked == len(script), f"killed at {point}: a call was paid for twice"
+        assert without_measured(again) == without_measured(whole)
+
+
+def without_measured(told: Any) -> Any:
+    measured = {"from_journal", "seconds", "differs_now"}
+    return {**told, "steps": [{k: v for k, v in step.items() if k not in measured} for step in told["steps"]]}
+
+
+def test_a_tool_that_says_something_else_later_is_noted_and_costs_nothing(tmp_path: Path) -> None:
+    track, script = Adding(), [says(ToolCall("t", "clock", {})), says(answers(1))]
+    first, _ = attempt(tmp_path, script, track)
+    again, provider = attempt(tmp_path, [], track)
+    assert provider.asked == [] and again.from_journal
+    assert trajectory(again)["steps"][1] == {**trajectory(first)["steps"][1], "differs_now": True}
+
+
+def test_stand_ins_follow_the_script_of_the_gold_step_by_step(tmp_path: Path) -> None:
+    script = [{"name": "add", "arguments": {"n": 4}}, {"name": "answer", "arguments": {"answer": 4}}]
+    call = make_call(0, gold=PlainGold(json.dumps(script)))
+    told = []
+    for name, kind in (("oracle", OracleProvider), ("null", NullProvider)):
+        version = ModelVersion(name="v", provider=name)
+        with SqliteJournal(tmp_path / name) as journal:
+            caller = Caller(kind(version, Environment()), journal, version)
+            nothing: Any = None
+            told.append(trajectory(asyncio.run(act(Adding(), nothing, caller, call, nothing, nothing))))
+    assert [(one["ended"], one["answer"], one["end_state"]) for one in told] == [
+        ("answered", 4, {"total": 4}),
+        ("gave_up", None, {"total": 0}),
+    ]
