@@ -73,7 +73,7 @@ class Adding(Acts):
         return self._limits
 
     @asynccontextmanager
-    async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:  # type: ignore[override]
+    async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:
         yield Total(self.clock)
 
 

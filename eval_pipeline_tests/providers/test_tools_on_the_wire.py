@@ -116,7 +116,7 @@ def test_requests_without_tools_are_as_before() -> None:
     assert asked == {"model": "m", "input": chat["messages"], "max_output_tokens": 9, "store": False}
 
 
-BLOCKS = [
+BLOCKS: list[dict[str, Any]] = [
     {"type": "thinking", "thinking": "so", "signature": "sig"},
     {"type": "redacted_thinking", "data": "xx"},
     {"type": "text", "text": "I look."},
@@ -161,7 +161,7 @@ def test_a_call_cut_in_its_arguments_is_malformed() -> None:
     assert response_of(streamed.message).calls == (ToolCall("c1", "sql", malformed='{"que'),)
 
 
-FUNCTIONS = [
+FUNCTIONS: list[dict[str, Any]] = [
     {"index": 0, "id": "c1", "type": "function", "function": {"name": "sql", "arguments": '{"query": "é"}'}},
     {"index": 1, "id": "c2", "type": "function", "function": {"name": "now", "arguments": ""}},
     {"index": 2, "id": "c3", "type": "function", "function": {"name": "sql", "arguments": '["a list"]'}},

@@ -225,14 +225,8 @@ class StreamedMessage:
                 block = self._blocks[event["index"]] = {**event["content_block"]}
                 if kind in _TEXTS:
                     block[kind] = block.get(kind) or ""
-            case "content_block_delta" if (kind := event["delta"]["type"].removesuffix("_delta")) in _TEXTS:
-                self._blocks[event["index"]][kind] += event["delta"][kind]
-                return kind == "text" and bool(event["delta"]["text"])
-            case "content_block_delta" if kind == "signature":
-                self._blocks[event["index"]]["signature"] = event["delta"]["signature"]
-            case "content_block_delta" if kind == "input_json":
-                place = event["index"]
-                self._inputs[place] = self._inputs.get(place, "") + event["delta"]["partial_json"]
+            case "content_block_delta":
+                return self._add_to_block(event["index"], event["delta"])
             case "message_delta":
                 self.message |= event["delta"]
                 told = {name: count for name, count in (event.get("usage") or {}).items() if count is not None}
@@ -243,6 +237,19 @@ class StreamedMessage:
                     self._blocks[place]["input"] = _object_or_text(text)
                 self.message["content"] = [self._blocks[index] for index in sorted(self._blocks)]
                 self.complete = True
+        return False
+
+    def _add_to_block(self, place: int, delta: Mapping[str, Any]) -> bool:
+        """Adds to a block; returns whether that was text."""
+        match delta["type"]:
+            case "text_delta" | "thinking_delta" as kind:
+                name = kind.removesuffix("_delta")
+                self._blocks[place][name] += delta[name]
+                return bool(name == "text" and delta[name])
+            case "signature_delta" if place in self._blocks:
+                self._blocks[place]["signature"] = delta["signature"]
+            case "input_json_delta" if place in self._blocks:
+                self._inputs[place] = self._inputs.get(place, "") + delta["partial_json"]
         return False
 
 
