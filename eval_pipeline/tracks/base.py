@@ -161,6 +161,10 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
     def oracle(self, turn: Turn[GoldT]) -> str:
         """Returns the right answer in the answer form, i.e. a response that scores 1.0."""
 
+    def rewrites(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> Mapping[str, str]:
+        """Returns responses that are as right as `oracle`, by how they are written; `validate` tries them."""
+        return {}
+
     def expected_printed(self, turn: Turn[GoldT]) -> str | None:
         """Returns the right answer as printed in the source; None if the suite does not give it."""
         return None

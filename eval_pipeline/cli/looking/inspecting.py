@@ -87,6 +87,7 @@ def _validate(workspace: "Workspace", source: "SuiteSource") -> int:
     said = gold_sentence(found.turns, len(found.broken), found.doubts, found.decided)
     cases, turns = shown.counted(found.cases, "case", "cases"), shown.turns(found.turns)
     typer.echo(f"{name}: {cases}, {turns}; {said}; {ends.text}")
+    typer.echo(f"{name}: {found.fairness.text()}")
     if found.problems:
         return BAD_USAGE
     return FAILED if found.broken or not ends.passed else OK

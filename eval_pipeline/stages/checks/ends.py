@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from random import Random
 
-from eval_pipeline.core.model import Attempt, Case, Response, Turn
+from eval_pipeline.core.model import Attempt, Case, Outcome, Response, Turn
 from eval_pipeline.core.shown import turns as turns_text
 from eval_pipeline.stages.attempts.ask import parse_response, run_artefact
 from eval_pipeline.stages.checks.verdicts import SHOWN, Verdict
@@ -77,8 +77,8 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
             given: list[tuple[Turn, str | None]] = []
             for turn in looked_at:
                 given += [(turn, track.oracle(turn)), *([] if track.gold_is_empty(turn) else [(turn, None)])]
-            verdicts = await _verdicts(track, runner, executor, case, [(turn, text or "") for turn, text in given])
-            for (turn, text), right in zip(given, verdicts, strict=True):
+            verdicts = await judged(track, runner, executor, case, [(turn, text or "") for turn, text in given])
+            for (turn, text), (_, right) in zip(given, verdicts, strict=True):
                 if right != (text is not None):
                     wrong.append(f"{turn.id}: {'no answer scores 1' if right else 'the gold answer scores 0'}")
     facts = {"turns": turns, "wrong": len(wrong), "examples": wrong[:SHOWN]}
@@ -90,10 +90,10 @@ async def _check_ends(track: Track, cases: Iterable[tuple[Case, Collection[str]]
     return Verdict(True, f"gold answers score 1.0 and no answer 0.0 on {drawn}", facts)
 
 
-async def _verdicts(
+async def judged(
     track: Track, runner: MetricRunner, executor: Executor, case: Case, given: Sequence[tuple[Turn, str]]
-) -> list[bool]:
-    """Returns whether each answer to a turn is right."""
+) -> list[tuple[Outcome | None, bool]]:
+    """Returns for each answer to a turn what came of it, and whether it is right."""
     made: list[tuple[Case, Turn, Attempt]] = []
     for turn, text in given:
         artefact, error = parse_response(track, text)
@@ -101,4 +101,5 @@ async def _verdicts(
         made.append((case, turn, Attempt(turn.id, 0, 0, "", Response(text), None, artefact, outcome)))
     gathered = zip(made, gather_all(track, made), strict=True)
     values = [track.values(case, turn, [attempt], evidence) for (_, turn, attempt), evidence in gathered]
-    return [bool(right) for right in runner.run(values).plain[track.primary_metric]] if values else []
+    plain = runner.run(values).plain[track.primary_metric] if values else []
+    return [(attempt.outcome, bool(right)) for (_, _, attempt), right in zip(made, plain, strict=True)]

@@ -7,6 +7,7 @@ from itertools import islice
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case
 from eval_pipeline.stages.checks.ends import check_ends_of
+from eval_pipeline.stages.checks.fairness import Drawn, Fairness, measure
 from eval_pipeline.stages.checks.verdicts import Verdict, contradictions
 from eval_pipeline.stages.scoring.gold import drifting
 from eval_pipeline.suites.cases import SuiteReading
@@ -34,6 +35,7 @@ class SuiteFound:
         notes: what people may not expect of files that are valid.
         overrides: people's overrides of the gold.
         decided: number of turns that these are about.
+        fairness: cheats that passed and right answers that were refused.
     """
 
     ends: Verdict
@@ -46,6 +48,7 @@ class SuiteFound:
     notes: Sequence[str] = ()
     overrides: Sequence[Override] = ()
     decided: int = 0
+    fairness: Fairness = field(default_factory=Fairness)
 
 
 def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) -> SuiteFound:
@@ -63,7 +66,7 @@ def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) 
         reading.refuse_wrong()
         found.overrides, gold = reading.overrides([case for case, _ in read], [content for _, content in read])
         cases = (gold.case(case) for case, _ in read)
-    moved, held = drifting(workspace, source.name, track), list[Case]()
+    moved, held, drawn = drifting(workspace, source.name, track), list[Case](), Drawn()
 
     def look(case: Case) -> Collection[str]:
         wrong = [(turn.id, why) for turn, why in track.check_gold(case)]
@@ -74,6 +77,7 @@ def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) 
         found.moved += moved(case)
         if tells_of_cases:
             held.append(case)
+        drawn.pass_by(case, invalid | excluded)
         return invalid | excluded
 
     def looked_at() -> Iterator[tuple[Case, Collection[str]]]:
@@ -85,6 +89,7 @@ def look_through(workspace: Workspace, source: SuiteSource, progress: Progress) 
     excluded = {turn for turn in gold.actions if gold.is_excluded(turn)}
     found.ends = check_ends_of(track, counted(progress, f"{source.name} · cases", looked_at(), 0))
     reading.refuse_wrong()
+    found.fairness = measure(track, drawn.cases())
     found.broken += [(turn.id, why) for case in gold.alternatives.values() for turn, why in track.check_gold(case)]
     found.broken = [(turn, why) for turn, why in dict.fromkeys(found.broken) if turn not in excluded]
     shared = track.shared_notes(reading.shared, held) if isinstance(track, Shares) else ()

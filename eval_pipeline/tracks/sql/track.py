@@ -374,6 +374,12 @@ class SqlTrack(
 
         return gold_response(turn.gold, drawn_confidence(turn.id))
 
+    def rewrites(self, case: "SqlCase", turn: "SqlTurn") -> Mapping[str, str]:
+        """See `gold.other_responses`."""
+        from eval_pipeline.tracks.sql.cases.gold import other_responses
+
+        return other_responses(turn.gold)
+
     def damage(self, case: "SqlCase", turn: "SqlTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.sql.damage import damaged_response

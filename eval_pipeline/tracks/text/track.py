@@ -253,6 +253,18 @@ class TextTrack(
             return turn.gold.response
         return answer_response(turn.gold.accepted[0], turn.gold.form)
 
+    def rewrites(self, case: "TextCase", turn: "TextTurn") -> Mapping[str, str]:
+        """Returns the other accepted answers, and the right one in bold or with separators between thousands."""
+        from eval_pipeline.tracks.text.prompt import answer_response
+
+        gold, form = turn.gold, turn.gold.form
+        told = {f"accepted answer {n}": answer_response(one, form) for n, one in enumerate(gold.accepted[1:], 2)}
+        if gold.accepted and form.form == "label":
+            told["in bold"] = f"Answer: **{gold.accepted[0]}**"
+        if gold.accepted and form.form == "number" and not form.locale:
+            told["with separators"] = f"Answer: {gold.accepted[0]:,}"
+        return told
+
     def damage(self, case: "TextCase", turn: "TextTurn", mode: str, rng: Random) -> str | None:
         """See `damage.damaged_response`."""
         from eval_pipeline.tracks.text.damage import damaged_response

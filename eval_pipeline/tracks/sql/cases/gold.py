@@ -1,6 +1,7 @@
 """Functions on the gold of a turn: checks, and forms as a response and as text."""
 
 import json
+import re
 from functools import lru_cache
 from random import Random
 from typing import NamedTuple
@@ -99,6 +100,20 @@ def gold_response(gold: SqlGold, confidence: Confidence = "high") -> str:
     if not gold.accepted:
         return json.dumps({"sql": None, "reason": _REFUSED})
     return query_response(gold.accepted[0], confidence)
+
+
+def other_responses(gold: SqlGold) -> dict[str, str]:
+    """Returns right answers by how they are written: the other accepted queries, and the first one in a subquery.
+
+    A query that sorts is not wrapped, as a subquery has no order.
+    """
+    told = {f"accepted query {number}": query_response(sql, "high") for number, sql in enumerate(gold.accepted[1:], 2)}
+    for sql in gold.accepted[:1]:
+        bare = sql.strip().rstrip(";")
+        told["with a remark"] = query_response(f"{bare} -- as asked", "high")
+        if not gold.may_change and not re.search(r"\border\s+by\b|^\s*with\b", bare, re.IGNORECASE):
+            told["in a subquery"] = query_response(f"WITH answer AS ({bare}) SELECT * FROM answer", "high")
+    return told
 
 
 def drawn_confidence(turn_id: str) -> Confidence:

@@ -1,0 +1,85 @@
+"""Both rates that `validate` tells of a suite: cheats that pass, and right answers that are refused."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from eval_pipeline.core.model import Case, Turn
+from eval_pipeline.stages.checks.fairness import MOST_TURNS, Drawn, cheats_of, measure
+from eval_pipeline.tracks.text.cases.settings import TextOptions
+from eval_pipeline.tracks.text.track import TRACK, TextTrack
+
+LABELS = {"Africa": [], "Asia": [], "Europe": [], "South America": []}
+
+
+def cases_of(
+    answer: dict[str, object], metrics: dict[str, object], golds: list[object]
+) -> list[tuple[Case, frozenset[str]]]:
+    options = TextOptions.model_validate({"answer": answer, "metrics": metrics})
+    return [
+        (
+            TRACK.read_case(
+                {"id": f"c{place}", "question": f"Which one is it in row {place}?", "answer": gold},
+                "s",
+                "f",
+                1,
+                options,
+            ),
+            frozenset(),
+        )
+        for place, gold in enumerate(golds)
+    ]
+
+
+def test_a_fair_suite_has_two_rates_of_zero() -> None:
+    found = measure(TRACK, cases_of({"form": "label", "labels": LABELS}, {"choice": None}, list(LABELS)))
+    assert not found.cheats.misjudged and not found.right.misjudged
+    assert (found.cheats.tried, found.right.tried) == (4 * 6, 4 * 4)
+    assert found.text() == "cheats passed: 0 of 24; right answers refused: 0 of 16"
+
+
+def test_a_pattern_that_finds_too_much_lets_cheats_pass() -> None:
+    cases = cases_of({"form": "text"}, {"regex": {"pattern": "(?s).*"}}, ["Africa", "Asia"])
+    assert {one.split(": ")[1] for one in measure(TRACK, cases).cheats.misjudged} >= {"the question"}
+
+
+def test_rewrites_of_the_track_are_tried_and_told_by_name() -> None:
+    class Strict(TextTrack):
+        def rewrites(self, case: Case, turn: Turn) -> Mapping[str, str]:
+            return {"in French": "Réponse : aucune", "in capitals": self.oracle(turn).upper()}
+
+    found = measure(Strict(), cases_of({"form": "label", "labels": LABELS}, {"choice": None}, ["Asia", "Africa"]))
+    assert found.right.misjudged == ["s/c0#0: in French", "s/c1#0: in French"]
+    assert found.right.text() == "2 of 10 (s/c0#0: in French, s/c1#0: in French)"
+
+
+def test_the_same_answer_as_another_turn_is_no_cheat() -> None:
+    cases = cases_of({"form": "label", "labels": LABELS}, {"choice": None}, ["Asia", "Asia", "Africa"])
+    found = measure(TRACK, cases)
+    assert not found.cheats.misjudged
+    turns = [case.turns[0] for case, _ in cases]
+    answers = {turn.id: TRACK.oracle(turn) for turn in turns}
+    assert dict(cheats_of(turns[0], answers))["another turn's answer"] == answers[turns[2].id]
+
+
+def test_one_refusal_is_as_right_as_another() -> None:
+    ((case, _), *_) = cases_of({"form": "text"}, {"exact": None}, ["one"])
+    answers = {case.turns[0].id: "I refuse", "other": "No, I refuse", "third": "SELECT 1"}
+    assert dict(cheats_of(case.turns[0], answers, {"I refuse", "No, I refuse"})) == {
+        "the question": case.turns[0].question,
+        "another turn's answer": "SELECT 1",
+        "the answer of a turn far off": "SELECT 1",
+    }
+
+
+@pytest.mark.parametrize("number", [3, MOST_TURNS, 10 * MOST_TURNS])
+def test_cases_are_drawn_evenly_and_always_the_same(number: int) -> None:
+    cases = cases_of({"form": "text"}, {"exact": None}, ["one"] * number)
+    drawn = []
+    for _ in range(2):
+        some = Drawn()
+        for case, excluded in cases:
+            some.pass_by(case, excluded)
+        drawn.append([case.id for case, _ in some.cases()])
+    assert drawn[0] == drawn[1] and len(set(drawn[0])) == min(number, MOST_TURNS)
+    assert number <= MOST_TURNS or len([one for one in drawn[0] if int(one[1:]) >= number // 2]) > MOST_TURNS // 4
