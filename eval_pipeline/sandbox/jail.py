@@ -104,7 +104,7 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     first, last = _packages(limits)
     inner = [f"/packages/{place}" for place in range(len(first) + len(last))]
     for shown, path in zip(inner, (*first, *last), strict=True):
-        arguments += ["--ro-bind", path, shown]
+        arguments += ["--ro-bind", path, shown, *_without_own(path, shown)]
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
     if world is not None:
         arguments += ["--ro-bind", world.folder, "/low", "--dir", "/up", "--dir", "/world"]
@@ -137,6 +137,16 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     start = _START.format(module="zygote" if world is None else "worlds")
     command = (_interpreter(), *_OPTIONS, start, configuration, "/box", *inner[: len(first)])
     return Launch((*arguments, *command), {})
+
+
+def _without_own(path: str, shown: str) -> list[str]:
+    """Returns arguments that empty our own package among others: it holds the sample suites with their gold."""
+    own = INSIDE.parents[1].name
+    if not os.path.isdir(os.path.join(path, own)):
+        return []
+    system = ("/usr/", "/lib", f"{sys.base_prefix}/")
+    places = [shown, path] if path.startswith(system) else [shown]
+    return [word for place in places for word in ("--tmpfs", f"{place}/{own}", "--remount-ro", f"{place}/{own}")]
 
 
 def _device(name: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Agents act in worlds by tools: what these give, what is kept of it, and that nothing gets out."""
 
 import asyncio
+import json
 import os
 import socket
 import sqlite3
@@ -19,10 +20,10 @@ from hypothesis import strategies as st
 from eval_pipeline.core.model import ErrorClass, ToolResult
 from eval_pipeline.sandbox.inside.keeper import changes
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds, changed
+from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds, changed
 
 SECRET = "planted: nobody in a world may read this"
-DATABASES = {"shop": ("shop.sqlite", False), "lake": ("data/lake.duckdb", True)}
+DATABASES = {"shop": ("shop.sqlite", False), "lake": ("data/lake.duckdb", True), "log": ("log?.sqlite", True)}
 LIMITS = WorldLimits(told_bytes=2000, world_bytes=16 * MIB, world_files=500, processes=24, memory_bytes=256 * MIB)
 Call = tuple[str, Mapping[str, Any]]
 
@@ -62,6 +63,8 @@ def acting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acting]:
         shop.execute("CREATE TABLE orders (id INTEGER, city TEXT)")
         shop.executemany("INSERT INTO orders VALUES (?, ?)", [(n, "Bern" if n % 2 else None) for n in range(400)])
         shop.commit()
+    with closing(sqlite3.connect(folder / "log?.sqlite")) as log:
+        log.executescript("PRAGMA journal_mode=WAL; CREATE TABLE l (x); INSERT INTO l VALUES (7)")
     with closing(duckdb.connect(str(folder / "data" / "lake.duckdb"))) as lake:
         lake.execute("CREATE TABLE t AS SELECT range AS n FROM range(5)")
     with pytest.MonkeyPatch.context() as patch, asyncio.Runner() as runner:
@@ -91,6 +94,7 @@ def test_tools_tell_what_there_is_and_what_is_wrong(acting: Acting) -> None:
         sql("SELECT town FROM orders"),
         sql("INSERT INTO t VALUES (9)", "lake"),
         sql("SELECT 1", "barn"),
+        sql("SELECT x FROM l", "log"),
         ("list_files", {}),
         ("read_file", {"path": "notes.txt", "offset": 6}),
         ("read_file", {"path": "nothing.txt"}),
@@ -108,11 +112,12 @@ def test_tools_tell_what_there_is_and_what_is_wrong(acting: Acting) -> None:
     assert (told[2].rows, told[2].cut, told[2].size) == (400, False, 1490)
     assert told[3].error_class is ErrorClass.COLUMN and "town" in told[3].text
     assert told[4].error_class is not None and "read-only" in told[4].text
-    assert "lake, shop" in told[5].text
-    listed = ["data/", "notes.txt (13 bytes)", "out -> ", "shop.sqlite ("]
+    assert "lake, log, shop" in told[5].text
+    assert told.pop(6).text == "x\n7"
+    listed = ["data/", "log?.sqlite (", "notes.txt (13 bytes)", "out -> ", "shop.sqlite ("]
     assert [line.startswith(start) for line, start in zip(told[6].text.splitlines(), listed, strict=False)] == [
         True
-    ] * 4
+    ] * 5
     assert told[7].text == "second\n"
     assert told[8].error_class is not None and "nothing.txt" in told[8].text
     assert [told[9].text, told[10].text] == ["", "so far\n4\n"]
@@ -131,10 +136,12 @@ def test_a_long_result_is_cut_and_says_so(acting: Acting) -> None:
         ("read_file", {"path": "shop.sqlite"}),
         python("print('y' * 100_000)"),
         shell("yes | head -c 50000"),
+        sql(f"SELECT 1 AS {'x' * 50_000}"),
     )
-    assert [one.cut for one in told] == [True] * 4
+    assert [one.cut for one in told[:4]] == [True] * 4
+    assert told[2].size == 100_001
     assert "400 rows; the first" in told[0].text and told[0].rows == 400
-    assert all(len(one.text) < LIMITS.told_bytes + 200 and "…" in one.text for one in told)
+    assert all(len(one.text) < LIMITS.told_bytes + 300 and "…" in one.text for one in told)
 
 
 def test_the_end_state_is_what_changed_and_another_world_can_begin_with_it(acting: Acting) -> None:
@@ -173,7 +180,14 @@ def test_the_end_state_is_what_changed_and_another_world_can_begin_with_it(actin
 
 
 @pytest.mark.parametrize(
-    "told", [{"sha256": "0" * 64, "size": 1, "body": "eJwDAAAAAAE="}, {"size": 1}, "x", {"link": 3}]
+    "told",
+    [
+        {"sha256": "0" * 64, "size": 1, "body": "eJwDAAAAAAE="},
+        {"sha256": "0" * 64, "size": 1 << 40, "body": "eJwDAAAAAAE="},
+        {"size": 1},
+        "x",
+        {"link": 3},
+    ],
 )
 def test_what_is_no_kept_change_is_refused(told: Any) -> None:
     with pytest.raises(ValueError, match=r"kept file|no change"):
@@ -269,6 +283,12 @@ ESCAPES: dict[str, tuple[Call, ...]] = {
     "frames of its own": (python("import os; os.write(4, b'\\xff' * 100)"), python("'still here'")),
     "end of the process": (python("import os; os._exit(0)"), python("1 + 1")),
     "deep result": (python("import os, struct; t = b'[' * 200000; os.write(4, struct.pack('<I', len(t)) + t)"),),
+    "gold of the samples": (
+        shell("grep -rls 'gold' /packages/*/eval_pipeline /usr/lib/python3*/*/eval_pipeline | head"),
+    ),
+    "log that attempts share": (
+        python("import os; os.write(2, b'mine'); assert os.pread(2, 9, 0) == b'', os.pread(2, 9, 0)"),
+    ),
     "terminal": (shell("stty -a < /dev/tty; echo x > /dev/tty"),),
 }
 
@@ -298,7 +318,8 @@ def test_nothing_gets_out_of_a_world(acting: Acting, name: str) -> None:
             one.settimeout(0)
             with pytest.raises(BlockingIOError):
                 one.accept()
-    assert not [one.text for one in told if SECRET in one.text]
+    assert not [one.text for one in told if SECRET in one.text or "gold" in one.text]
+    assert not [one.text for one in told if "AssertionError" in one.text]
     assert not [path for path, one in end.items() if one.body and SECRET.encode() in one.body]
     assert not [path for path in end if "planted" in path]
     assert told[-1].text.endswith("42\n"), "the world goes on"
@@ -318,10 +339,25 @@ def test_nothing_gets_out_of_a_world(acting: Acting, name: str) -> None:
             ),
             "memory",
         ),
+        (
+            shell(
+                "for i in 1 2 3 4 5 6; do python3 -c 'x = bytearray(60_000_000); import time; time.sleep(9)' &"
+                " done; wait"
+            ),
+            "memory",
+        ),
+        (
+            python(
+                "import mmap, os, time\nfor _ in range(3):\n    if not os.fork():\n"
+                "        m = mmap.mmap(-1, 1 << 27)\n        [m.write(bytes(1 << 20)) for _ in range(128)]\n"
+                "        time.sleep(9)\ntime.sleep(9)"
+            ),
+            "memory",
+        ),
         (shell("yes"), "printed more than"),
         (python("while True: pass"), "no result within"),
     ],
-    ids=["disk", "inodes", "processes", "forks", "memory", "output", "time"],
+    ids=["disk", "inodes", "processes", "forks", "memory", "many that have little", "shared memory", "output", "time"],
 )
 def test_limits_hold_and_the_world_goes_on(acting: Acting, call: Call, limit: str) -> None:
     told, end = acting.act(call, ("list_files", {"path": "data"}), seconds=5.0)
@@ -338,6 +374,97 @@ def test_nothing_of_an_attempt_is_left_for_another_or_for_later(acting: Acting) 
     )
     assert told[0].text == "started\n" and "left" not in told[1].text and end == {}
     assert "left" not in acting.act(shell("ls /tmp /dev/shm /world"))[0][0].text
+
+
+def test_nothing_runs_between_calls(acting: Acting) -> None:
+    told, _ = acting.act(
+        python(
+            "import os, subprocess, threading\n"
+            "subprocess.Popen(['sh', '-c', 'while :; do echo >> tick; sleep 0.01; done'])\n"
+            "kept = 5\nwhile not os.path.exists('tick'): pass"
+        ),
+        shell("wc -c < tick; sleep 0.2; wc -c < tick; rm tick"),
+        python(
+            "def count():\n    while True:\n        open('tock', 'a').write('x')\n"
+            "threading.Thread(target=count, daemon=True).start()\nwhile not os.path.exists('tock'): pass"
+        ),
+        shell("wc -c < tock; sleep 0.2; wc -c < tock"),
+        python("kept + 1"),
+    )
+    for one in (told[1], told[3]):
+        assert one.error_class is None, one.text
+        before, after = one.text.split()
+        assert before == after, "what a session has started is stopped"
+    assert told[4].text == "6\n", "its variables live on"
+
+
+def test_a_session_that_goes_on_starting_processes_is_ended(acting: Acting) -> None:
+    told, _ = acting.act(
+        python("import subprocess\nsubprocess.Popen(['sh', '-c', 'b() { b | b & }; b'])\nx = 1"),
+        shell("ls /proc | grep -c '^[0-9]'"),
+        python("2"),
+    )
+    assert int(told[1].text) < 6 and told[2].text.endswith("2\n")
+
+
+def test_commands_and_texts_may_be_long_or_strange(acting: Acting) -> None:
+    long = "é" * 400_000
+    told, end = acting.act(
+        shell("echo a\0b"), shell(f"echo {'a' * 200_000}"), ("write_file", {"path": "long", "text": long})
+    )
+    assert ["cannot be run" in one.text for one in told[:2]] == [True, True]
+    assert [one.error_class is None for one in told] == [False, False, True]
+    assert end["long"].body == long.encode()
+
+
+FORGED = {
+    "rows": {"text": "x", "rows": 10**30, "size": -5},
+    "kinds": {"text": "x", "rows": True, "size": "9", "cut": 1},
+    "text": {"text": "x" * 500_000, "rows": 3},
+    "error": {"text": "x" * 90_000, "error": {"types": ["y" * 90_000, 3], "message": "z" * 90_000}},
+    "no text": {"text": 3},
+    "list": ["text"],
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_what_a_process_forges_is_bounded(acting: Acting, name: str) -> None:
+    forged = json.dumps(FORGED[name])
+    code = f"import os, struct\nt = {forged.encode()!r}\nos.write(4, struct.pack('<I', len(t)) + t)\nos._exit(0)"
+    told, _ = acting.act(python(code))
+    assert len(told[0].text) < 2 * LIMITS.told_bytes + 600
+    assert told[0].rows in {None, 3} and type(told[0].rows) is not bool
+    assert 0 <= told[0].size < 1 << 53 and type(told[0].size) is int
+    assert type(told[0].cut) is bool
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"../up/u/planted": ChangedFile("file", b"x")},
+        {"/up/u/planted": ChangedFile("file", b"x")},
+        {"": ChangedFile("removed")},
+        {".": ChangedFile("removed")},
+        {"a/../../low": ChangedFile("folder")},
+        {"a": ChangedFile("link", target="/up/u"), "a/planted": ChangedFile("file", b"x")},
+        {"a": ChangedFile("link", target="data"), "a/new/planted": ChangedFile("folder")},
+    ],
+)
+def test_no_end_state_reaches_beyond_the_world(acting: Acting, state: dict[str, ChangedFile]) -> None:
+    with pytest.raises(WorldError, match=r"no path in the world|is a link"):
+        acting.act(state=state)
+
+
+def test_what_was_not_kept_is_missing_where_one_begins_with_it(acting: Acting) -> None:
+    told, _ = acting.act(shell("ls"), state={"notes.txt": ChangedFile("file"), "data": ChangedFile("special")})
+    assert "notes.txt" not in told[0].text and "data" not in told[0].text
+
+
+def test_an_end_state_of_many_long_names_is_cut_and_says_so(acting: Acting) -> None:
+    code = "import os\nfor n in range(400):\n    os.makedirs((chr(1) * 240 + '/') * 12 + str(n).zfill(100))"
+    _, end = acting.act(python(code), seconds=20.0)
+    assert end["…"] == ChangedFile("file")
+    assert 0 < len(end) < 400
 
 
 def test_attempts_at_the_same_time_do_not_see_each_other(acting: Acting) -> None:

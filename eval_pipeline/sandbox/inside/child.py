@@ -254,34 +254,56 @@ def _lower_limits(configuration: Configuration, wall_s: float) -> None:
 
 
 def _threads(pid: int) -> int:
+    return int(_stat(pid)[17])  # num_threads of proc(5)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """Returns what the kernel tells of a process, from its state on."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            return int(file.read().rpartition(b")")[2].split()[17])  # num_threads of proc(5)
-    except OSError:  # /proc hides processes; threads are then only limited by memory and time
-        return 0
+            return file.read().rpartition(b")")[2].split()
+    except OSError:  # it is gone, or /proc hides processes; threads are then only limited by memory and time
+        return [b"X", *[b"0"] * 50]
 
 
 def _too_many(threads: int, memory_bytes: int) -> str | None:
     """Returns which limit is exceeded by all processes that this one sees, which are those of one world's tools.
 
-    Memory that processes share with this one, from which they were forked, is counted for none of them.
+    Memory that they share counts once; that is only looked at if they would have too much otherwise.
     """
-    count = pages = 0
-    own = _anonymous_kib("self")
-    for name in os.listdir("/proc"):
-        if name.isdigit() and int(name) != os.getpid():
-            count += _threads(int(name))
-            pages += max(0, _anonymous_kib(name) - own)
-    return "threads" if count > threads else "memory" if pages * 1024 > memory_bytes else None
+    seen = _listed() - {os.getpid()}
+    if len(seen) > threads or sum(map(_threads, seen)) > threads:
+        return "threads"
+    sizes = {pid: _kib(pid, "status", b"RssAnon:", b"RssShmem:") for pid in seen}
+    most = memory_bytes // 1024
+    if sum(map(_known, sizes.values())) <= most:
+        return None
+    shared = {pid: _kib(pid, "smaps_rollup", b"Pss_Anon:", b"Pss_Shmem:") for pid in seen}
+    total = sum(_known(sizes[pid] if size is None else size) for pid, size in shared.items())
+    return "memory" if total > most else None
 
 
-def _anonymous_kib(process: str) -> int:
+def running() -> set[int]:
+    """Returns the processes that this one sees, without those that have ended and are still listed."""
+    return {pid for pid in _listed() if _stat(pid)[0] not in {b"Z", b"X"}}
+
+
+def _listed() -> set[int]:
+    return {int(name) for name in os.listdir("/proc") if name.isdigit()}
+
+
+def _known(size: int | None) -> int:
+    return size or 0
+
+
+def _kib(pid: int, file_name: str, *labels: bytes) -> int | None:
+    """Returns the sum of some sizes of a process; None if it has ended, or cannot be looked into."""
     try:
-        with open(f"/proc/{process}/status", "rb") as file:
-            found = file.read().partition(b"RssAnon:")[2].split()
-            return int(found[0]) if found else 0
+        with open(f"/proc/{pid}/{file_name}", "rb") as file:
+            words = file.read().split()
     except OSError:
-        return 0
+        return None
+    return sum(int(words[words.index(label) + 1]) for label in labels if label in words)
 
 
 def _close(*descriptors: int) -> None:

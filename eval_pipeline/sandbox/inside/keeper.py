@@ -26,7 +26,7 @@ from .tools import Tools
 
 _HEAD = struct.Struct("<II")
 LOWER, UPPER, WORLD = "/low", "/up", "/world"
-_MOST_PATHS = 100_000
+_MOST_NAMES = 4 << 20  # as JSON
 _LONGEST_PATH = 3500  # of a path's 4096 bytes, which include a name and the folder of the world
 
 
@@ -72,10 +72,15 @@ class Keeper:
         try:
             for path, what in files:
                 place = os.path.join(WORLD, path)
+                folder = os.path.dirname(place)
+                if os.path.normpath(place) != place or not place.startswith(f"{WORLD}/"):
+                    return f"{path}: no path in the world"
+                if os.path.realpath(folder) != folder:
+                    return f"{path}: its folder is a link"
                 _remove(place)
                 if what is None:
                     continue
-                os.makedirs(os.path.dirname(place), exist_ok=True)
+                os.makedirs(folder, exist_ok=True)
                 if isinstance(what, int):
                     with open(place, "xb") as file:
                         file.write(body[start : start + what])
@@ -92,8 +97,12 @@ class Keeper:
         files: list[Any] = []
         left_out: list[str] = []
         bodies: list[bytes] = []
-        room = self._configuration["kept_bytes"]
+        room, names = self._configuration["kept_bytes"], _MOST_NAMES
         for path, what in changes(LOWER, os.path.join(UPPER, "u"), WORLD):
+            names -= len(json.dumps([path, "" if isinstance(what, str) else what]))
+            if names < 0:
+                left_out.append("…")
+                break
             if isinstance(what, str):  # a file, whose bytes are read now
                 size = os.lstat(what).st_size
                 if size > room:
@@ -105,9 +114,6 @@ class Keeper:
                 files.append([path, len(bodies[-1])])
             else:
                 files.append([path, what])
-            if len(files) >= _MOST_PATHS:
-                left_out.append("…")
-                break
         self._send({"files": files, "left_out": left_out}, b"".join(bodies))
 
     def _take(self, count: int) -> bytes:

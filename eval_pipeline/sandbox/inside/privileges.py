@@ -16,6 +16,11 @@ def be_unreadable() -> None:
     _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
 
 
+def be_readable() -> None:
+    """Permits what `be_unreadable` prevents, in a process that was forked from one that is."""
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, 1, 0, 0, 0))
+
+
 def die_with(parent: int) -> None:
     """Makes the kernel kill this process when its parent ends, or at once if that has already happened."""
     _checked(_libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))

@@ -11,18 +11,22 @@ import signal
 import sqlite3
 import sys
 import time
+import urllib.parse
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any, NoReturn
 
-from .child import Child, Configuration, Told
+from . import privileges
+from .child import Child, Configuration, Told, running
+from .cut_text import cut_text
 from .exchange import ClosedError, Exchange
 from .snippet import FILENAME, described, namespace
 
 WORLD = "/world"
 _PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
 _SESSION_CPU_S = 3600.0
-_MOST_MESSAGE = 1 << 20
+_MOST_MESSAGE, _MOST_REQUEST = 1 << 20, 1 << 26
+_REST_S = 5.0
 _MOST_ROWS = 1_000_000
 _SQLITE = b"SQLite format 3\0"
 
@@ -31,13 +35,15 @@ class Tools:
     """The tools of one attempt.
 
     Commands run in a process each, Python in one that keeps its variables, and everything else in a third: what is
-    written here is run there over whatever lies in the world.
+    written here is run there over whatever lies in the world. Nothing runs between calls, when nobody watches it: the
+    processes that live on are stopped, and whatever they have started is ended.
     """
 
     def __init__(self, child: Child, configuration: Configuration) -> None:
         """Starts nothing yet."""
         self._child, self._most = child, configuration["told_bytes"]
-        self._python = _Session(child, _serve_python)
+        self._most_processes = configuration["threads"]
+        self._python = _Session(child, lambda exchange: _serve_python(exchange, self._most))
         self._others = _Session(child, lambda exchange: _serve_others(exchange, configuration))
 
     def call(self, name: str, arguments: dict[str, Any], seconds: float) -> Told:
@@ -46,10 +52,31 @@ class Tools:
             told = self._child.do(lambda: _shell(arguments["command"]), seconds)
             return _printed(self._child, told, self._most)
         if name != "python":
-            return self._others.ask({"name": name, "arguments": arguments}, seconds)
+            told = self._others.ask({"name": name, "arguments": arguments}, seconds)
+            self._rest(self._others)
+            return told
         note = "(the session was started anew: its variables are lost)\n" if self._python.lost else ""
         told = self._python.ask(arguments, seconds)
-        return {**told, **_cut_text(note + told.get("text", ""), self._most)}
+        self._rest(self._python)
+        return {**told, "text": note + told["text"]}
+
+    def _rest(self, session: "_Session") -> None:
+        """Stops a session until it is asked again; ends what it has started, or it with that."""
+        deadline, pause = time.monotonic() + _REST_S, 1e-4
+        while time.monotonic() < deadline:
+            is_stopped = session.stop()
+            others = running() - {os.getpid(), self._python.pid, self._others.pid}
+            if is_stopped and not others:
+                return
+            if len(others) > self._most_processes:
+                break
+            for pid in others:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(pause)
+            pause = min(2 * pause, 1e-2)
+        session.end()
+        session.lost = True
 
     def end(self) -> None:
         """Ends all processes."""
@@ -59,7 +86,7 @@ class Tools:
 
 def _printed(child: Child, told: Told, most: int) -> Told:
     """Returns what a command printed; its status is told if it is not 0."""
-    shown = _cut_text(bytes(child.output.contents()).decode("utf-8", "replace"), most)
+    shown = cut_text(bytes(child.output.contents()).decode("utf-8", "replace"), most)
     status = told["status"]
     if told["stopped"] is None and status:
         name = f"signal {-status}" if status < 0 else f"status {status}"
@@ -79,21 +106,16 @@ def _plain(found: Any) -> Told | None:
     return told
 
 
-def _cut_text(text: str, most: int) -> Told:
-    """Returns a text of at most so many bytes, with a note if it is cut."""
-    whole = text.encode(errors="surrogatepass")
-    if len(whole) <= most:
-        return {"text": text, "size": len(whole), "cut": False}
-    shown = whole[:most].decode(errors="ignore")
-    return {"text": f"{shown}\n… ({len(whole):,} bytes; the first {most:,} are shown)", "size": len(whole), "cut": True}
-
-
 def _shell(command: str) -> NoReturn:
     os.chdir(WORLD)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
     packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
-    os.execve("/bin/sh", ["sh", "-c", command], os.environ | {"PATH": _PATH, "PYTHONPATH": packages})  # noqa: S606
+    try:
+        os.execve("/bin/sh", ["sh", "-c", command], os.environ | {"PATH": _PATH, "PYTHONPATH": packages})  # noqa: S606
+    except (OSError, ValueError) as error:  # it is too long, or has a zero
+        os.write(1, f"the command cannot be run: {error}\n".encode())
+        os._exit(126)
 
 
 def _list_files(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
@@ -112,7 +134,7 @@ def _list_files(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
             else:
                 lines.append(f"{shown} ({os.lstat(path).st_size:,} bytes)")
             found += 1
-    return {**_cut_text("\n".join(lines) or "(nothing)", most), "rows": found}
+    return {**cut_text("\n".join(lines) or "(nothing)", most), "rows": found}
 
 
 def _raise(error: OSError) -> NoReturn:
@@ -154,12 +176,15 @@ def _sql(arguments: dict[str, Any], most: int, configuration: Configuration) -> 
 
 
 def _sqlite(path: str, query: str, readonly: bool, most: int) -> Told:
-    with closing(sqlite3.connect(f"file:{path}?mode={'ro' if readonly else 'rw'}", uri=True)) as database:
-        told = _cut_text("(nothing to run)", most)
+    mode = (
+        "rw" if not readonly else "ro" if os.path.exists(f"{path}-wal") else "ro&immutable=1"
+    )  # which leaves no files
+    with closing(sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode={mode}", uri=True)) as database:
+        told = cut_text("(nothing to run)", most)
         for statement in _statements(query):
             made = database.execute(statement)
             if made.description is None:
-                told = _cut_text(f"done; {max(made.rowcount, 0)} rows changed", most)
+                told = cut_text(f"done; {max(made.rowcount, 0)} rows changed", most)
             else:
                 told = _table([name for name, *_ in made.description], made, most)
         database.commit()
@@ -180,11 +205,11 @@ def _duckdb(path: str, query: str, readonly: bool, most: int) -> Told:
     import duckdb
 
     with closing(duckdb.connect(path, read_only=readonly, config={"threads": 1})) as database:
-        told = _cut_text("(nothing to run)", most)
+        told = cut_text("(nothing to run)", most)
         for statement in database.extract_statements(query):
             made = database.execute(statement)
             if made.description is None:
-                told = _cut_text("done", most)
+                told = cut_text("done", most)
             else:
                 told = _table([one[0] for one in made.description], iter(made.fetchone, None), most)
         return told
@@ -192,7 +217,7 @@ def _duckdb(path: str, query: str, readonly: bool, most: int) -> Told:
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[Any]], most: int) -> Told:
     """Returns rows as lines of a table; those that have no room are counted."""
-    lines, size, shown, count = [" | ".join(names)], 0, 0, 0
+    lines, size, shown, count = [cut_text(" | ".join(names), most)["text"]], 0, 0, 0
     for row in rows:
         count += 1
         if count > _MOST_ROWS:
@@ -217,13 +242,14 @@ class _Session:
 
     Attributes:
         lost: whether the process of the call before was ended, or ended itself.
+        pid: its process; 0 if there is none.
     """
 
     def __init__(self, child: Child, serve: Callable[[Exchange], None]) -> None:
         self.lost = False
         self._child, self._serve = child, serve
         self._exchange: Exchange | None = None
-        self._pid = 0
+        self.pid = 0
         self._deadline = 0.0
 
     def ask(self, request: Told, seconds: float) -> Told:
@@ -231,6 +257,8 @@ class _Session:
         self._deadline = time.monotonic() + seconds
         self.lost = False
         try:
+            if self._exchange is not None:
+                os.kill(self.pid, signal.SIGCONT)
             exchange = self._exchange or self._begin()
             exchange.send(request)
             told = _plain(exchange.receive())
@@ -257,28 +285,39 @@ class _Session:
             exchange.receive()
 
         def serve() -> None:
+            privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
             os.chdir(WORLD)
-            own = Exchange(3, 4, _MOST_MESSAGE)
+            os.environ["PATH"] = _PATH
+            own = Exchange(3, 4, _MOST_REQUEST)
             own.send({})
             self._serve(own)
 
         self._exchange = exchange
-        self._pid = self._child.begin({3: asking[0], 4: answering[1]}, _SESSION_CPU_S, serve, ready)
+        ends = {1: 0, 2: 0, 3: asking[0], 4: answering[1]}
+        self.pid = self._child.begin(ends, _SESSION_CPU_S, serve, ready)
         return exchange
 
     def _watch(self) -> None:
-        reason = self._child.excess(self._pid, self._deadline)
+        reason = self._child.excess(self.pid, self._deadline)
         if reason is not None:
             raise _StoppedError(reason)
+
+    def stop(self) -> bool:
+        """Stops all threads of the process, if there is one; returns whether they are, which may take a moment."""
+        if not self.pid:
+            return True
+        os.kill(self.pid, signal.SIGSTOP)
+        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
+        return os.waitid(os.P_PID, self.pid, options) is not None
 
     def end(self) -> None:
         """Ends the process, if there is one."""
         if self._exchange is not None:
             self._exchange.close()
             self._exchange = None
-            if self._pid:
-                self._child.end(self._pid)
-                self._pid = 0
+            if self.pid:
+                self._child.end(self.pid)
+                self.pid = 0
 
 
 def _serve_others(exchange: Exchange, configuration: Configuration) -> None:
@@ -292,7 +331,7 @@ def _serve_others(exchange: Exchange, configuration: Configuration) -> None:
         exchange.send(told)
 
 
-def _serve_python(exchange: Exchange) -> None:
+def _serve_python(exchange: Exchange, most: int) -> None:
     names = namespace({})
     while True:
         code = exchange.receive()["code"]
@@ -303,7 +342,7 @@ def _serve_python(exchange: Exchange) -> None:
             _execute(code, names)
         except BaseException as error:
             told["error"] = described(error)
-        exchange.send({**told, "text": printed.getvalue()[: _MOST_MESSAGE // 4]})
+        exchange.send({**told, **cut_text(printed.getvalue(), most)})
 
 
 def _execute(code: str, names: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ def serve(configuration: Configuration) -> None:
     _warm_up_tools()
     privileges.be_unreadable()
     separation = Separation(configuration["mounted"])
+    os.dup2(nothing, 2)  # a file outside, of which attempts would have one for all
     control.send(b"ready")
     while True:
         told, sockets, _, _ = socket.recv_fds(control, 16, 1)

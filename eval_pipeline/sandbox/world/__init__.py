@@ -6,5 +6,6 @@
 from eval_pipeline.sandbox.world.changes import ChangedFile as ChangedFile
 from eval_pipeline.sandbox.world.changes import changed as changed
 from eval_pipeline.sandbox.world.worlds import OpenWorld as OpenWorld
+from eval_pipeline.sandbox.world.worlds import WorldError as WorldError
 from eval_pipeline.sandbox.world.worlds import WorldLimits as WorldLimits
 from eval_pipeline.sandbox.world.worlds import Worlds as Worlds

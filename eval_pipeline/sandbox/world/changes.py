@@ -8,8 +8,10 @@ from hashlib import sha256
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.limits import MIB
 
 _LINK, _FOLDER = "link", "folder"
+_MOST_BYTES = 256 * MIB
 
 
 @value
@@ -52,6 +54,8 @@ def changed(told: Json) -> ChangedFile:
         case None:
             return ChangedFile("removed")
         case {"sha256": str() as digest, "size": int() as size, "body": str() as packed}:
+            if size > _MOST_BYTES:
+                raise ValueError(f"no kept file has more than {_MOST_BYTES:,} bytes")
             try:
                 unpack = zlib.decompressobj()
                 body = unpack.decompress(base64.b64decode(packed, validate=True), size + 1)
@@ -70,7 +74,10 @@ def changed(told: Json) -> ChangedFile:
 
 
 def packed_changes(files: Mapping[str, ChangedFile]) -> tuple[list[Json], bytes]:
-    """Returns changes in the form in which a keeper reads them; see `inside.keeper`."""
+    """Returns changes in the form in which a keeper reads them; see `inside.keeper`.
+
+    What was not kept is missing in the world: nothing that looks at it may find what was there before.
+    """
     listed: list[Json] = []
     bodies: list[bytes] = []
     for path, one in files.items():
@@ -78,12 +85,12 @@ def packed_changes(files: Mapping[str, ChangedFile]) -> tuple[list[Json], bytes]
             case "file" if one.body is not None:
                 bodies.append(one.body)
                 listed.append([path, len(one.body)])
-            case "removed":
-                listed.append([path, None])
             case "link":
                 listed.append([path, {_LINK: one.target}])
             case "folder":
                 listed.append([path, {_FOLDER: True}])
+            case _:
+                listed.append([path, None])
     return listed, b"".join(bodies)
 
 

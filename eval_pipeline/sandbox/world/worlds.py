@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import ErrorClass, Json, ToolResult
+from eval_pipeline.sandbox.inside.cut_text import cut_text
 from eval_pipeline.sandbox.jail import Launch, WorldMount, bwrap_launch, system_bwrap, wheel_bwrap
 from eval_pipeline.sandbox.limits import MIB, Limits
 from eval_pipeline.sandbox.returned.error_classes import classify
@@ -25,6 +26,8 @@ from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, rea
 _HEAD = struct.Struct("<II")
 _START_S, _GRACE_S = 60.0, 30.0
 _MOST_HEADER = 64 * MIB
+_MOST_COUNT = 1 << 53
+_NOTE_BYTES = 200  # of a text that is cut already
 _REQUIRED: dict[str, dict[str, type]] = {
     "sql": {"query": str},
     "python": {"code": str},
@@ -203,7 +206,11 @@ class _Zygote:
         """Forks a keeper."""
         ours, theirs = socket.socketpair()
         with theirs:
-            socket.send_fds(self._control, [b"keep"], [theirs.fileno()])
+            try:
+                socket.send_fds(self._control, [b"keep"], [theirs.fileno()])
+            except OSError as error:
+                ours.close()
+                raise WorldError("the jail is gone") from error
         reader, writer = await asyncio.open_connection(sock=ours)
         return OpenWorld(reader, writer, limits, self._limits)
 
@@ -257,17 +264,19 @@ class OpenWorld:
                 error_class = classify([str(one) for one in types], message)
                 message = f"{types[0]}: {message}" if types and types[0] != "ShellError" else message
             case {"text": str()}:
-                rows, size = told.get("rows"), told.get("size")
-                count = rows if isinstance(rows, int) else None
-                whole = size if isinstance(size, int) else len(shown.encode(errors="surrogatepass"))
-                return ToolResult(self._bounded(shown), None, count, whole, told.get("cut") is True)
+                text, size, cut = self._bounded(shown)
+                is_cut = cut or told.get("cut") is True
+                return ToolResult(text, None, _count(told.get("rows")), _count(told.get("size")) or size, is_cut)
             case _:
                 error_class, message = ErrorClass.MEMORY, "the process ended without a result"
-        whole_text = self._bounded(f"{shown.rstrip()}\n{message}".lstrip())
-        return ToolResult(whole_text, error_class, size=len(whole_text.encode(errors="surrogatepass")))
+        before, after = self._bounded(shown.rstrip()), self._bounded(message)
+        text = f"{before[0]}\n{after[0]}".lstrip()
+        return ToolResult(text, error_class, size=len(text.encode()), cut=before[2] or after[2])
 
-    def _bounded(self, text: str) -> str:
-        return text[: self._limits.told_bytes + 1000].encode("utf-8", "replace").decode()
+    def _bounded(self, text: str) -> tuple[str, int, bool]:
+        """Returns a text that a process may have made as long as it likes, its size, and whether it is cut."""
+        told = cut_text(text.encode("utf-8", "replace").decode(), self._limits.told_bytes + _NOTE_BYTES)
+        return told["text"], told["size"], told["cut"]
 
     async def end_state(self) -> dict[str, ChangedFile]:
         """Ends everything that still runs and returns what has changed, by path.
@@ -315,6 +324,10 @@ class OpenWorld:
             raise WorldError(f"no answer within {patience_s:g} s") from error
         except ValueError as error:
             raise WorldError(f"an answer of the wrong form: {error}") from error
+
+
+def _count(found: object) -> int | None:
+    return found if type(found) is int and 0 <= found < _MOST_COUNT else None
 
 
 def why_wrong(name: str, arguments: Mapping[str, Json]) -> str | None:
