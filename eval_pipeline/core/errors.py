@@ -37,6 +37,10 @@ class StoreError(EvalError):
     """A file of the record, the journal or the published store cannot be read or written; the message names it."""
 
 
+class MissingFileError(StoreError):
+    """A file of the record is not there, or no longer: another run may be making its evaluation anew."""
+
+
 class DamagedFileError(StoreError):
     """A file's contents differ from what was written to it."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
 
-from eval_pipeline.core.errors import StoreError
+from eval_pipeline.core.errors import MissingFileError, StoreError
 from eval_pipeline.store.durable import fsync_path, make_folders, replace_durably, sweep, temporary_path, write_error
 from eval_pipeline.store.file_status import FileStatus, file_status
 from eval_pipeline.store.keys import ANY, EARLIER, RecordKey, key_from_folders, key_from_texts
@@ -200,7 +200,7 @@ class Record:
         """
         path, header = self.path(table, key), self.header(table, key)
         if header is None:
-            raise StoreError(f"{path} does not exist; run the stage that makes it")
+            raise MissingFileError(f"{path} does not exist; run the stage that makes it")
         check_readable(path, table, header)
         verify(path, header)
         if header.schema_hash == table.schema_hash():
@@ -214,11 +214,11 @@ class Record:
         """Compares the whole file with the hashes in its footer.
 
         Raises:
-            StoreError: the file does not exist or is damaged.
+            StoreError: the file is damaged, or (MissingFileError) does not exist.
         """
         path, header = self.path(table, key), self.header(table, key)
         if header is None:
-            raise StoreError(f"{path} does not exist; run the stage that makes it")
+            raise MissingFileError(f"{path} does not exist; run the stage that makes it")
         verify(path, header)
         check_readable(path, table, header)
         return header

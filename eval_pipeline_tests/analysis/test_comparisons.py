@@ -3,18 +3,22 @@
 import json
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 
 from eval_pipeline.analysis.baseline import baseline_verdict
-from eval_pipeline.analysis.comparisons.compared import newest_trends
+from eval_pipeline.analysis.comparisons.compared import evaluations_by_name, newest_trends
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
+from eval_pipeline.analysis.comparisons.making import compare_models, make_trends
 from eval_pipeline.analysis.comparisons.pairs import comparison_rows
 from eval_pipeline.analysis.comparisons.scored import TurnReader
 from eval_pipeline.analysis.comparisons.turning import turned
 from eval_pipeline.analysis.comparisons.verdicts import SIDE_BY_SIDE, check_no_drift, check_no_loss
+from eval_pipeline.analysis.gold.suspects import audit_gold
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.record import RecordKey
+from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import MODEL_COMPARISONS, TRENDS, TURN_RESULTS
 from eval_pipeline.tracks.finqa.track import TRACK
 from eval_pipeline.workspace.asked.scope import Scope
@@ -49,6 +53,34 @@ def test_a_part_is_not_held_against_the_whole(forty: Lab) -> None:
     evaluated(forty, 1, wrong=[0], version="third", scope=Scope(cases=("c00",)))
     found = rows(forty, MODEL_COMPARISONS)
     assert [(row["model_a"], row["model_b"]) for row in found] == [("other", "puppet")]
+
+
+def test_an_evaluation_put_aside_while_others_are_compared_is_left_out(forty: Lab) -> None:
+    """Another run of its date makes it anew; that run compares it afterwards."""
+    evaluated(forty, 0)
+    evaluated(forty, 0, wrong=range(12), version="other")
+    evaluated(forty, 0, wrong=range(4), version="third")
+    inputs = Inputs(forty.workspace(), "small")
+    assert len(evaluations_by_name(inputs)) == 3, "looked up, as the stage does for what it is made from"
+    looked_up = dict(inputs.held)
+    forty.workspace().record.path(TURN_RESULTS, RecordKey.of(Partition("small", "third", night(0)))).unlink()
+    outputs: Any = Collected()
+    for stage in (compare_models, make_trends, audit_gold):
+        stage(replace(inputs, held=dict(looked_up)), outputs)
+    assert [(row["model_a"], row["model_b"]) for row in outputs.made["model_comparisons"]] == [("other", "puppet")]
+    assert {row["model_version"] for row in outputs.made["trends"]} >= {"other", "puppet"}
+    assert {row["model_versions"] for row in outputs.made["gold_suspects"]} <= {0, 2}
+
+
+class Collected:
+    """What stages write, by table."""
+
+    def __init__(self) -> None:
+        self.made_from = dict[str, str]()
+        self.made = dict[str, list[Any]]()
+
+    def rows(self, table: Table) -> list[Any]:
+        return self.made.setdefault(table.name, [])
 
 
 def test_three_model_versions_are_corrected_for_three_pairs(forty: Lab) -> None:

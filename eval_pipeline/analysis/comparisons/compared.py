@@ -1,9 +1,10 @@
 """The evaluations of a suite that are compared with each other, and what is recorded of their trends."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated, evaluations_of, latest
+from eval_pipeline.core.errors import MissingFileError
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import TRENDS
@@ -12,6 +13,9 @@ from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
 
 LOSS, GAIN, DRIFT_DOWN, DRIFT_UP, NO_CHANGE = "loss", "gain", "drift_down", "drift_up", "no_change"
+_HELD = "evaluations"
+_LOOKED_UP = 3
+T = TypeVar("T")
 Evaluations = Mapping[str, Sequence[Evaluated]]
 Row = dict[str, Any]
 
@@ -47,9 +51,23 @@ def trends_of(workspace: Workspace, suite: str) -> list[Row]:
     return sorted(rows, key=lambda row: row["eval_date"])
 
 
+def of_what_is_there(inputs: Inputs, make: Callable[[Inputs], T]) -> T:
+    """Returns what is made of a suite's evaluations.
+
+    Another run may put one of them aside, to make it anew, after they were looked up; then they are looked up again.
+    Raises MissingFileError if that happens again and again.
+    """
+    for _ in range(_LOOKED_UP):
+        try:
+            return make(inputs)
+        except MissingFileError:
+            inputs.held.pop(_HELD, None)
+    return make(inputs)
+
+
 def evaluations_by_name(inputs: Inputs) -> Evaluations:
     """Returns the complete evaluations of the suite by model version, read once for all stages that compare."""
-    return inputs.hold("evaluations", lambda: evaluations_of(inputs.workspace, inputs.suite))
+    return inputs.hold(_HELD, lambda: evaluations_of(inputs.workspace, inputs.suite))
 
 
 def compared_evaluations(inputs: Inputs) -> list[Evaluated]:

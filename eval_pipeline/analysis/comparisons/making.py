@@ -7,6 +7,7 @@ from eval_pipeline.analysis.comparisons.compared import (
     evaluations_by_name,
     every_series,
     newest_trends,
+    of_what_is_there,
     series_of,
     source_of,
 )
@@ -23,10 +24,15 @@ from eval_pipeline.workspace.progress import busy
 
 def compare_models(inputs: Inputs, outputs: Outputs) -> None:
     """Makes the tables `model_comparisons` and `metric_comparisons` of a suite."""
-    pairs, reader = every_pair(compared_evaluations(inputs)), TurnReader(inputs.workspace)
     with busy(inputs.progress, inputs.label("comparing models")):
-        outputs.rows(MODEL_COMPARISONS).extend(comparison_rows(pairs, reader))
-        outputs.rows(METRIC_COMPARISONS).extend(metric_rows(pairs, reader, inputs.track))
+        models, metrics = of_what_is_there(inputs, _pairs_compared)
+        outputs.rows(MODEL_COMPARISONS).extend(models)
+        outputs.rows(METRIC_COMPARISONS).extend(metrics)
+
+
+def _pairs_compared(inputs: Inputs) -> tuple[list[Row], list[Row]]:
+    pairs, reader = every_pair(compared_evaluations(inputs)), TurnReader(inputs.workspace)
+    return list(comparison_rows(pairs, reader)), list(metric_rows(pairs, reader, inputs.track))
 
 
 def comparison_facts(inputs: Inputs) -> dict[str, Json]:
@@ -38,18 +44,23 @@ def comparison_facts(inputs: Inputs) -> dict[str, Json]:
 
 def make_trends(inputs: Inputs, outputs: Outputs) -> None:
     """Makes the table `trends` of a suite; unchanged series are copied."""
-    now, (before, kept) = every_series(inputs), _kept(inputs)
-    reader, code = TurnReader(inputs.workspace), outputs.made_from.get("code")
+    code = outputs.made_from.get("code")
     with busy(inputs.progress, inputs.label("trends")):
-        rows = outputs.rows(TRENDS)
-        for name, evaluations in sorted(evaluations_by_name(inputs).items()):
-            source = source_of(name)
-            if before.get("code") == code and before.get(source) == now[source]:
-                rows.extend(kept[name])
-            else:
-                retired = inputs.workspace.is_retired(name)
-                made = trend_rows(inputs.workspace, series_of(evaluations), reader)
-                rows.extend(row | {"retired": retired} for row in made)
+        outputs.rows(TRENDS).extend(of_what_is_there(inputs, lambda inputs: _trend_rows(inputs, code)))
+
+
+def _trend_rows(inputs: Inputs, code: str | None) -> list[Row]:
+    now, (before, kept) = every_series(inputs), _kept(inputs)
+    rows, reader = list[Row](), TurnReader(inputs.workspace)
+    for name, evaluations in sorted(evaluations_by_name(inputs).items()):
+        source = source_of(name)
+        if before.get("code") == code and before.get(source) == now[source]:
+            rows.extend(kept[name])
+        else:
+            retired = inputs.workspace.is_retired(name)
+            made = trend_rows(inputs.workspace, series_of(evaluations), reader)
+            rows.extend(row | {"retired": retired} for row in made)
+    return rows
 
 
 def trend_facts(inputs: Inputs) -> dict[str, Json]:

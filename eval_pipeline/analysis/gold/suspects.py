@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from eval_pipeline.analysis.comparisons.compared import latest_of_each
+from eval_pipeline.analysis.comparisons.compared import latest_of_each, of_what_is_there
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.model import Case, Json, Turn
@@ -36,7 +36,7 @@ Row = dict[str, Any]
 def audit_gold(inputs: Inputs, outputs: Outputs) -> None:
     """Makes the table `gold_suspects` of a suite."""
     with busy(inputs.progress, inputs.label("doubts about the gold")):
-        outputs.rows(GOLD_SUSPECTS).extend(suspect_rows(inputs))
+        outputs.rows(GOLD_SUSPECTS).extend(of_what_is_there(inputs, suspect_rows))
 
 
 def suspect_facts(inputs: Inputs) -> dict[str, Json]:
