@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from eval_pipeline.core.covering.population import SIZE, STRATUM
+from eval_pipeline.core.covering.population import SIZE, STRATUM, TRAFFIC
 from eval_pipeline.core.ids import parse_json
 from eval_pipeline.providers.standins.recorded import SOURCE
 from eval_pipeline.statistics import Strata, drawn_share
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from eval_pipeline.analysis.aggregates.aggregate import Row
     from eval_pipeline.analysis.aggregates.base import Floats, Turns
 
-TRAFFIC = "traffic"
-"""The split of `statistics` whose rows are about the population and not about the cases."""
 METHOD = "stratified"
 NOT_ALL = "not every case that was drawn from the traffic was asked"
 _VERDICT = "source_correct"

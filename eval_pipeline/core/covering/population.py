@@ -1,4 +1,4 @@
-"""Names of the features of a case that was drawn from a population with a known probability."""
+"""Names of what is known of cases that were drawn from a population with a known probability."""
 
 STRATUM = "sampled_stratum"
 """The part of the population that the case was drawn from."""
@@ -6,3 +6,5 @@ SIZE = "sampled_of"
 """Number of members of that part."""
 PROBABILITY = "sampled_probability"
 """Probability with which each of them was drawn."""
+TRAFFIC = "traffic"
+"""The split of `statistics` whose rows are about the population and not about the cases."""

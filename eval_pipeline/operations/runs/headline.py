@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline.analysis.comparisons.served import FINGERPRINT, MODEL, Served
-from eval_pipeline.analysis.draws.traffic import TRAFFIC
 from eval_pipeline.core.covering.coverage import Coverage
 from eval_pipeline.core.covering.left_out import CaseCounts
+from eval_pipeline.core.covering.population import TRAFFIC
 from eval_pipeline.core.model import Partition
 from eval_pipeline.store.coverage import recorded_cases, recorded_coverage
 from eval_pipeline.store.record import RecordKey

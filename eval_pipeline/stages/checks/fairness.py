@@ -13,13 +13,13 @@ from random import Random
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import Case, Ran, Turn
 from eval_pipeline.stages.checks.ends import judged
-from eval_pipeline.stages.checks.verdicts import SHOWN
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.tracks.abilities import answer_keys_of, executor_of
 from eval_pipeline.tracks.base import Track
 
 MOST_TURNS = 40
 """Number of turns that are tried; of a larger suite, whole cases are drawn."""
+_EXAMPLES = 3
 _OTHERS = 12
 """Number of other turns whose answers are given all at once."""
 
@@ -38,7 +38,8 @@ class Trials:
 
     def text(self) -> str:
         """Returns both numbers, with the first examples."""
-        shown = f" ({', '.join(self.misjudged[:SHOWN])})" if self.misjudged else ""
+        more = ["…"] if len(self.misjudged) > _EXAMPLES else []
+        shown = f" ({', '.join([*self.misjudged[:_EXAMPLES], *more])})" if self.misjudged else ""
         return f"{len(self.misjudged)} of {self.tried}{shown}"
 
 
