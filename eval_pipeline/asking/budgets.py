@@ -288,7 +288,7 @@ def most_input_tokens(call: Call) -> int:
     acts = sum(len(json_text([tool.name, tool.description, dict(tool.parameters)]).encode()) for tool in prompt.tools)
     for message in prompt.messages:
         acts += sum(len(json_text([call.name, dict(call.arguments)]).encode()) for call in message.calls)
-        acts += len(json_text(message.own)) if message.own is not None else 0
+        acts += len(json_text(message.own).encode()) if message.own is not None else 0
     return texts + schema + acts + _TOKENS_A_MESSAGE * len(prompt.messages) + _TOKENS_A_CALL
 
 

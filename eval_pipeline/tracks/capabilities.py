@@ -108,6 +108,10 @@ class Acts(ABC, Generic[ContextT, GoldT]):
         """Returns what an attempt may use."""
 
     @abstractmethod
+    def surroundings(self, case: Case[ContextT, GoldT]) -> str:
+        """Returns a hash of all that tools can show of a case: kept results of tools hold as long as it is the same."""
+
+    @abstractmethod
     def world(
         self, executor: Executor, case: Case[ContextT, GoldT], turn: Turn[GoldT]
     ) -> AbstractAsyncContextManager[World]:

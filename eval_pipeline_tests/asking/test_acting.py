@@ -27,7 +27,9 @@ from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import CallError, Environment
 from eval_pipeline.providers.standins.null import NullProvider
 from eval_pipeline.providers.standins.oracle import OracleProvider
+from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.attempts.acting import act
+from eval_pipeline.stages.attempts.ask import parse_response
 from eval_pipeline.tracks.capabilities import ActLimits, Acts
 from eval_pipeline_tests.asking.callers import make_caller
 from eval_pipeline_tests.fakes.scripted import PlainGold, ScriptedProvider, Step, make_call
@@ -52,6 +54,8 @@ class Total:
         if name == "clock":
             self._clock[0] += 1
             return ToolResult(str(self._clock[0]))
+        if name == "break":
+            raise WorldError("the jail is gone")
         if name != "add":
             return ToolResult(f"there is no tool '{name}'", ErrorClass.VALUE)
         self.total += int(arguments["n"])
@@ -64,13 +68,16 @@ class Total:
 class Adding(Acts):
     def __init__(self, **limits: Any) -> None:
         self._limits = ActLimits(**limits)
-        self.clock = [0]
+        self.clock, self.data = [0], "as it was"
 
     def tools(self, case: Any) -> tuple[Tool, ...]:
         return (TOOL,)
 
     def limits(self, case: Any) -> ActLimits:
         return self._limits
+
+    def surroundings(self, case: Any) -> str:
+        return self.data
 
     @asynccontextmanager
     async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:
@@ -96,9 +103,9 @@ def attempt(folder: Path, script: Sequence[Step], track: Adding | None = None, *
         return asyncio.run(_act(make_caller(provider, journal, **settings), track or Adding())), provider
 
 
-async def _act(caller: Caller, track: Adding) -> Answer:
+async def _act(caller: Caller, track: Adding, text: str = "What is it?") -> Answer:
     nothing: Any = None
-    return await act(track, nothing, caller, make_call(0), nothing, nothing)
+    return await act(track, nothing, caller, make_call(0, text=text), nothing, nothing)
 
 
 def trajectory(answer: Answer) -> Any:
@@ -221,6 +228,51 @@ def test_a_tool_that_says_something_else_later_is_noted_and_costs_nothing(tmp_pa
     again, provider = attempt(tmp_path, [], track)
     assert provider.asked == [] and again.from_journal
     assert trajectory(again)["steps"][1] == {**trajectory(first)["steps"][1], "differs_now": True}
+
+
+def test_what_a_tool_gave_is_told_again_only_where_all_before_was_the_same(tmp_path: Path) -> None:
+    track, last = Adding(), [says(answers(1))]
+    with SqliteJournal(tmp_path / "journal.sqlite") as journal:
+
+        def total(text: str, *script: Response) -> Any:
+            provider = ScriptedProvider(script={TURN: [*script, *last]}, default=None)
+            return trajectory(asyncio.run(_act(make_caller(provider, journal), track, text)))["steps"][-3]["result"]
+
+        assert total("with one prompt", says(add(2)), says(add(3))) == "total 5"
+        assert total("with another", says(add(7)), says(add(3))) == "total 10", "another attempt's result is told"
+        assert total("clock", says(ToolCall("t", "clock", {}))) == "1"
+        assert total("clock") == "1"
+        track.data = "corrected"
+        assert total("clock") == "3", "a result of data that are no more is told"
+
+
+def test_a_world_that_ends_is_the_end_of_its_attempt_alone(tmp_path: Path) -> None:
+    told = trajectory(attempt(tmp_path, [says(add(1)), says(ToolCall("b", "break", {}))])[0])
+    assert (told["ended"], told["answer"], told["end_state"]) == ("harness", None, {})
+    assert told["why"] == "its world has ended: the jail is gone" and len(told["steps"]) == 3
+    with pytest.raises(WorldError):
+        attempt(tmp_path, [], Unmade())
+
+
+class Unmade(Adding):
+    @asynccontextmanager
+    async def world(self, executor: Any, case: Any, turn: Any) -> AsyncIterator[Total]:
+        raise WorldError("no jail")
+        yield  # pragma: no cover
+
+
+class Reading(Acts):
+    name = "reading"
+
+    def parse(self, text: str, *, recorded: bool = False) -> str:
+        return text
+
+
+def test_tags_of_reasoning_within_a_trajectory_are_no_reasoning_of_its_own() -> None:
+    track: Any = type("Track", (Adding, Reading), {})()
+    for tag in ("<think>", "</think>", "<|channel|>", "<think>so</think>"):
+        text = json.dumps({"steps": [{"result": f"a file with {tag} in it"}], "answer": 1})
+        assert parse_response(track, text) == (text, None)
 
 
 def test_stand_ins_follow_the_script_of_the_gold_step_by_step(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from eval_pipeline.core.model import (
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call
 from eval_pipeline.providers.prices import cost_usd
+from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.tracks.base import Executor
 from eval_pipeline.tracks.capabilities import ActLimits, Acts, World
 
@@ -137,34 +138,49 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
         FatalCallError: no call of this run can succeed.
         StoreError: the journal cannot be read or written.
     """
-    tools, limits = track.tools(case), track.limits(case)
+    tools, limits, surroundings = track.tools(case), track.limits(case), track.surroundings(case)
     done = Attempted(caller.version, limits, call.prompt.messages)
     from_journal = True
-    async with track.world(executor, case, turn) as world:
-        while (end := done.reached()) is None:
-            prompt = replace(call.prompt, messages=tuple(done.messages), tools=tools)
-            answer = await caller.ask(replace(call, prompt=prompt))
-            if isinstance(answer, CallFailure):
-                return answer
-            response, from_journal = answer.response, from_journal and answer.from_journal
-            done.add_response(response, from_journal=answer.from_journal)
-            if response.call_error is not None:
-                end = response.call_error.value, "the model stopped before it had answered"
-            elif not response.calls:
-                end = "gave_up", "it ended without calling `answer`"
-            else:
-                end = await _call_tools(world, caller, call, done, response.calls)
-            if end is not None:
-                break
-        assert end is not None
-        changed = await world.end_state()
+    changed: Mapping[str, Json] = {}
+    try:
+        async with track.world(executor, case, turn) as world:
+            while (end := done.reached()) is None:
+                asked = replace(call, prompt=replace(call.prompt, messages=tuple(done.messages), tools=tools))
+                answer = await caller.ask(asked)
+                if isinstance(answer, CallFailure):
+                    return answer
+                response, from_journal = answer.response, from_journal and answer.from_journal
+                done.add_response(response, from_journal=answer.from_journal)
+                if response.call_error is not None:
+                    end = response.call_error.value, "the model stopped before it had answered"
+                elif not response.calls:
+                    end = "gave_up", "it ended without calling `answer`"
+                else:
+                    before = [surroundings, caller.key(asked)]
+                    end = await _call_tools(world, caller, call, before, done, response.calls)
+                if end is not None:
+                    break
+            changed = await world.end_state()
+    except WorldError as error:
+        if not done.responses:  # it never began: no fault of the model
+            raise
+        done.answer, end = None, ("harness", f"its world has ended: {error}")
     return Answered(done.as_response(*end, changed), from_journal=from_journal)
 
 
 async def _call_tools(
-    world: World, caller: Caller, call: Call, done: Attempted, calls: Sequence[ToolCall]
+    world: World, caller: Caller, call: Call, before: Json, done: Attempted, calls: Sequence[ToolCall]
 ) -> tuple[str, str] | None:
-    """Calls the tools in order; returns how the attempt has ended, if it has."""
+    """Calls the tools in order; returns how the attempt has ended, if it has.
+
+    Args:
+        world: where they act.
+        caller: keeps what they give.
+        call: the question to which the model answered with the calls.
+        before: what decides, beside the calls, what they give: the world, and all that was said and done before.
+        done: what the attempt has done so far.
+        calls: the calls of one answer.
+    """
     for one in calls:
         if (end := done.reached()) is not None and end[0] != "model_calls":
             return end
@@ -176,7 +192,7 @@ async def _call_tools(
             now.append(_result_told(result, perf_counter() - began))
             return Response("", metadata={_RESULT: now[-1]})
 
-        place = [len(done.steps), one.name, dict(one.arguments), one.malformed]
+        place = [before, len(done.steps), one.name, dict(one.arguments), one.malformed]
         kept = (await caller.once(place, call, make)).metadata[_RESULT]
         if not now:  # it was made before; the world has to become what it was then
             await make()

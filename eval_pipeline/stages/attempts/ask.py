@@ -231,7 +231,7 @@ class Asker:
         if response.call_error is not None:
             failure = CallFailure(response.call_error, STOPPED[response.call_error], response.retries)
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
-        if apart(response.text).cut_off:
+        if _answer_in(self.track, response.text) is None:
             failure = CallFailure(CallErrorKind.MAX_TOKENS, CUT_OFF_THINKING, response.retries)
             return Asked(Attempt(turn.id, sample, number, text_hash(text), response, failure, None, None), text, None)
         artefact, error = parse_response(self.track, response.text, recorded=self.recorded)
@@ -255,10 +255,18 @@ _BOM = "\ufeff"
 def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[Any, ArtefactError | None]:
     """Parses a response without its reasoning; returns the artefact, or the error."""
     try:
-        return track.parse(apart(text.removeprefix(_BOM)).answer, recorded=recorded), None
+        return track.parse(_answer_in(track, text.removeprefix(_BOM)) or "", recorded=recorded), None
     except ArtefactError as error:
         # Drop the traceback: it would tie frames and all their values into a reference cycle.
         return None, error.with_traceback(None)
+
+
+def _answer_in(track: Track, text: str) -> str | None:
+    """Returns a response without its reasoning, None if it ends within; a trajectory is not the model's own text."""
+    if isinstance(track, Acts):
+        return text
+    found = apart(text)
+    return None if found.cut_off else found.answer
 
 
 async def run_artefact(executor: Executor, case: Case, artefact: Any, error: ArtefactError | None) -> Outcome:
