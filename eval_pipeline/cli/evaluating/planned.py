@@ -67,7 +67,10 @@ def _application_lines(found: "RunPlan") -> Iterator[str]:
     if found.answers:
         yield f"  expected  {_expected(found.generations)}, going by {found.answers:,} answers on record"
     else:
-        yield "  expected  unknown: the application makes its own prompt, and no answer on record tells what it took"
+        yield (
+            "  expected  unknown: the application makes its own prompt, or the agent asks as often as it needs, and no "
+            "answer on record tells what it took"
+        )
     if found.recovery.calls:
         known = f": {_expected(found.recovery)}" if found.answers else ""
         yield f"  recovery  at most {_calls(found.recovery.calls)} more{known}"

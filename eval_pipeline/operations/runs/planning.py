@@ -29,7 +29,7 @@ from eval_pipeline.stages.spending import REFUSED, judge_version
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.suites.cases import read_suite
-from eval_pipeline.tracks.capabilities import Judged, Recovers
+from eval_pipeline.tracks.capabilities import Acts, Judged, Recovers
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.asked.planned import effective_epoch
 from eval_pipeline.workspace.asked.scope import Scope, failed_cases
@@ -102,7 +102,7 @@ class RunPlan:
 
     @property
     def is_expected(self) -> bool:
-        """Whether what the model consumes is only expected, because it is an application with prompts of its own."""
+        """Whether what the model consumes is only expected, because its prompts are made as it works."""
         return self.how in {"told", "unknown"}
 
     @property
@@ -175,8 +175,10 @@ def _of_model(
             for call, key in zip(calls, keys, strict=True)
             if key not in known or (call.turn_id, call.sample) not in gone
         ]
-    if traits_of(version.provider).own_prompt:
-        return _of_application(workspace, partition, len(calls), len(placed), len(failing) * attempts)
+    acts = isinstance(workspace.track(suite), Acts)
+    if acts or traits_of(version.provider).own_prompt:
+        usd = 0.0 if acts and is_free(version) else None
+        return _of_answers(workspace, partition, len(calls), len(placed), len(failing) * attempts, usd)
     counts = count_input_tokens(provider, [call for call, _ in placed])
     left = [(call, tokens) for (call, key), tokens in zip(placed, counts.tokens, strict=True) if key not in waited_for]
     rate = sum(counts.tokens) / max(1, sum(characters(call.prompt) for call, _ in placed))
@@ -227,9 +229,18 @@ def _judging(workspace: Workspace, suite: str, version: ModelVersion, calls: Seq
     return {"judge_name": judge.name, "judge": _bound(judge.model_copy(update={"batch": False}), tokens)}
 
 
-def _of_application(workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int) -> RunPlan:
-    """Plans for an application that makes its own prompts: `left` turns are to be asked, and at most `recovered` times
-    it is asked again.
+def _of_answers(
+    workspace: Workspace, partition: Partition, turns: int, left: int, recovered: int, usd: float | None
+) -> RunPlan:
+    """Plans by earlier answers for an application that makes its own prompts, and for an agent, whose prompts grow.
+
+    Args:
+        workspace: where the answers are.
+        partition: the evaluation.
+        turns: number of turns.
+        left: how many are to be asked.
+        recovered: how often it is asked again at most.
+        usd: what an answer costs, if that is known without any.
     """
     told = told_so_far(workspace, partition)
 
@@ -237,7 +248,8 @@ def _of_application(workspace: Workspace, partition: Partition, turns: int, left
         tokens_in, tokens_out = (
             None if mean is None else ceil(mean * calls) for mean in (told.input_tokens, told.output_tokens)
         )
-        return Bound(calls, tokens_in, tokens_out, None if told.usd is None else told.usd * calls)
+        each = told.usd if usd is None else usd
+        return Bound(calls, tokens_in, tokens_out, None if each is None else each * calls)
 
     return RunPlan(
         suite=partition.suite,
