@@ -9,8 +9,8 @@ from itertools import chain, islice
 
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Evidence, Json
-from eval_pipeline.stages.attempts.keeping import gather_kept
 from eval_pipeline.stages.attempts.rows import attempted_turns
+from eval_pipeline.stages.scoring.keeping import gather_kept
 from eval_pipeline.store.tables import EVIDENCE, GENERATIONS, MEASURED_EVIDENCE
 from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.workspace.inputs import Inputs

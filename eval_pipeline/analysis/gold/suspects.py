@@ -10,7 +10,7 @@ from eval_pipeline.analysis.comparisons.compared import latest_of_each, of_what_
 from eval_pipeline.analysis.comparisons.evaluations import Evaluated
 from eval_pipeline.analysis.gold.answers import Answers, answers_of, knows_gold, turns_in_order, voices
 from eval_pipeline.core.model import Case, Json, Turn
-from eval_pipeline.stages.attempts.keeping import doubts_kept
+from eval_pipeline.stages.scoring.keeping import doubts_kept
 from eval_pipeline.statistics.raters.suspects import GOLD, LEAST, NO_ANSWER, AgreedAnswer, Codes, agreed_against_gold
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import GOLD_SUSPECTS

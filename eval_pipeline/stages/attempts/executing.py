@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from eval_pipeline.cluster.port import Cluster, Task, open_cluster
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.model import Case, Json, Outcome
-from eval_pipeline.stages.attempts.keeping import keeping, read_outcome, told_outcome
+from eval_pipeline.stages.scoring.keeping import keeping, read_outcome, told_outcome
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.tables import CASES
 from eval_pipeline.tracks.abilities import executor_of

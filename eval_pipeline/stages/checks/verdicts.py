@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from eval_pipeline.core.errors import Problem
 from eval_pipeline.core.model import Case, Json
-from eval_pipeline.stages.attempts.keeping import contradictions_kept
 from eval_pipeline.stages.spending import turns_not_asked
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
@@ -54,6 +53,8 @@ def check_gold(inputs: Inputs) -> Verdict:
     It also checks that the gold does not contradict itself and that no lint doubts it. Turns that people have decided
     on are not reported again.
     """
+    from eval_pipeline.stages.scoring.keeping import contradictions_kept
+
     found = inputs.read(TURNS, ["turn_id", "gold_problem"])
     gold = inputs.gold
     decided = gold.actions
