@@ -155,7 +155,8 @@ def backfills_and_ticks(ui: UI) -> None:
 
     eventually(ended, ui.log.read_text)
     ticks = eventually(lambda: ui.query(SCHEDULE)["scheduleOrError"]["scheduleState"]["ticks"], ui.log.read_text)
-    assert {tick["status"] for tick in ticks} <= {"STARTED", "SUCCESS"}
+    # On a slow machine there may be a second tick of the date, which asks for nothing.
+    assert {tick["status"] for tick in ticks} <= {"STARTED", "SUCCESS", "SKIPPED"}
     eventually(lambda: ui.runs(**{"dagster/schedule_name": "nightly"}), ui.log.read_text)
 
 
