@@ -76,8 +76,8 @@ def test_a_file_that_only_looks_different_asks_nothing(small: Lab, puppet: type[
     path = small.home.data / "suites" / "small" / "cases" / "beta.yaml"
     path.write_text("# reviewed\n" + path.read_text())
     puppet.reset()
-    # Where a case lies in its file is a column of `cases`, which these two read.
-    assert done_again(small).isdisjoint(AGGREGATES.keys() - {"gold_editions", "coverage"})
+    # Where a case lies in its file is a column of `cases`, which these three read.
+    assert done_again(small).isdisjoint(AGGREGATES.keys() - {"gold_editions", "coverage", "statistics"})
     assert not puppet.asked
 
 

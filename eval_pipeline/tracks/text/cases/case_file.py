@@ -88,7 +88,13 @@ class TextTurnFile(BaseModel):
     response: str = ""
 
 
-class TextCaseFile(TextTurnFile):
+class _Identified(BaseModel):
+    """The first field of a case."""
+
+    id: _Text
+
+
+class TextCaseFile(TextTurnFile, _Identified):
     """One case: a question with its right answer.
 
     Attributes:
@@ -100,7 +106,6 @@ class TextCaseFile(TextTurnFile):
         sampled: how it was drawn, if it stands for more than itself.
     """
 
-    id: _Text
     fields: dict[str, Json] = Field(default_factory=dict)
     difficulty: Annotated[int, Field(ge=0, le=20)] = 0
     tags: list[_Text] = Field(default_factory=list)
