@@ -176,9 +176,9 @@ def _sql(arguments: dict[str, Any], most: int, configuration: Configuration) -> 
 
 
 def _sqlite(path: str, query: str, readonly: bool, most: int) -> Told:
-    mode = (
-        "rw" if not readonly else "ro" if os.path.exists(f"{path}-wal") else "ro&immutable=1"
-    )  # which leaves no files
+    # An immutable database leaves no files beside it, but what is in a write-ahead log would be overlooked.
+    readable = "ro" if os.path.exists(f"{path}-wal") else "ro&immutable=1"
+    mode = readable if readonly else "rw"
     with closing(sqlite3.connect(f"file:{urllib.parse.quote(path)}?mode={mode}", uri=True)) as database:
         told = cut_text("(nothing to run)", most)
         for statement in _statements(query):
