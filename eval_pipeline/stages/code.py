@@ -17,6 +17,7 @@ Roots = tuple[Root, ...]
 _GOLD = ("expected_text", "expected_printed", "gold_json", "gold_complexity")
 _SHARED = ("read_shared", "shared_rows", "load_shared", "suite_tables", "keeps_good_cases")
 _ATTEMPT = ("parse", "artefact_json", "artefact_from_json", "validate", "executor", "answer_text")
+_ACTS = ("tools", "limits", "surroundings", "world")
 _GATHERED = ("gather", "gather_all", "compare_all", "measure")
 _SCORED = (
     "values",
@@ -67,7 +68,7 @@ def attempts_code(inputs: Inputs) -> Roots:
         *own,
         *_WHAT_IS_ASKED,
         *_HOW_IS_ASKED,
-        *methods(inputs.track, "prompt", "prompt_parts", *_ATTEMPT, *_GOLD),
+        *methods(inputs.track, "prompt", "prompt_parts", *_ATTEMPT, *_ACTS, *_GOLD),
     )
 
 

@@ -165,6 +165,14 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         """Returns responses that are as right as `oracle`, by how they are written; `validate` tries them."""
         return {}
 
+    def answering(self, turn: Turn[GoldT], text: str) -> str:
+        """Returns a response that gives a text as its answer, and is right but for that; `validate` tries wrong ones."""
+        return text
+
+    def cheats(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> Mapping[str, str]:
+        """Returns further responses that are wrong, by what they do; `validate` tries them."""
+        return {}
+
     def expected_printed(self, turn: Turn[GoldT]) -> str | None:
         """Returns the right answer as printed in the source; None if the suite does not give it."""
         return None

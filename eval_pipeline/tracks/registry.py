@@ -43,6 +43,7 @@ class ForeignForm:
 
 
 TRACKS: Mapping[str, str] = {
+    "agent": "eval_pipeline.tracks.agent.track:TRACK",
     "finqa": "eval_pipeline.tracks.finqa.track:TRACK",
     "pandas": "eval_pipeline.tracks.pandas_code.track:TRACK",
     "sdmx": "eval_pipeline.tracks.sdmx.track:TRACK",

@@ -5,6 +5,9 @@
 
 from eval_pipeline.sandbox.world.changes import ChangedFile as ChangedFile
 from eval_pipeline.sandbox.world.changes import changed as changed
+from eval_pipeline.sandbox.world.tools import TOOLS as TOOLS
+from eval_pipeline.sandbox.world.tools import tool as tool
+from eval_pipeline.sandbox.world.tools import why_wrong as why_wrong
 from eval_pipeline.sandbox.world.worlds import OpenWorld as OpenWorld
 from eval_pipeline.sandbox.world.worlds import WorldError as WorldError
 from eval_pipeline.sandbox.world.worlds import WorldLimits as WorldLimits

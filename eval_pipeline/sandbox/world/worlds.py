@@ -22,25 +22,13 @@ from eval_pipeline.sandbox.returned.error_classes import classify
 from eval_pipeline.sandbox.returned.reading import stopped
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, read_changes
+from eval_pipeline.sandbox.world.tools import why_wrong
 
 _HEAD = struct.Struct("<II")
 _START_S, _GRACE_S = 60.0, 30.0
 _MOST_HEADER = 64 * MIB
 _MOST_COUNT = 1 << 53
 _NOTE_BYTES = 200  # of a text that is cut already
-_REQUIRED: dict[str, dict[str, type]] = {
-    "sql": {"query": str},
-    "python": {"code": str},
-    "shell": {"command": str},
-    "list_files": {},
-    "read_file": {"path": str},
-    "write_file": {"path": str, "text": str},
-}
-_OPTIONAL: dict[str, dict[str, type]] = {
-    "sql": {"database": str},
-    "list_files": {"path": str},
-    "read_file": {"offset": int},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,19 +316,3 @@ class OpenWorld:
 
 def _count(found: object) -> int | None:
     return found if type(found) is int and 0 <= found < _MOST_COUNT else None
-
-
-def why_wrong(name: str, arguments: Mapping[str, Json]) -> str | None:
-    """Returns what is wrong with a call, as a sentence for the model; None if nothing is."""
-    if name not in _REQUIRED:
-        return f"there is no tool '{name}'; there are: {', '.join(_REQUIRED)}"
-    known = _REQUIRED[name] | _OPTIONAL.get(name, {})
-    for argument in _REQUIRED[name]:
-        if argument not in arguments:
-            return f"'{name}' needs the argument '{argument}'"
-    for argument, given in arguments.items():
-        if argument not in known:
-            return f"'{name}' has no argument '{argument}'; it has: {', '.join(known) or 'none'}"
-        if not isinstance(given, known[argument]) and not (given is None and argument not in _REQUIRED[name]):
-            return f"the argument '{argument}' of '{name}' must be a {'text' if known[argument] is str else 'number'}"
-    return None

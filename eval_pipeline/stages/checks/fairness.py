@@ -16,6 +16,7 @@ from eval_pipeline.stages.checks.ends import judged
 from eval_pipeline.stages.scoring.metric_runner import MetricRunner, metrics_behind_primary
 from eval_pipeline.tracks.abilities import answer_keys_of, executor_of
 from eval_pipeline.tracks.base import Track
+from eval_pipeline.tracks.capabilities import Acts
 
 MOST_TURNS = 40
 """Number of turns that are tried; of a larger suite, whole cases are drawn."""
@@ -88,16 +89,19 @@ def measure(track: Track, cases: Sequence[tuple[Case, frozenset[str]]]) -> Fairn
 async def _measure(track: Track, cases: Sequence[tuple[Case, frozenset[str]]]) -> Fairness:
     runner, found = MetricRunner(metrics_behind_primary(track)), Fairness()
     tried = [turn for case, excluded in cases for turn in case.turns if turn.id not in excluded]
-    answers = {turn.id: track.oracle(turn) for turn in tried}
+    told = track.expected_text if isinstance(track, Acts) else track.oracle
+    answers = {turn.id: told(turn) for turn in tried}
     refusals = {answers[turn.id] for turn in tried if track.gold_is_empty(turn)}
     async with executor_of(track) as executor:
         for case, excluded in cases:
             for turn in case.turns:
                 if turn.id in excluded:
                     continue
-                cheats = dict(cheats_of(turn, answers, refusals))
-                right = dict(rewrites_of(track, case, turn, answers[turn.id]))
-                given = [answers[turn.id], *cheats.values(), *right.values()]
+                gold_answer = track.oracle(turn)
+                cheats = {kind: track.answering(turn, text) for kind, text in cheats_of(turn, answers, refusals)}
+                cheats |= track.cheats(case, turn)
+                right = dict(rewrites_of(track, case, turn, gold_answer))
+                given = [gold_answer, *cheats.values(), *right.values()]
                 gold, *rest = await judged(track, runner, executor, case, [(turn, text) for text in given])
                 for kind, (outcome, passed) in zip([*cheats, *right], rest, strict=True):
                     if kind in right:
@@ -118,11 +122,11 @@ def _is_the_same(track: Track, turn: Turn, outcome: object, gold: object) -> boo
 
 
 def cheats_of(turn: Turn, answers: Mapping[str, str], refusals: Collection[str] = ()) -> Iterator[tuple[str, str]]:
-    """Yields responses that are not right, each with its kind.
+    """Yields answers that are not right, each with its kind.
 
     Args:
         turn: the turn.
-        answers: the right responses by turn.
+        answers: the right answers by turn.
         refusals: those that give no answer, where none can be given; one refusal is as right as another.
     """
     own = answers[turn.id]
@@ -148,6 +152,9 @@ def cheats_of(turn: Turn, answers: Mapping[str, str], refusals: Collection[str] 
 
 def rewrites_of(track: Track, case: Case, turn: Turn, answer: str) -> Iterator[tuple[str, str]]:
     """Yields right responses, each with how it is written."""
+    if isinstance(track, Acts):  # what it writes is no answer
+        yield from track.rewrites(case, turn).items()
+        return
     yield "with blank lines around", f"\n\n{answer}\n\n"
     yield "with the line ends of Windows", answer.replace("\r\n", "\n").replace("\n", "\r\n")
     yield "after a sentence", f"I have looked at what is there.\n\n{answer}"

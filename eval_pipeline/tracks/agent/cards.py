@@ -1,0 +1,95 @@
+"""Shows a task: what was answered and is expected, the checks, and what was done step by step."""
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from eval_pipeline.core.ids import json_text
+from eval_pipeline.core.model import Ran
+from eval_pipeline.tracks.agent.cases.case_file import AgentContext, AgentGold
+from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline.tracks.capabilities import Seen
+from eval_pipeline.tracks.shown.cards import Card, CardCell, CodeCard, FactsCard, Mark, TableCard, Text
+
+AgentSeen: TypeAlias = Seen[AgentContext, AgentGold, Trajectory]
+_MOST_STEPS, _MOST_TEXT = 100, 1500
+
+
+def turn_cards(seen: AgentSeen) -> Sequence[Card]:
+    """Returns the cards of a task, most informative first."""
+    return [*_facts(seen), *_checks(seen), *_steps(seen), *_gold(seen), *_changes(seen)]
+
+
+def answer_shown(answer: object) -> str:
+    """Returns an answer for display."""
+    return answer if isinstance(answer, str) else json_text(answer)
+
+
+def call_shown(name: str, arguments: object) -> str:
+    """Returns a call for display: its arguments, without a name if there is only one."""
+    given = dict(arguments) if isinstance(arguments, dict) else {}
+    shown = answer_shown(next(iter(given.values()))) if len(given) == 1 else json_text(given)
+    return f"{name}: {shown}" if given else name
+
+
+def _facts(seen: AgentSeen) -> Iterator[Card]:
+    gold, outcome = seen.turn.gold, seen.attempts[-1].outcome if seen.attempts else None
+    expected = "that it cannot be answered" if gold.unanswerable else " or ".join(map(answer_shown, gold.accepted[-1]))
+    facts: list[tuple[str, Text]] = [("expected", CardCell(expected[:_MOST_TEXT], Mark.GOLD))]
+    if isinstance(outcome, Ran):
+        answers, right = outcome.value["answers"], seen.metrics.get("answer_correct")
+        mark = None if right is None else Mark.RIGHT if right else Mark.WRONG
+        facts.append(("answer", CardCell(answer_shown(answers[-1])[:_MOST_TEXT] if answers else "none", mark)))
+        if outcome.value["why"]:
+            facts.append(("ended", CardCell(str(outcome.value["why"]), Mark.WRONG)))
+    if mode := seen.metrics.get("failure_mode"):
+        facts.append(("failure mode", CardCell(str(mode).replace("_", " "), Mark.WRONG)))
+    facts.append(("world", seen.case.context.world.name))
+    yield FactsCard("Task", facts)
+
+
+def _checks(seen: AgentSeen) -> Iterator[Card]:
+    rows: list[tuple[Text, ...]] = []
+    for one in seen.evidence:
+        if "check" in one.details:
+            passed = one.verdict == "passed"
+            mark = CardCell(one.verdict, Mark.RIGHT if passed else Mark.WRONG)
+            rows.append((one.kind, mark, str(one.details.get("words") or "")[:_MOST_TEXT]))
+    if rows:
+        yield TableCard("Checks", ("check", "verdict", "why"), rows, row_headers=True)
+
+
+def _steps(seen: AgentSeen) -> Iterator[Card]:
+    artefact = seen.attempts[-1].artefact if seen.attempts else None
+    if artefact is None:
+        return
+    rows: list[tuple[Text, ...]] = []
+    for place, step in enumerate(artefact.steps[:_MOST_STEPS], 1):
+        if step.kind == "model":
+            if step.text.strip():
+                rows.append((str(place), "says", step.text[:_MOST_TEXT], ""))
+            continue
+        call = step.calls[0]
+        given = call_shown(call.name, dict(call.arguments)).removeprefix(f"{call.name}: ")[:_MOST_TEXT]
+        told = step.text[:_MOST_TEXT]
+        result: Text = CardCell(told, Mark.WRONG, step.error_class) if step.error_class else told
+        rows.append((str(place), call.name, given, result))
+    left_out = max(len(artefact.steps) - _MOST_STEPS, 0)
+    yield TableCard("Steps", ("", "tool", "call", "result"), rows, row_headers=True, left_out=left_out)
+
+
+def _gold(seen: AgentSeen) -> Iterator[Card]:
+    lines = [call_shown(call.name, dict(call.arguments)) for call in seen.turn.gold.script]
+    yield CodeCard("A solution", "\n\n".join(lines))
+
+
+def _changes(seen: AgentSeen) -> Iterator[Card]:
+    outcome = seen.attempts[-1].outcome if seen.attempts else None
+    changed = outcome.value["end_state"] if isinstance(outcome, Ran) else {}
+    rows = [(path, "removed" if told is None else _change(told)) for path, told in sorted(changed.items())]
+    if rows:
+        yield TableCard("Changed files", ("file", "now"), rows[:_MOST_STEPS], left_out=max(len(rows) - _MOST_STEPS, 0))
+
+
+def _change(told: object) -> str:
+    size = told.get("size") if isinstance(told, dict) else None
+    return f"{size:,} bytes" if isinstance(size, int) else json_text(told)

@@ -1,0 +1,1 @@
+"""Reads the files of a suite: its options, worlds and cases."""

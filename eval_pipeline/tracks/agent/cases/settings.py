@@ -1,0 +1,138 @@
+"""The `options` in a suite's `suite.yaml`, and what a case may set anew (docs/agent.md)."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.world import TOOLS
+from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
+from eval_pipeline.tracks.capabilities import ActLimits
+
+STRICT = ConfigDict(extra="forbid", frozen=True)
+Text = Annotated[str, Field(min_length=1)]
+STATEMENTS = ("ALTER", "CREATE", "DELETE", "DROP", "INSERT", "TRUNCATE", "UPDATE")
+"""Kinds of statements that a case may forbid."""
+
+
+def _known(names: tuple[str, ...]) -> tuple[str, ...]:
+    unknown = [name for name in names if name not in TOOLS]
+    if unknown:
+        raise ValueError(f"expected some of {', '.join(TOOLS)}, found '{unknown[0]}'")
+    return names
+
+
+Tools = Annotated[tuple[str, ...], AfterValidator(_known)]
+
+
+class Limits(BaseModel):
+    """What an attempt may use; see `ActLimits`."""
+
+    model_config = STRICT
+
+    steps: int | None = Field(default=None, ge=1, le=1000)
+    model_calls: int | None = Field(default=None, ge=1, le=1000)
+    tokens: int | None = Field(default=None, ge=1)
+    usd: float | None = Field(default=None, gt=0)
+    seconds: float | None = Field(default=None, gt=0, le=7200)
+    output_bytes: int | None = Field(default=None, ge=200, le=1_000_000)
+
+    def over(self, other: ActLimits) -> ActLimits:
+        """Returns other limits with those that are set here."""
+        told: dict[str, Any] = {name: found for name, found in self if found is not None}
+        return ActLimits(**{name: getattr(other, name) for name in type(self).model_fields} | told)
+
+
+class AgentOptions(BaseModel):
+    """The `options` of a suite of this track.
+
+    Attributes:
+        tools: tools of a world that may be called; `answer` can always be.
+        guidelines: is part of the system message.
+        compare: in what answers and tables may differ and still be the same, see `table_comparison.contracts`.
+    """
+
+    model_config = STRICT
+
+    tools: Tools = tuple(TOOLS)
+    limits: Limits = Limits()
+    guidelines: str = ""
+    compare: WrittenContract = Contract()
+
+
+class _Weighed(BaseModel):
+    model_config = STRICT
+
+    weight: float = Field(default=1.0, gt=0)
+
+
+class AnswerCheck(_Weighed):
+    """The answer is the gold's.
+
+    Attributes:
+        labels: the answers that are possible, if these are few: exactly one of them has to be given.
+    """
+
+    compare: WrittenContract | None = None
+    labels: tuple[Text, ...] = ()
+
+
+class StateCheck(_Weighed):
+    """What the gold changed is changed in the same way, and nothing else that was there is.
+
+    Attributes:
+        new_files: whether there may be files beside those that the gold made.
+        free: what may be anything: files (`models/*`), tables and columns (`ledger.entries.created_at`), as patterns.
+    """
+
+    new_files: bool = True
+    free: tuple[Text, ...] = ()
+
+
+class QueryCheck(_Weighed):
+    """A query gives certain rows in the end.
+
+    Attributes:
+        rows: the rows; None: those that it gives where the gold has been at work.
+    """
+
+    database: Text
+    sql: Text
+    rows: tuple[tuple[Json, ...], ...] | None = None
+
+
+class ForbiddenCheck(_Weighed):
+    """Nothing forbidden was done or tried.
+
+    Attributes:
+        statements: kinds of SQL statements, some of `STATEMENTS`.
+        paths: files that nothing may write to, as patterns.
+    """
+
+    statements: tuple[Text, ...] = ()
+    paths: tuple[Text, ...] = ()
+
+    @model_validator(mode="after")
+    def _says_something(self) -> "ForbiddenCheck":
+        unknown = [kind for kind in self.statements if kind not in STATEMENTS]
+        if unknown:
+            raise ValueError(f"'statements': expected some of {', '.join(STATEMENTS)}, found '{unknown[0]}'")
+        if not self.statements and not self.paths:
+            raise ValueError("expected 'statements' or 'paths'")
+        return self
+
+
+Check = AnswerCheck | StateCheck | QueryCheck | ForbiddenCheck
+KINDS: Mapping[str, type[AnswerCheck] | type[StateCheck] | type[QueryCheck] | type[ForbiddenCheck]] = {
+    "answer": AnswerCheck,
+    "state": StateCheck,
+    "query": QueryCheck,
+    "forbidden": ForbiddenCheck,
+}
+"""The kinds of checks by name."""
+
+
+def kind_of(check: Check) -> str:
+    """Returns the name of a check's kind."""
+    return next(name for name, kind in KINDS.items() if isinstance(check, kind))

@@ -1,0 +1,1 @@
+"""Checks what an attempt has answered, changed and done."""

@@ -1,0 +1,138 @@
+"""Gathers evidence: one row for each check of a case."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
+from eval_pipeline.table_comparison.comparison import compare
+from eval_pipeline.table_comparison.table import ComparedTable
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentTurn
+from eval_pipeline.tracks.agent.cases.settings import (
+    AnswerCheck,
+    Check,
+    ForbiddenCheck,
+    QueryCheck,
+    StateCheck,
+    kind_of,
+)
+from eval_pipeline.tracks.agent.checking.answer import LEAST_DECIMALS, compare_answer, is_refusal
+from eval_pipeline.tracks.agent.checking.forbidden import done_wrong
+from eval_pipeline.tracks.agent.checking.state import differences, has_to_look
+from eval_pipeline.tracks.agent.running.gold import gold_run, look
+from eval_pipeline.tracks.agent.running.looking import Looked
+from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline.tracks.capabilities import NO_GOLD
+
+PASSED, FAILED = "passed", "failed"
+_MOST_WORDS = 10
+_MOST_SHOWN = 2000
+
+
+def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) -> tuple[Evidence, ...]:
+    """Returns a row for each check, of the kind of the check; none for an attempt that gave no result.
+
+    A check's `value` is 1 or 0, and its details say why, with its `weight`.
+    """
+    outcome = final.outcome
+    if not isinstance(outcome, Ran) or final.artefact is None or outcome.value["ended"] == "harness":
+        return ()
+    gold = gold_run(case)
+    if isinstance(gold, str):
+        return (Evidence(turn.id, final.sample, "gold", NO_GOLD, None, {"message": gold}),)
+    told = _Told(case, turn, final.artefact, outcome.value, gold)
+    rows = []
+    for number, check in enumerate(turn.gold.checks):
+        passed, details = told.checked(number, check)
+        details |= {"check": number, "weight": check.weight}
+        verdict = PASSED if passed else FAILED
+        rows.append(Evidence(turn.id, final.sample, kind_of(check), verdict, float(passed), details))
+    return tuple(rows)
+
+
+class _Told:
+    """An attempt with all that its checks look at."""
+
+    def __init__(
+        self, case: AgentCase, turn: AgentTurn, artefact: Trajectory, result: Mapping[str, Any], gold: Trajectory
+    ) -> None:
+        self._case, self._turn, self._artefact, self._result, self._gold = case, turn, artefact, result, gold
+        self._queries = [(one.database, one.sql) for one in turn.gold.checks if isinstance(one, QueryCheck)]
+        self._looks: dict[bool, Looked] = {}
+
+    def _look(self, *, at_gold: bool) -> Looked:
+        if at_gold not in self._looks:
+            state = self._gold.end_state if at_gold else self._result["end_state"]
+            self._looks[at_gold] = look(self._case, state, self._queries)
+        return self._looks[at_gold]
+
+    def checked(self, number: int, check: Check) -> tuple[bool, dict[str, Json]]:
+        """Returns whether a check is passed, and why or why not."""
+        match check:
+            case AnswerCheck():
+                return self._answer(check)
+            case StateCheck():
+                return self._state(check)
+            case QueryCheck():
+                before = [one for one in self._turn.gold.checks[:number] if isinstance(one, QueryCheck)]
+                return self._query(check, len(before))
+            case ForbiddenCheck():
+                found = list(done_wrong(check, self._artefact, self._result["end_state"]))
+                return not found, {"words": "; ".join(found[:_MOST_WORDS])}
+
+    def _answer(self, check: AnswerCheck) -> tuple[bool, dict[str, Json]]:
+        gold, given = self._turn.gold, self._result["answers"]
+        contract = gold.compare.with_case(check.compare)
+        questions = [self._turn.question, *self._case.context.then]
+        if len(given) < len(gold.accepted):
+            words = self._result["why"] or f"it gave {len(given)} of {len(gold.accepted)} answers"
+            return False, {"words": words, "expected": gold.accepted[-1][0], "given": None}
+        given = given[: len(gold.accepted)]
+        for place, (answer, accepted) in enumerate(zip(given, gold.accepted, strict=True)):
+            is_last = place == len(given) - 1
+            told: dict[str, Json] = {"expected": accepted[0], "given": _bounded(answer)}
+            if is_last and gold.unanswerable:
+                refused = is_refusal(answer)
+                return refused, told | {"words": "" if refused else "it answers what cannot be answered"}
+            labels = check.labels if is_last else ()
+            found = compare_answer(answer, accepted, questions[place], contract, labels)
+            if not found.right or is_last:
+                return found.right, told | {"words": found.words, "declined": found.declined}
+        raise AssertionError("a gold has an answer")
+
+    def _state(self, check: StateCheck) -> tuple[bool, dict[str, Json]]:
+        mine, right = self._result["end_state"], self._gold.end_state
+        looks: tuple[Looked | None, Looked | None] = (None, None)
+        if has_to_look(self._case, mine, right):
+            looks = self._look(at_gold=False), self._look(at_gold=True)
+            if problem := next((one.problem for one in looks if one and one.problem), ""):
+                return False, {"words": f"the end state cannot be looked at: {problem}", "beside": [], "missing": []}
+        found = list(differences(self._case, check, (mine, looks[0]), (right, looks[1])))
+        beside = [one.words for one in found if one.beside][:_MOST_WORDS]
+        missing = [one.words for one in found if not one.beside][:_MOST_WORDS]
+        return not found, {"words": "; ".join([*missing, *beside]), "beside": beside, "missing": missing}
+
+    def _query(self, check: QueryCheck, place: int) -> tuple[bool, dict[str, Json]]:
+        given = self._look(at_gold=False)
+        if given.problem:
+            return False, {"words": given.problem}
+        right: Any = None
+        if check.rows is None:
+            right = self._look(at_gold=True).queries[place]
+        else:
+            names = [None] * (len(check.rows[0]) if check.rows else 1)
+            right = {"columns": names, "rows": [list(row) for row in check.rows]}
+        told: Any = given.queries[place]
+        if told is None or "error" in told or right is None or "error" in right:
+            return False, {"words": f"the query fails: {(told or right or {}).get('error', 'no such database')}"}
+        if "hash" in told or "hash" in right:
+            return told == right, {"words": "" if told == right else "it gives other rows"}
+        contract = self._turn.gold.compare
+        tables = [ComparedTable(tuple(one["columns"]), [tuple(row) for row in one["rows"]]) for one in (told, right)]
+        found = compare(*tables)
+        passed = found.accepted(contract.overlooked(), LEAST_DECIMALS)
+        return passed, {"words": "" if passed else f"{check.sql}: {found.sentence()}"[:_MOST_SHOWN]}
+
+
+def _bounded(answer: Json) -> Json:
+    text = str(answer)
+    return answer if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}…"

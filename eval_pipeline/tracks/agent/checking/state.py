@@ -1,0 +1,217 @@
+"""Compares what an attempt has changed in its world with what the gold has changed."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+from eval_pipeline.core.ids import canonical_json, json_text
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.reading.users_tables import likely_separator
+from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.world import ChangedFile, changed
+from eval_pipeline.table_comparison.comparison import compare
+from eval_pipeline.table_comparison.contracts import Contract, insisted_by
+from eval_pipeline.table_comparison.relaxations import Relaxation
+from eval_pipeline.table_comparison.table import ComparedTable
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline.tracks.agent.cases.settings import StateCheck
+from eval_pipeline.tracks.agent.checking.answer import plain_cell, same_tables
+from eval_pipeline.tracks.agent.running.looking import Looked
+
+_OF_TABLES = frozenset({Relaxation.ROW_ORDER, Relaxation.TIE_ORDER, Relaxation.COLUMN_ORDER, Relaxation.TOLERANCE})
+_BESIDE = ("-wal", "-shm", "-journal", ".wal", ".tmp")
+"""Endings of what a database leaves beside its file."""
+_LOOKED_AT = (".parquet", ".xlsx")
+
+
+@value
+class Difference:
+    """Something that is not as the gold leaves it.
+
+    Attributes:
+        words: a sentence.
+        beside: whether the gold leaves it as it was; else it is something that had to be done.
+    """
+
+    words: str
+    beside: bool
+
+
+def has_to_look(case: AgentCase, *states: Mapping[str, Json]) -> bool:
+    """Returns whether end states can only be compared by reading them in a world."""
+    files = _database_files(case)
+    return any(path in files or path.endswith(_LOOKED_AT) for state in states for path in state)
+
+
+def differences(
+    case: AgentCase,
+    check: StateCheck,
+    given: tuple[Mapping[str, Json], Looked | None],
+    gold: tuple[Mapping[str, Json], Looked | None],
+) -> Iterator[Difference]:
+    """Yields in what the end state of an attempt differs from that of the gold.
+
+    Args:
+        case: the case.
+        check: what may differ.
+        given: the attempt's changes by path, and what there is in the end, if that has to be looked at.
+        gold: likewise the gold's.
+    """
+    state, right = given[0], gold[0]
+    if canonical_json(dict(state)) == canonical_json(dict(right)):
+        return
+    there, databases = case.context.world.listing(), _database_files(case)
+    for path in sorted({*state, *right}):
+        if path in databases or _is_free(path, check):
+            continue
+        if path not in right:
+            if path in there or not check.new_files:
+                told = "was removed" if state[path] is None else "was changed" if path in there else "was made"
+                yield Difference(f"{path} {told}", True)
+        elif path not in state:
+            yield Difference(f"{path} was not {'removed' if right[path] is None else 'written'}", False)
+        elif (why := _differs(case, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
+            yield Difference(f"{path}: {why}", False)
+    if given[1] is not None and gold[1] is not None:
+        yield from _of_databases(case, check, given[1], gold[1], right)
+
+
+def _database_files(case: AgentCase) -> frozenset[str]:
+    files = [one.file for one in case.context.world.databases.values()]
+    return frozenset(f"{file}{ending}" for file in files for ending in ("", *_BESIDE))
+
+
+def _is_free(name: str, check: StateCheck) -> bool:
+    return any(fnmatchcase(name, pattern) for pattern in check.free)
+
+
+def _differs(
+    case: AgentCase, path: str, given: tuple[Json, Looked | None], gold: tuple[Json, Looked | None]
+) -> str | None:
+    """Returns in what a file differs from that of the gold, None if it does not."""
+    one, other = _read(given[0]), _read(gold[0])
+    if one == other:
+        return None
+    if one is None or other is None or one.kind != other.kind or one.body is None or other.body is None:
+        return f"is {'too large or ' if one is None or one.body is None else ''}not what it should be"
+    question, contract = case.turns[0].question, case.turns[0].gold.compare
+    if path.endswith(_LOOKED_AT) and given[1] is not None and gold[1] is not None:
+        return _table_differs(given[1].files.get(path), gold[1].files.get(path), contract, question)
+    try:
+        texts = one.body.decode("utf-8-sig"), other.body.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return "has other bytes"
+    return _text_differs(path, *texts, contract, question)
+
+
+def _read(told: Json) -> ChangedFile | None:
+    try:
+        return changed(told)
+    except ValueError:
+        return None
+
+
+def _text_differs(path: str, text: str, right: str, contract: Contract, question: str) -> str | None:
+    ending = path.rpartition(".")[2].lower()
+    if ending in ("csv", "tsv"):
+        return _tables_differ(_csv(text), _csv(right), contract, question)
+    if ending in ("json", "jsonl", "ndjson"):
+        try:
+            one, other = _json(text, ending), _json(right, ending)
+        except ValueError as error:
+            return f"is no JSON: {error}"
+        if canonical_json(one) == canonical_json(other):
+            return None
+        found = same_tables(one, other, insisted_by(question), contract)
+        return None if found.right else found.words
+    lines, wanted = ([line.rstrip() for line in one.strip().splitlines()] for one in (text, right))
+    if lines == wanted:
+        return None
+    at = next((n for n, pair in enumerate(zip(lines, wanted, strict=False)) if pair[0] != pair[1]), None)
+    if at is None:
+        return f"has {len(lines)} lines, not {len(wanted)}"
+    return f"line {at + 1} is {json_text(lines[at][:80])}, not {json_text(wanted[at][:80])}"
+
+
+def _json(text: str, ending: str) -> Json:
+    return json.loads(text) if ending == "json" else [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def _csv(text: str) -> ComparedTable | None:
+    rows = [row for row in csv.reader(io.StringIO(text), delimiter=likely_separator(text[:65536])) if row]
+    if not rows or len({len(row) for row in rows}) != 1:
+        return None
+    return ComparedTable(tuple(rows[0]), [tuple(map(plain_cell, row)) for row in rows[1:]])
+
+
+def _table_differs(told: Json, right: Json, contract: Contract, question: str) -> str | None:
+    if not isinstance(told, Mapping) or not isinstance(right, Mapping) or "error" in told or "error" in right:
+        return f"cannot be read: {told.get('error', '') if isinstance(told, Mapping) else 'it is not there'}"
+    if "hash" in told or "hash" in right:
+        return None if told == right else "has other rows"
+    return _tables_differ(_compared(told), _compared(right), contract, question)
+
+
+def _tables_differ(
+    table: ComparedTable | None, right: ComparedTable | None, contract: Contract, question: str
+) -> str | None:
+    if table is None or right is None:
+        return "is no table"
+    insisted = insisted_by(question)
+    if Relaxation.ROW_ORDER in insisted:
+        right = ComparedTable(right.columns, right.rows, tuple(range(len(right.rows))), right.shape)
+    found = compare(table, right)
+    return None if found.accepted(contract.overlooked(insisted)) else found.sentence()
+
+
+def _compared(told: Mapping[str, Any], free: Sequence[int] = ()) -> ComparedTable:
+    kept = [at for at in range(len(told["columns"])) if at not in free]
+    rows = [tuple(_cell(row[at]) for at in kept) for row in told["rows"]]
+    return ComparedTable(tuple(told["columns"][at] for at in kept), rows)
+
+
+def _cell(found: Json) -> Any:
+    return json_text(found) if isinstance(found, list | dict) else found
+
+
+def _of_databases(
+    case: AgentCase, check: StateCheck, looked: Looked, right: Looked, gold_state: Mapping[str, Json]
+) -> Iterator[Difference]:
+    for name, database in case.context.world.databases.items():
+        one, other = looked.tables.get(name, {}), right.tables.get(name, {})
+        is_worked_on = any(f"{database.file}{ending}" in gold_state for ending in ("", *_BESIDE))
+        for table in sorted({*one, *other}):
+            place = f"{name}.{table}" if table else name
+            if one.get(table) == other.get(table) or _is_free(place, check):
+                continue
+            if table not in other:
+                if not check.new_files:
+                    yield Difference(f"the table {place} was made", True)
+                continue
+            why = _of_table(place, one.get(table), other[table], check)
+            if why is not None:
+                yield Difference(f"{place}: {why}", not is_worked_on)
+
+
+def _of_table(place: str, told: Any, right: Any, check: StateCheck) -> str | None:
+    if told is None:
+        return "is not there"
+    if "error" in told or "error" in right:
+        return f"cannot be read: {told.get('error') or right.get('error')}"
+    names = told["columns"]
+    if sorted(names) != sorted(right["columns"]):
+        return f"has the columns {', '.join(names)}, not {', '.join(right['columns'])}"
+    free = [
+        [at for at, name in enumerate(one["columns"]) if _is_free(f"{place}.{name}", check)] for one in (told, right)
+    ]
+    if "hash" in told or "hash" in right:
+        same = told["count"] == right["count"] if any(free) else told == right
+        return None if same else f"has {told['count']:,} rows, not the {right['count']:,} that it should have"
+    one, other = _compared(told, free[0]), _compared(right, free[1])
+    order = [one.columns.index(name) for name in other.columns]
+    one = ComparedTable(other.columns, [tuple(row[at] for at in order) for row in one.rows])
+    found = compare(one, other)
+    return None if found.accepted(_OF_TABLES) else found.sentence()

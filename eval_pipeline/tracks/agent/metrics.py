@@ -1,0 +1,155 @@
+"""The metrics of the track: whether an attempt is right, in what it is not, and what it took."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval_pipeline.core.model import MetricResult
+from eval_pipeline.tracks.agent.trajectory import Step
+from eval_pipeline.tracks.metric import Metric
+
+LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds", "budget")
+FAILURE_MODES = (
+    "no_answer",
+    "out_of_budget",
+    "forbidden",
+    "side_effect",
+    "not_done",
+    "refused",
+    "invented",
+    "wrong_answer",
+    "wrong_state",
+)
+"""In the order in which they are tried."""
+Checks = Mapping[str, Sequence[Mapping[str, Any]]]
+"""By kind, the details of its checks with `passed`."""
+
+
+def task_correct(checks: Checks, ended: str | None) -> bool | MetricResult:
+    """Returns whether all checks are passed; NULL if the world failed, which is no fault of the model's."""
+    if ended == "harness":
+        return MetricResult(None, reason="its world has ended")
+    found = [one["passed"] for kind in checks.values() for one in kind]
+    return bool(found) and all(found)
+
+
+def checks_passed(checks: Checks, ended: str | None) -> float | MetricResult:
+    """Returns the share of checks that are passed, by weight."""
+    if ended == "harness":
+        return MetricResult(None, reason="its world has ended")
+    found = [one for kind in checks.values() for one in kind]
+    total = sum(one["weight"] for one in found)
+    return sum(one["weight"] for one in found if one["passed"]) / total if total else 0.0
+
+
+def _all(checks: Checks, kind: str) -> bool | None:
+    return all(one["passed"] for one in checks[kind]) if kind in checks else None
+
+
+def answer_correct(checks: Checks) -> bool | None:
+    """Returns whether the answer is right; NULL where only effects count, or nothing came of it."""
+    return _all(checks, "answer")
+
+
+def state_correct(checks: Checks) -> bool | None:
+    """Returns whether the end state is that of the gold."""
+    return _all(checks, "state")
+
+
+def queries_hold(checks: Checks) -> bool | None:
+    """Returns whether all queries give what they have to."""
+    return _all(checks, "query")
+
+
+def rules_kept(checks: Checks) -> bool | None:
+    """Returns whether nothing forbidden was tried or done."""
+    return _all(checks, "forbidden")
+
+
+def failure_mode(
+    task_correct: bool | None, checks: Checks, ended: str | None, is_unanswerable: bool, answered: bool
+) -> str | None:
+    """Returns the first of `FAILURE_MODES` that applies; None for a correct turn, and for one without a result."""
+    if task_correct or task_correct is None:
+        return None
+    if ended in LIMITS:
+        return "out_of_budget"
+    if not answered:
+        return "no_answer"
+    failed = {kind: [one for one in found if not one["passed"]] for kind, found in checks.items()}
+    state, answer = failed.get("state", ()), failed.get("answer", ())
+    if failed.get("forbidden"):
+        return "forbidden"
+    if any(one.get("beside") for one in state):
+        return "side_effect"
+    if any(one.get("declined") for one in answer):
+        return "refused"
+    if answer:
+        return "invented" if is_unanswerable else "wrong_answer"
+    undone = [words for one in state for words in one.get("missing", ())]
+    if undone and all(words.endswith((" was not written", " was not removed")) for words in undone):
+        return "not_done"
+    return "wrong_state"
+
+
+def model_calls(steps: Sequence[Step], ended: str | None) -> int | None:
+    """Returns the number of calls of the model; NULL where it is not on record."""
+    found = sum(step.kind == "model" for step in steps)
+    return found or None
+
+
+def tool_calls(tools: Sequence[Step]) -> int:
+    """Returns the number of calls of tools."""
+    return len(tools)
+
+
+def tool_errors(tools: Sequence[Step]) -> int:
+    """Returns the number of calls of tools that failed."""
+    return sum(step.error_class is not None for step in tools)
+
+
+def recovered_errors(tools: Sequence[Step]) -> int:
+    """Returns the number of failed calls after which the same tool was called with success."""
+    last = {step.calls[0].name: place for place, step in enumerate(tools) if step.error_class is None}
+    return sum(
+        step.error_class is not None and last.get(step.calls[0].name, -1) > place for place, step in enumerate(tools)
+    )
+
+
+def repeated_calls(tools: Sequence[Step]) -> int:
+    """Returns the number of calls that were made before with the same arguments and gave the same."""
+    seen, repeated = set[str](), 0
+    for step in tools:
+        key = repr((step.calls[0].name, sorted(step.calls[0].arguments.items(), key=repr), step.text))
+        repeated += key in seen
+        seen.add(key)
+    return repeated
+
+
+_NOT_CHECKED = "NULL where the case does not check it, or nothing came of the attempt."
+METRICS: tuple[Metric, ...] = (
+    Metric("task_correct", task_correct, "boolean", "All checks are passed; NULL where its world failed."),
+    Metric(
+        "checks_passed", checks_passed, "score", "Share of checks passed by weight, 0..1; NULL where its world failed."
+    ),
+    Metric("answer_correct", answer_correct, "boolean", f"The answer is right. {_NOT_CHECKED}"),
+    Metric("state_correct", state_correct, "boolean", f"The end state is that of the gold. {_NOT_CHECKED}"),
+    Metric("queries_hold", queries_hold, "boolean", f"Queries give in the end what they have to. {_NOT_CHECKED}"),
+    Metric("rules_kept", rules_kept, "boolean", f"Nothing forbidden was tried or done. {_NOT_CHECKED}"),
+    Metric(
+        "failure_mode",
+        failure_mode,
+        "label",
+        "Why the attempt is wrong, first that applies; NULL where it is correct, or its world failed.",
+    ),
+    Metric("model_calls", model_calls, "count", "Calls of the model, from 0; NULL where they are not on record."),
+    Metric("tool_calls", tool_calls, "count", "Calls of tools, from 0; never NULL."),
+    Metric("tool_errors", tool_errors, "count", "Calls of tools that failed, from 0; never NULL."),
+    Metric(
+        "recovered_errors",
+        recovered_errors,
+        "count",
+        "Failed calls after which the tool succeeded, from 0; never NULL.",
+    ),
+    Metric("repeated_calls", repeated_calls, "count", "Calls made before that gave the same, from 0; never NULL."),
+)
+"""In the order of computation: a metric can use the values of those before it."""

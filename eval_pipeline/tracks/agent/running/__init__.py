@@ -1,0 +1,1 @@
+"""Worlds in which tasks are worked on, and solutions that run there."""

@@ -1,0 +1,99 @@
+"""Worlds for code that waits: what a program makes of a world, and what there is in the end of an attempt."""
+
+import asyncio
+import atexit
+import threading
+from collections.abc import Coroutine, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+from eval_pipeline.sandbox.limits import MIB
+from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds
+
+T = TypeVar("T")
+Databases = Mapping[str, tuple[str, bool]]
+_BUILT = WorldLimits(world_bytes=1024 * MIB, kept_bytes=512 * MIB)
+
+
+class BlockingWorlds:
+    """Worlds with methods that wait, for any thread; they run in a loop of their own."""
+
+    def __init__(self, limits: WorldLimits | None = None) -> None:
+        """Starts the loop, and no jail yet. Raises a NoSandboxError if this machine has none."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="worlds", daemon=True)
+        self._thread.start()
+        self._worlds = Worlds(limits)
+        try:
+            self.wait(self._worlds.__aenter__())
+        except BaseException:
+            self._stop()
+            raise
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs something in the loop of the worlds and returns what it gives."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    @property
+    def worlds(self) -> Worlds:
+        """The worlds, for what runs in their loop."""
+        return self._worlds
+
+    def changed(
+        self,
+        folder: Path,
+        code: str,
+        seconds: float,
+        databases: Databases | None = None,
+        state: Mapping[str, ChangedFile] | None = None,
+    ) -> dict[str, ChangedFile] | str:
+        """Runs Python in a world and returns what has changed in it, or why the code failed.
+
+        Raises:
+            NoSandboxError: this machine has no jail.
+        """
+        return self.wait(self._changed(folder, code, seconds, databases, state))
+
+    async def _changed(
+        self,
+        folder: Path,
+        code: str,
+        seconds: float,
+        databases: Databases | None,
+        state: Mapping[str, ChangedFile] | None,
+    ) -> dict[str, ChangedFile] | str:
+        try:
+            async with self._worlds.open(folder, databases, state) as world:
+                told = await world.call("python", {"code": code}, seconds)
+                return told.text if told.error_class is not None else await world.end_state()
+        except WorldError as error:
+            return str(error)
+
+    def close(self) -> None:
+        """Ends all processes."""
+        self.wait(self._worlds.__aexit__(None, None, None))
+        self._stop()
+
+    def _stop(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@lru_cache(maxsize=1)
+def own_worlds() -> BlockingWorlds:
+    """Returns this process's worlds, for gold and for checks."""
+    return _opened(WorldLimits(kept_bytes=128 * MIB))
+
+
+@lru_cache(maxsize=1)
+def build_worlds() -> BlockingWorlds:
+    """Returns this process's worlds with room for what a suite makes in them."""
+    return _opened(_BUILT)
+
+
+def _opened(limits: WorldLimits) -> BlockingWorlds:
+    found = BlockingWorlds(limits)
+    atexit.register(found.close)
+    return found

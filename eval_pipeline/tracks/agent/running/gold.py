@@ -1,0 +1,59 @@
+"""Runs the gold of a case, and looks at what there is in the end of an attempt."""
+
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Json
+from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline.tracks.agent.running.blocking import own_worlds
+from eval_pipeline.tracks.agent.running.looking import Looked, look_code, looked
+from eval_pipeline.tracks.agent.running.solving import TaskWorld, followed
+from eval_pipeline.tracks.agent.trajectory import Trajectory
+
+_LOOK_S = 60.0
+_MOST = 64
+_runs: dict[str, Trajectory] = {}
+_looks: dict[str, Looked] = {}
+
+
+def gold_run(case: AgentCase) -> Trajectory | str:
+    """Returns what the gold of a case does in its world, or why it does not run; it is run once a process."""
+    key = json_hash(
+        [case.context.world.hash, case.id, [[c.name, dict(c.arguments)] for c in case.turns[0].gold.script]]
+    )
+    if key not in _runs:
+        try:
+            found = own_worlds().wait(_followed(case))
+        except WorldError as error:
+            return f"its world has ended: {error}"
+        _keep(_runs, key, found)
+    return _runs[key]
+
+
+async def _followed(case: AgentCase) -> Trajectory:
+    context = case.context
+    async with own_worlds().worlds.open(context.world.folder(), context.world.files) as opened:
+        return await followed(TaskWorld(opened, context), case.turns[0].gold.script, context)
+
+
+def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple[str, str]]) -> Looked:
+    """Returns what databases, tables in files and queries give in an end state; it is looked at once a process."""
+    world = case.context.world
+    key = json_hash([world.hash, dict(end_state), list(queries)])
+    if key not in _looks:
+        state = {path: changed(told) for path, told in end_state.items()}
+        name, code = look_code(world.files, _tabular(state), queries)
+        found = own_worlds().changed(world.folder(), code, _LOOK_S, world.files, state)
+        _keep(_looks, key, looked(found, name))
+    return _looks[key]
+
+
+def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:
+    return [path for path, one in state.items() if one.kind == "file" and path.endswith((".parquet", ".xlsx"))]
+
+
+def _keep(kept: dict[str, object] | dict[str, Looked] | dict[str, Trajectory], key: str, found: object) -> None:
+    while len(kept) >= _MOST:
+        kept.pop(next(iter(kept)), None)
+    kept[key] = found  # type: ignore[assignment]

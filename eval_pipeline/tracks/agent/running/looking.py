@@ -1,0 +1,152 @@
+"""What is looked at in an end state: tables of databases and of files, and queries, read in the jail.
+
+A model may have made the files, so they are read where it acted, by the code that is written here.
+"""
+
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+
+from eval_pipeline.core.model import Json
+from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.world import ChangedFile
+
+_MOST_ROWS = 20_000
+
+_CODE = r"""
+import base64, datetime, decimal, hashlib, json, math, os, sqlite3, sys, urllib.parse
+
+def cell(found):
+    if found is None or isinstance(found, (bool, int, str)):
+        return found
+    if isinstance(found, float):
+        return found if math.isfinite(found) else {"float": repr(found)}
+    if isinstance(found, decimal.Decimal):
+        return float(found)
+    if isinstance(found, (bytes, bytearray, memoryview)):
+        return {"bytes": base64.b64encode(bytes(found)).decode()}
+    if isinstance(found, (list, tuple)):
+        return [cell(one) for one in found]
+    if isinstance(found, dict):
+        return {str(name): cell(one) for name, one in found.items()}
+    return str(found)
+
+def table(columns, rows):
+    kept, count, total = [], 0, 0
+    for row in rows:
+        row = [cell(one) for one in row]
+        count += 1
+        if count <= MOST:
+            kept.append(row)
+        total += int.from_bytes(hashlib.sha256(json.dumps(row, sort_keys=True).encode()).digest(), "big")
+    found = {"columns": list(columns), "rows": kept, "count": count}
+    return found if count <= MOST else {**found, "rows": [], "hash": f"{total % (1 << 256):x}"}
+
+def opened(file):
+    with open(file, "rb") as bytes_of:
+        is_sqlite = bytes_of.read(16) == b"SQLite format 3\0"
+    if is_sqlite:
+        return sqlite3.connect(f"file:{urllib.parse.quote(file)}?mode=rw", uri=True), True
+    import duckdb
+    return duckdb.connect(file, config={"threads": 1}), False
+
+def quoted(name):
+    return '"' + name.replace('"', '""') + '"'
+
+def tables(database, is_sqlite):
+    if is_sqlite:
+        names = database.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
+        named = [(name, quoted(name)) for (name,) in names.fetchall() if not name.startswith("sqlite_")]
+    else:
+        names = database.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2")
+        named = [
+            (name if schema == "main" else f"{schema}.{name}", f"{quoted(schema)}.{quoted(name)}")
+            for schema, name in names.fetchall()
+        ]
+    found = {}
+    for name, written in named:
+        try:
+            made = database.execute(f"SELECT * FROM {written}")
+            found[name] = table([one[0] for one in made.description], iter(made.fetchone, None))
+        except Exception as error:
+            found[name] = {"error": str(error)}
+    return found
+
+def query(database, text):
+    try:
+        made = database.execute(text)
+        return table([one[0] for one in made.description or ()], iter(made.fetchone, None) if made.description else ())
+    except Exception as error:
+        return {"error": str(error)}
+
+def frame(path):
+    import pandas
+    try:
+        read = pandas.read_parquet(path) if path.endswith(".parquet") else pandas.read_excel(path)
+        return table(map(str, read.columns), read.itertuples(index=False, name=None))
+    except Exception as error:
+        return {"error": str(error)}
+
+found = {"databases": {}, "queries": [None] * len(QUERIES), "files": {path: frame(path) for path in FRAMES}}
+for name, file in DATABASES.items():
+    try:
+        database, is_sqlite = opened(file)
+    except Exception as error:
+        found["databases"][name] = {"error": str(error)}
+        continue
+    found["databases"][name] = {"tables": tables(database, is_sqlite)}
+    for at, (wanted, text) in enumerate(QUERIES):
+        if wanted == name:
+            found["queries"][at] = query(database, text)
+    database.close()
+with open(OUT, "x") as out:
+    json.dump(found, out)
+"""
+
+
+@value
+class Looked:
+    """What there is in an end state.
+
+    Attributes:
+        tables: by database and table what it holds: `columns`, `rows`, `count` and, for a large one, `hash` in place of
+            the rows; `error` if it cannot be read. A database that cannot be read has the one table "" with an error.
+        queries: likewise what each query gives.
+        files: likewise what Parquet and Excel files hold, by path.
+        problem: why nothing could be looked at; empty if it could.
+    """
+
+    tables: Mapping[str, Mapping[str, Json]]
+    queries: tuple[Json, ...]
+    files: Mapping[str, Json]
+    problem: str = ""
+
+
+def look_code(
+    databases: Mapping[str, tuple[str, bool]], frames: Sequence[str], queries: Sequence[tuple[str, str]]
+) -> tuple[str, str]:
+    """Returns the code that looks, and the name of the file that it writes, which nobody could have made before."""
+    name = f".looked-{secrets.token_hex(8)}"
+    told = {
+        "MOST": _MOST_ROWS,
+        "OUT": name,
+        "DATABASES": {database: file for database, (file, _) in databases.items()},
+        "FRAMES": list(frames),
+        "QUERIES": [list(one) for one in queries],
+    }
+    return name, f"{''.join(f'{key} = {found!r}' + chr(10) for key, found in told.items())}{_CODE}"
+
+
+def looked(found: Mapping[str, ChangedFile] | str, name: str) -> Looked:
+    """Reads what the code of `look_code` wrote; `found` are the changes of the world, or why the code failed."""
+    if isinstance(found, str):
+        return Looked({}, (), {}, found)
+    written = found.get(name)
+    if written is None or written.body is None:
+        return Looked({}, (), {}, "there is too much in it to be looked at")
+    told = json.loads(written.body)
+    tables = {
+        database: one["tables"] if "tables" in one else {"": {"error": one["error"]}}
+        for database, one in told["databases"].items()
+    }
+    return Looked(tables, tuple(told["queries"]), told["files"])

@@ -1,0 +1,175 @@
+"""What an agent did in one attempt: calls of the model and of tools, the answer, why it ended, what has changed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import field
+from typing import Any
+
+from eval_pipeline.answers.errors import ArtefactError
+from eval_pipeline.core.ids import canonical_json
+from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.values import value
+
+ENDS = ("answered", "gave_up", "steps", "model_calls", "tokens", "usd", "seconds", "budget", "call_error", "harness")
+"""Why an attempt ended: with an answer, without calling `answer`, by a limit, or by an error not its own."""
+_MEASURED = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal", "seconds")
+ANSWER = "answer"
+"""The tool that ends an attempt; its argument `answer` is the answer."""
+
+
+@value
+class Call:
+    """A tool that is called, with its arguments."""
+
+    name: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@value
+class Step:
+    """One call of the model or of a tool.
+
+    Attributes:
+        kind: `model` or `tool`.
+        text: what the model said, or what the tool gave.
+        calls: the tools that the model called; for a tool, its own call alone.
+        error_class: why a tool failed; None if it did not.
+        rows, size: rows of the table that a tool gave, and bytes of its whole result; None if they are not known.
+        cut: whether the model was told a part of the result only.
+        measured: tokens, dollars and times, which decide nothing.
+    """
+
+    kind: str
+    text: str = ""
+    calls: tuple[Call, ...] = ()
+    error_class: str | None = None
+    rows: int | None = None
+    size: int | None = None
+    cut: bool = False
+    measured: Mapping[str, Json] = field(default_factory=dict)
+
+
+@value
+class Trajectory:
+    """One attempt.
+
+    Attributes:
+        answer: what was given to the tool `answer`; None without one.
+        ended: one of `ENDS`.
+        why: a sentence if it did not end with an answer.
+        end_state: by path in the world what has changed, as `ChangedFile.as_json` tells it; None for a removed file.
+        is_script: whether the steps are calls that are still to be made, as those of a gold are.
+    """
+
+    steps: tuple[Step, ...]
+    answer: Json = None
+    ended: str = "answered"
+    why: str = ""
+    end_state: Mapping[str, Json] = field(default_factory=dict)
+    is_script: bool = False
+
+    def tool_steps(self) -> tuple[Step, ...]:
+        """Returns the calls of tools, in order."""
+        return tuple(step for step in self.steps if step.kind == "tool")
+
+    def answers(self) -> list[Json]:
+        """Returns what was given to the tool `answer`, in order; a task with several messages has several."""
+        made = (step.calls[0] for step in self.tool_steps() if step.error_class is None)
+        return [call.arguments.get(ANSWER) for call in made if call.name == ANSWER]
+
+    def as_json(self) -> Json:
+        """Returns it as JSON; `parse_trajectory` reads its text."""
+        if self.is_script:
+            return [_call_json(step.calls[0]) for step in self.steps]
+        return {
+            "steps": [_step_json(step) for step in self.steps],
+            "answer": self.answer,
+            "ended": self.ended,
+            "why": self.why,
+            "end_state": dict(self.end_state),
+        }
+
+
+def parse_trajectory(text: str) -> Trajectory:
+    """Reads a trajectory, or a script: a list of calls that ends with `answer`.
+
+    Raises:
+        ArtefactError: it is neither.
+    """
+    if not text.strip():
+        raise ArtefactError(ErrorClass.OTHER, "the response is empty")
+    try:
+        return trajectory_from_json(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ArtefactError(ErrorClass.SYNTAX, f"no trajectory: {error}") from None
+
+
+def trajectory_from_json(told: Any) -> Trajectory:
+    """Reads what `Trajectory.as_json` wrote. Raises a ValueError with one sentence."""
+    match told:
+        case [*calls] if calls:
+            steps = tuple(Step("tool", calls=(_call(one),)) for one in calls)
+            return Trajectory(steps, is_script=True)
+        case {"steps": [*steps], "ended": str() as ended}:
+            if ended not in ENDS:
+                raise ValueError(f"unknown end '{ended}'; known: {', '.join(ENDS)}")
+            changed = told.get("end_state") or {}
+            if not isinstance(changed, dict):
+                raise ValueError("'end_state' is no object")
+            why = str(told.get("why") or "")
+            return Trajectory(tuple(map(_step, steps)), told.get("answer"), ended, why, changed)
+    raise ValueError("expected a list of calls, or an object with 'steps' and 'ended'")
+
+
+def _call(told: Any) -> Call:
+    match told:
+        case {"name": str() as name, **rest}:
+            arguments = rest.get("arguments") or {}
+            if isinstance(arguments, dict):
+                return Call(name, arguments)
+    raise ValueError("a call has no 'name', or its 'arguments' are no object")
+
+
+def _step(told: Any) -> Step:
+    if not isinstance(told, dict) or told.get("kind") not in ("model", "tool"):
+        raise ValueError("a step is neither of kind 'model' nor 'tool'")
+    measured = {name: told[name] for name in _MEASURED if name in told}
+    if told["kind"] == "model":
+        return Step("model", str(told.get("text") or ""), tuple(map(_call, told.get("calls") or ())), measured=measured)
+    error = told.get("error_class")
+    return Step(
+        "tool",
+        str(told.get("result") or ""),
+        (_call(told),),
+        None if error is None else str(error),
+        _count(told.get("rows")),
+        _count(told.get("bytes")),
+        told.get("cut") is True,
+        measured,
+    )
+
+
+def _count(told: Any) -> int | None:
+    return told if type(told) is int and told >= 0 else None
+
+
+def _call_json(call: Call) -> dict[str, Json]:
+    return {"name": call.name, "arguments": dict(call.arguments)}
+
+
+def _step_json(step: Step) -> Json:
+    if step.kind == "model":
+        return {"kind": "model", "text": step.text, "calls": [_call_json(one) for one in step.calls], **step.measured}
+    told = {
+        "result": step.text,
+        "error_class": step.error_class,
+        "rows": step.rows,
+        "bytes": step.size,
+        "cut": step.cut,
+    }
+    return {"kind": "tool", **_call_json(step.calls[0]), **told, **step.measured}
+
+
+def trajectory_text(trajectory: Trajectory) -> str:
+    """Returns the text of a response with this trajectory, the same for the same trajectory."""
+    return canonical_json(trajectory.as_json())
