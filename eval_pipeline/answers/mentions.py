@@ -10,7 +10,8 @@ Span = tuple[int, int]
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _BREAK = re.compile(
-    r"[.;:!?](?=\s|$)|\n|,|—|–|\(|\)|\b(?:(?<!anything )(?<!all )but|however|although|instead,|rather,"
+    r"[.;:!?](?=\s|$)|\n|,|—|–|\(|\)"
+    r"|\b(?:(?<!anything )(?<!all )(?<!everyone )(?<!everybody )(?<!everything )but|however|although|instead,|rather,"
     r"|sondern|sino|mais|lecz)",
     re.IGNORECASE,
 )
@@ -22,6 +23,7 @@ _IDIOMS = re.compile(
 _DENYING_BEFORE = re.compile(
     r"\b(?:not|no|never|neither|nor|cannot|hardly|without|except|excluding|excludes?|unlike|false|wrong|incorrect|"
     r"rather than|instead of|other than|anything but|all but|far from|opposed to|ruled? out|ruling out|reject(?:s|ed)?|"
+    r"every(?:body|one|thing) but|"
     r"den(?:y|ies|ied)|less likely|unlikely|least likely|none|nothing|"
     r"lacks?|lacking|avoids?|free of|i doubt|refuse to|"
     r"nicht|kein\w*|pas|non|não|niet|geen|nie|inte|не|ні)\b|n['’]t\b|不是|并非|並非|不等于",

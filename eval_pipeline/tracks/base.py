@@ -166,7 +166,7 @@ class Task(ABC, Generic[ContextT, GoldT, ArtefactT]):
         return {}
 
     def answering(self, turn: Turn[GoldT], text: str) -> str:
-        """Returns a response that gives a text as its answer, and is right but for that; `validate` tries wrong ones."""
+        """Returns a response that gives a text as its answer and is right but for that; `validate` tries it."""
         return text
 
     def cheats(self, case: Case[ContextT, GoldT], turn: Turn[GoldT]) -> Mapping[str, str]:

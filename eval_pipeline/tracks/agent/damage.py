@@ -7,11 +7,11 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import Json
+from eval_pipeline.core.model import Json, ToolCall
 from eval_pipeline.tracks.agent.cases.case_file import DONE, AgentCase, AgentTurn
 from eval_pipeline.tracks.agent.cases.settings import AnswerCheck, ForbiddenCheck, StateCheck
 from eval_pipeline.tracks.agent.metrics import FAILURE_MODES
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Call
+from eval_pipeline.tracks.agent.trajectory import ANSWER
 
 _LOOKS = frozenset({"list_files", "read_file", "ask_user", ANSWER})
 _REFUSAL = "This cannot be answered: the data that it takes is missing."
@@ -24,7 +24,7 @@ _STATEMENTS = {
     "TRUNCATE": "TRUNCATE TABLE {table}",
     "UPDATE": "UPDATE {table} SET note = NULL WHERE 1 = 0",
 }
-Script = Sequence[Call]
+Script = Sequence[ToolCall]
 
 
 def script_text(script: Script) -> str:
@@ -62,7 +62,7 @@ def _forbidden(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
     if check is None or not check.statements or "sql" not in case.context.tools or not case.context.world.databases:
         return None
     tried = _STATEMENTS[rng.choice(check.statements)].format(table="left_over")
-    return [*turn.gold.script[:-1], Call("sql", {"query": tried}), turn.gold.script[-1]]
+    return [*turn.gold.script[:-1], ToolCall("", "sql", {"query": tried}), turn.gold.script[-1]]
 
 
 def _side_effect(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
@@ -71,7 +71,7 @@ def _side_effect(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None
     others = sorted(path for path in case.context.world.listing() - databases if path not in touched)
     if not _has(turn, StateCheck) or "write_file" not in case.context.tools or not others:
         return None
-    written = Call("write_file", {"path": rng.choice(others), "text": "to be looked at again\n"})
+    written = ToolCall("", "write_file", {"path": rng.choice(others), "text": "to be looked at again\n"})
     return [*turn.gold.script[:-1], written, turn.gold.script[-1]]
 
 
@@ -83,7 +83,7 @@ def _not_done(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:
 
 def with_answer(turn: AgentTurn, answer: Json) -> Script:
     """Returns the gold with another answer; where no answer counts, nothing but that."""
-    return [*(turn.gold.script[:-1] if _has(turn, AnswerCheck) else ()), Call(ANSWER, {ANSWER: answer})]
+    return [*(turn.gold.script[:-1] if _has(turn, AnswerCheck) else ()), ToolCall("", ANSWER, {ANSWER: answer})]
 
 
 def _refused(case: AgentCase, turn: AgentTurn, rng: Random) -> Script | None:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.agent.trajectory import Step
+from eval_pipeline.tracks.agent.trajectory import ActStep
 from eval_pipeline.tracks.metric import Metric
 
 LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds", "budget")
@@ -73,7 +73,7 @@ def failure_mode(
         return None
     if ended in LIMITS:
         return "out_of_budget"
-    if not answered:
+    if not checks or (not answered and "answer" in checks):
         return "no_answer"
     failed = {kind: [one for one in found if not one["passed"]] for kind, found in checks.items()}
     state, answer = failed.get("state", ()), failed.get("answer", ())
@@ -85,29 +85,26 @@ def failure_mode(
         return "refused"
     if answer:
         return "invented" if is_unanswerable else "wrong_answer"
-    undone = [words for one in state for words in one.get("missing", ())]
-    if undone and all(words.endswith((" was not written", " was not removed")) for words in undone):
-        return "not_done"
-    return "wrong_state"
+    return "not_done" if state and not any(one["changed"] for one in state) else "wrong_state"
 
 
-def model_calls(steps: Sequence[Step], ended: str | None) -> int | None:
+def model_calls(steps: Sequence[ActStep], ended: str | None) -> int | None:
     """Returns the number of calls of the model; NULL where it is not on record."""
     found = sum(step.kind == "model" for step in steps)
     return found or None
 
 
-def tool_calls(tools: Sequence[Step]) -> int:
+def tool_calls(tools: Sequence[ActStep]) -> int:
     """Returns the number of calls of tools."""
     return len(tools)
 
 
-def tool_errors(tools: Sequence[Step]) -> int:
+def tool_errors(tools: Sequence[ActStep]) -> int:
     """Returns the number of calls of tools that failed."""
     return sum(step.error_class is not None for step in tools)
 
 
-def recovered_errors(tools: Sequence[Step]) -> int:
+def recovered_errors(tools: Sequence[ActStep]) -> int:
     """Returns the number of failed calls after which the same tool was called with success."""
     last = {step.calls[0].name: place for place, step in enumerate(tools) if step.error_class is None}
     return sum(
@@ -115,7 +112,7 @@ def recovered_errors(tools: Sequence[Step]) -> int:
     )
 
 
-def repeated_calls(tools: Sequence[Step]) -> int:
+def repeated_calls(tools: Sequence[ActStep]) -> int:
     """Returns the number of calls that were made before with the same arguments and gave the same."""
     seen, repeated = set[str](), 0
     for step in tools:

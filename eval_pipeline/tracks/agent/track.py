@@ -7,11 +7,11 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.core.ids import canonical_json, json_hash
-from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool
+from eval_pipeline.core.model import Attempt, Evidence, Json, Ran, Tool, ToolCall
 from eval_pipeline.store.schemas import Column, Table
 from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
 from eval_pipeline.tracks.agent.tables import FEATURE_COLUMNS, STEPS, TURN_COLUMNS, WORLDS, step_rows
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Call, Trajectory, parse_trajectory, trajectory_from_json
+from eval_pipeline.tracks.agent.trajectory import ANSWER, Trajectory, parse_trajectory, trajectory_from_json
 from eval_pipeline.tracks.base import Executor, Task
 from eval_pipeline.tracks.capabilities import (
     ActLimits,
@@ -293,7 +293,7 @@ class AgentTrack(
         """Returns the trajectory of a row: `trajectory`, or else `response`, or a bare `answer`."""
         found = row.get("trajectory", row.get("response"))
         if found is None and row.get(ANSWER) is not None:
-            call = Call(ANSWER, {ANSWER: row[ANSWER]})
+            call = ToolCall("", ANSWER, {ANSWER: row[ANSWER]})
             found = {"steps": [{"kind": "tool", "name": call.name, "arguments": dict(call.arguments)}]}
             found |= {"answer": row[ANSWER], "ended": "answered"}
         return "" if found is None else found if isinstance(found, str) else canonical_json(found)

@@ -7,7 +7,7 @@ from typing import Any
 
 from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import ErrorClass, Json
+from eval_pipeline.core.model import ErrorClass, Json, ToolCall
 from eval_pipeline.core.values import value
 
 ENDS = ("answered", "gave_up", "steps", "model_calls", "tokens", "usd", "seconds", "budget", "call_error", "harness")
@@ -18,15 +18,7 @@ ANSWER = "answer"
 
 
 @value
-class Call:
-    """A tool that is called, with its arguments."""
-
-    name: str
-    arguments: Mapping[str, Json] = field(default_factory=dict)
-
-
-@value
-class Step:
+class ActStep:
     """One call of the model or of a tool.
 
     Attributes:
@@ -41,7 +33,7 @@ class Step:
 
     kind: str
     text: str = ""
-    calls: tuple[Call, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
     error_class: str | None = None
     rows: int | None = None
     size: int | None = None
@@ -61,14 +53,14 @@ class Trajectory:
         is_script: whether the steps are calls that are still to be made, as those of a gold are.
     """
 
-    steps: tuple[Step, ...]
+    steps: tuple[ActStep, ...]
     answer: Json = None
     ended: str = "answered"
     why: str = ""
     end_state: Mapping[str, Json] = field(default_factory=dict)
     is_script: bool = False
 
-    def tool_steps(self) -> tuple[Step, ...]:
+    def tool_steps(self) -> tuple[ActStep, ...]:
         """Returns the calls of tools, in order."""
         return tuple(step for step in self.steps if step.kind == "tool")
 
@@ -108,7 +100,7 @@ def trajectory_from_json(told: Any) -> Trajectory:
     """Reads what `Trajectory.as_json` wrote. Raises a ValueError with one sentence."""
     match told:
         case [*calls] if calls:
-            steps = tuple(Step("tool", calls=(_call(one),)) for one in calls)
+            steps = tuple(ActStep("tool", calls=(_call(one),)) for one in calls)
             return Trajectory(steps, is_script=True)
         case {"steps": [*steps], "ended": str() as ended}:
             if ended not in ENDS:
@@ -121,23 +113,25 @@ def trajectory_from_json(told: Any) -> Trajectory:
     raise ValueError("expected a list of calls, or an object with 'steps' and 'ended'")
 
 
-def _call(told: Any) -> Call:
+def _call(told: Any) -> ToolCall:
     match told:
         case {"name": str() as name, **rest}:
             arguments = rest.get("arguments") or {}
             if isinstance(arguments, dict):
-                return Call(name, arguments)
+                return ToolCall("", name, arguments)
     raise ValueError("a call has no 'name', or its 'arguments' are no object")
 
 
-def _step(told: Any) -> Step:
+def _step(told: Any) -> ActStep:
     if not isinstance(told, dict) or told.get("kind") not in ("model", "tool"):
         raise ValueError("a step is neither of kind 'model' nor 'tool'")
     measured = {name: told[name] for name in _MEASURED if name in told}
     if told["kind"] == "model":
-        return Step("model", str(told.get("text") or ""), tuple(map(_call, told.get("calls") or ())), measured=measured)
+        return ActStep(
+            "model", str(told.get("text") or ""), tuple(map(_call, told.get("calls") or ())), measured=measured
+        )
     error = told.get("error_class")
-    return Step(
+    return ActStep(
         "tool",
         str(told.get("result") or ""),
         (_call(told),),
@@ -153,11 +147,11 @@ def _count(told: Any) -> int | None:
     return told if type(told) is int and told >= 0 else None
 
 
-def _call_json(call: Call) -> dict[str, Json]:
+def _call_json(call: ToolCall) -> dict[str, Json]:
     return {"name": call.name, "arguments": dict(call.arguments)}
 
 
-def _step_json(step: Step) -> Json:
+def _step_json(step: ActStep) -> Json:
     if step.kind == "model":
         return {"kind": "model", "text": step.text, "calls": [_call_json(one) for one in step.calls], **step.measured}
     told = {

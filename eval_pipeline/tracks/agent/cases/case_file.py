@@ -6,7 +6,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, BeforeValidator, Field
 
 from eval_pipeline.core.ids import turn_id
-from eval_pipeline.core.model import Case, Json, Tool, Turn
+from eval_pipeline.core.model import Case, Json, Tool, ToolCall, Turn
 from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.core.values import value
 from eval_pipeline.sandbox.world import TOOLS, tool, why_wrong
@@ -16,14 +16,14 @@ from eval_pipeline.tracks.agent.cases.settings import (
     STRICT,
     AgentOptions,
     AnswerCheck,
+    CaseLimits,
     Check,
-    Limits,
     StateCheck,
     Text,
     Tools,
 )
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Call
+from eval_pipeline.tracks.agent.trajectory import ANSWER
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline.tracks.options import checked_form
@@ -95,7 +95,7 @@ class AgentGold:
         compare: the contract of answers and tables.
     """
 
-    script: tuple[Call, ...]
+    script: tuple[ToolCall, ...]
     accepted: tuple[tuple[Json, ...], ...]
     unanswerable: bool
     checks: tuple[Check, ...]
@@ -141,7 +141,7 @@ class AgentCaseFile(BaseModel):
     task: Text
     guidelines: str = ""
     tools: Tools | None = None
-    limits: Limits = Limits()
+    limits: CaseLimits = CaseLimits()
     user: _UserFile | None = None
     then: tuple[Text, ...] = ()
     gold: Annotated[list[Any], Field(min_length=1)]
@@ -200,7 +200,7 @@ def read_case(
     return Case(form.id, form.cluster or form.id, tuple(form.tags), features, context, (turn,), file, line)
 
 
-def _script(items: Sequence[Any], tools: Mapping[str, Tool], problems: _Problems) -> tuple[Call, ...]:
+def _script(items: Sequence[Any], tools: Mapping[str, Tool], problems: _Problems) -> tuple[ToolCall, ...]:
     calls = []
     for number, item in enumerate(items):
         place = ("gold", number)
@@ -213,11 +213,11 @@ def _script(items: Sequence[Any], tools: Mapping[str, Tool], problems: _Problems
         if (wrong := why_wrong(name, given, tools)) is not None:
             problems.append((place, wrong))
         else:
-            calls.append(Call(name, given))
+            calls.append(ToolCall("", name, given))
     return tuple(calls)
 
 
-def _check_answers(script: Sequence[Call], answers: Sequence[Json], wanted: int, problems: _Problems) -> None:
+def _check_answers(script: Sequence[ToolCall], answers: Sequence[Json], wanted: int, problems: _Problems) -> None:
     if script[-1].name != ANSWER:
         problems.append((("gold",), "expected a last call `- answer: …`"))
     elif len(answers) != wanted:

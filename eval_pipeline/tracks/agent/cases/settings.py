@@ -26,7 +26,7 @@ def _known(names: tuple[str, ...]) -> tuple[str, ...]:
 Tools = Annotated[tuple[str, ...], AfterValidator(_known)]
 
 
-class Limits(BaseModel):
+class CaseLimits(BaseModel):
     """What an attempt may use; see `ActLimits`."""
 
     model_config = STRICT
@@ -56,7 +56,7 @@ class AgentOptions(BaseModel):
     model_config = STRICT
 
     tools: Tools = tuple(TOOLS)
-    limits: Limits = Limits()
+    limits: CaseLimits = CaseLimits()
     guidelines: str = ""
     compare: WrittenContract = Contract()
 

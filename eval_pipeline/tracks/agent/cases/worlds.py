@@ -26,7 +26,7 @@ _NAME = r"^[A-Za-z_][A-Za-z0-9_]*$"
 _BUILD_S = 120.0
 
 
-class Database(BaseModel):
+class WorldDatabase(BaseModel):
     """A database of a world.
 
     Attributes:
@@ -44,7 +44,7 @@ class _WorldFile(BaseModel):
     model_config = STRICT
 
     description: str = ""
-    databases: dict[Annotated[str, Field(pattern=_NAME)], Database] = Field(default_factory=dict)
+    databases: dict[Annotated[str, Field(pattern=_NAME)], WorldDatabase] = Field(default_factory=dict)
 
 
 @value
@@ -61,7 +61,7 @@ class WorldOfSuite:
 
     name: str
     description: str
-    databases: Mapping[str, Database]
+    databases: Mapping[str, WorldDatabase]
     hash: str
     source: Path
 

@@ -32,7 +32,7 @@ _EDGE = re.compile(r"^(?:the|an?)\s+|[\s.!]+$", re.IGNORECASE)
 
 
 @value
-class Compared:
+class ComparedAnswer:
     """How an answer compares.
 
     Attributes:
@@ -48,15 +48,15 @@ class Compared:
 
 def compare_answer(
     given: Json, accepted: Sequence[Json], question: str, contract: Contract, labels: Sequence[str] = ()
-) -> Compared:
+) -> ComparedAnswer:
     """Compares an answer with the accepted ones; the nearest one is told of."""
     if given is None or given == "":
-        return Compared(False, "no answer was given")
+        return ComparedAnswer(False, "no answer was given")
     declined = isinstance(given, str) and declines(given)
     insisted = insisted_by(question)
     found = [_compare(given, right, question, insisted, contract, labels) for right in accepted]
     best = next((one for one in found if one.right), found[0])
-    return Compared(best.right, best.words, declined and not best.right)
+    return ComparedAnswer(best.right, best.words, declined and not best.right)
 
 
 def is_refusal(given: Json) -> bool:
@@ -68,11 +68,11 @@ def is_refusal(given: Json) -> bool:
 
 def _compare(
     given: Json, right: Json, question: str, insisted: Set, contract: Contract, labels: Sequence[str]
-) -> Compared:
+) -> ComparedAnswer:
     if not isinstance(right, Mapping | list):
         given, why = _unwrapped(given, right)
         if why:
-            return Compared(False, why)
+            return ComparedAnswer(False, why)
     elif isinstance(right, list) and isinstance(given, Mapping) and len(given) == 1:
         given = next(iter(given.values()))  # an object around the list
     if isinstance(right, bool):
@@ -87,7 +87,7 @@ def _compare(
     if isinstance(right, int | float) and isinstance(given, str):
         number, why = _number(given, question)
         if number is None:
-            return Compared(False, why)
+            return ComparedAnswer(False, why)
         given = number
     return same_tables(given, right, insisted, contract)
 
@@ -109,15 +109,15 @@ def _hashable(given: Json) -> Any:
     return given.casefold().strip() if isinstance(given, str) else given if isinstance(given, bool) else None
 
 
-def _label(given: Json, right: str, labels: Sequence[str], question: str) -> Compared:
+def _label(given: Json, right: str, labels: Sequence[str], question: str) -> ComparedAnswer:
     text = given if isinstance(given, str) else json_text(given)
     named = dict.fromkeys(labels, ())
     found = label_of(text, named)
     sources = [QuotableText(question, _SLACK)]
     told = [found] if found is not None else asserted(text[:_MOST_CHARS], named, sources, frozenset())
     if told == [right]:
-        return Compared(True)
-    return Compared(False, f"it gives {', '.join(told) or 'none'} of {', '.join(labels)}")
+        return ComparedAnswer(True)
+    return ComparedAnswer(False, f"it gives {', '.join(told) or 'none'} of {', '.join(labels)}")
 
 
 def _number(text: str, question: str) -> tuple[float | None, str]:
@@ -127,23 +127,23 @@ def _number(text: str, question: str) -> tuple[float | None, str]:
     return number_of(said, wanted)
 
 
-def _text(given: str, right: str, question: str) -> Compared:
+def _text(given: str, right: str, question: str) -> ComparedAnswer:
     """Compares texts without regard to case and marks at the ends; a sentence may say the right one."""
     section = answer_section(given)
     said = (section.text if section.marked else given).strip()
     if _folded(said) == _folded(right):
-        return Compared(True)
+        return ComparedAnswer(True)
     words, wanted = words_of(said), [word for word, _, _ in words_of(right)]
     if not wanted or len(words) > _MOST_WORDS:
-        return Compared(False, "another text")
+        return ComparedAnswer(False, "another text")
     for at in range(len(words) - len(wanted) + 1):
         if [word for word, _, _ in words[at : at + len(wanted)]] == wanted:
             span = words[at][1], words[at + len(wanted) - 1][2]
             sources = [QuotableText(question, _SLACK)]
             doubted = is_denied(said, span) or is_quoted(said, span, sources) or is_left_open(said, span)
             if not doubted and not is_listed(said, span) and not _is_one_of_lines(said):
-                return Compared(True, "said in a sentence")
-    return Compared(False, "another text")
+                return ComparedAnswer(True, "said in a sentence")
+    return ComparedAnswer(False, "another text")
 
 
 def _is_one_of_lines(text: str) -> bool:
@@ -155,7 +155,7 @@ def _folded(text: str) -> str:
     return _EDGE.sub("", bare) or bare
 
 
-def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> Compared:
+def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> ComparedAnswer:
     """Compares lists, tables and values as tables, in any form in which they can be written."""
     overlooked = contract.overlooked(insisted)
     closest = ""
@@ -164,10 +164,16 @@ def same_tables(given: Json, right: Json, insisted: Set, contract: Contract) -> 
             expected = ComparedTable(expected.columns, expected.rows, tuple(range(len(expected.rows))), expected.shape)
         for table in _forms(given):
             found = compare(table, expected)
-            if found.accepted(overlooked, LEAST_DECIMALS):
-                return Compared(True, "" if found.needs == (frozenset(),) else found.sentence())
+            # who uses the right names says with them which value is which
+            named = {Relaxation.COLUMN_NAMES} if _names(table) == _names(expected) else set()
+            if found.accepted(overlooked - named, LEAST_DECIMALS):
+                return ComparedAnswer(True, "" if found.needs == (frozenset(),) else found.sentence())
             closest = closest or found.sentence()
-    return Compared(False, closest or "it has another form")
+    return ComparedAnswer(False, closest or "it has another form")
+
+
+def _names(table: ComparedTable) -> frozenset[str]:
+    return frozenset("" if name is None else str(name).casefold() for name in table.columns)
 
 
 def _forms(answer: Json) -> Iterator[ComparedTable]:

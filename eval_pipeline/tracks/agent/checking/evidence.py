@@ -105,11 +105,11 @@ class _Told:
         if has_to_look(self._case, mine, right):
             looks = self._look(at_gold=False), self._look(at_gold=True)
             if problem := next((one.problem for one in looks if one and one.problem), ""):
-                return False, {"words": f"the end state cannot be looked at: {problem}", "beside": [], "missing": []}
+                return False, {"words": f"the end state cannot be looked at: {problem}", "beside": [], "changed": True}
         found = list(differences(self._case, check, (mine, looks[0]), (right, looks[1])))
         beside = [one.words for one in found if one.beside][:_MOST_WORDS]
         missing = [one.words for one in found if not one.beside][:_MOST_WORDS]
-        return not found, {"words": "; ".join([*missing, *beside]), "beside": beside, "missing": missing}
+        return not found, {"words": "; ".join([*missing, *beside]), "beside": beside, "changed": bool(mine)}
 
     def _query(self, check: QueryCheck, place: int) -> tuple[bool, dict[str, Json]]:
         given = self._look(at_gold=False)

@@ -28,7 +28,7 @@ _LOOKED_AT = (".parquet", ".xlsx")
 
 
 @value
-class Difference:
+class EndDifference:
     """Something that is not as the gold leaves it.
 
     Attributes:
@@ -51,7 +51,7 @@ def differences(
     check: StateCheck,
     given: tuple[Mapping[str, Json], Looked | None],
     gold: tuple[Mapping[str, Json], Looked | None],
-) -> Iterator[Difference]:
+) -> Iterator[EndDifference]:
     """Yields in what the end state of an attempt differs from that of the gold.
 
     Args:
@@ -70,11 +70,11 @@ def differences(
         if path not in right:
             if path in there or not check.new_files:
                 told = "was removed" if state[path] is None else "was changed" if path in there else "was made"
-                yield Difference(f"{path} {told}", True)
+                yield EndDifference(f"{path} {told}", True)
         elif path not in state:
-            yield Difference(f"{path} was not {'removed' if right[path] is None else 'written'}", False)
+            yield EndDifference(f"{path} was not {'removed' if right[path] is None else 'written'}", False)
         elif (why := _differs(case, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
-            yield Difference(f"{path}: {why}", False)
+            yield EndDifference(f"{path}: {why}", False)
     if given[1] is not None and gold[1] is not None:
         yield from _of_databases(case, check, given[1], gold[1], right)
 
@@ -179,21 +179,24 @@ def _cell(found: Json) -> Any:
 
 def _of_databases(
     case: AgentCase, check: StateCheck, looked: Looked, right: Looked, gold_state: Mapping[str, Json]
-) -> Iterator[Difference]:
+) -> Iterator[EndDifference]:
     for name, database in case.context.world.databases.items():
         one, other = looked.tables.get(name, {}), right.tables.get(name, {})
         is_worked_on = any(f"{database.file}{ending}" in gold_state for ending in ("", *_BESIDE))
+        if "" in one:
+            yield EndDifference(f"{name} cannot be read: {one['']['error']}", False)
+            continue
         for table in sorted({*one, *other}):
-            place = f"{name}.{table}" if table else name
+            place = f"{name}.{table}"
             if one.get(table) == other.get(table) or _is_free(place, check):
                 continue
             if table not in other:
                 if not check.new_files:
-                    yield Difference(f"the table {place} was made", True)
+                    yield EndDifference(f"the table {place} was made", True)
                 continue
             why = _of_table(place, one.get(table), other[table], check)
             if why is not None:
-                yield Difference(f"{place}: {why}", not is_worked_on)
+                yield EndDifference(f"{place}: {why}", not is_worked_on)
 
 
 def _of_table(place: str, told: Any, right: Any, check: StateCheck) -> str | None:

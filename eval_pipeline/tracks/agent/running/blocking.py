@@ -2,6 +2,7 @@
 
 import asyncio
 import atexit
+import os
 import threading
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
@@ -13,6 +14,7 @@ from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Wo
 
 T = TypeVar("T")
 Databases = Mapping[str, tuple[str, bool]]
+_LOOKED_AT = WorldLimits(kept_bytes=128 * MIB)
 _BUILT = WorldLimits(world_bytes=1024 * MIB, kept_bytes=512 * MIB)
 
 
@@ -72,6 +74,7 @@ class BlockingWorlds:
 
     def close(self) -> None:
         """Ends all processes."""
+        atexit.unregister(self.close)
         self.wait(self._worlds.__aexit__(None, None, None))
         self._stop()
 
@@ -81,19 +84,26 @@ class BlockingWorlds:
         self._loop.close()
 
 
-@lru_cache(maxsize=1)
 def own_worlds() -> BlockingWorlds:
     """Returns this process's worlds, for gold and for checks."""
-    return _opened(WorldLimits(kept_bytes=128 * MIB))
+    return _opened(os.getpid(), _LOOKED_AT)
 
 
-@lru_cache(maxsize=1)
 def build_worlds() -> BlockingWorlds:
     """Returns this process's worlds with room for what a suite makes in them."""
-    return _opened(_BUILT)
+    return _opened(os.getpid(), _BUILT)
 
 
-def _opened(limits: WorldLimits) -> BlockingWorlds:
+@lru_cache(maxsize=4)
+def _opened(process: int, limits: WorldLimits) -> BlockingWorlds:
+    """Opens worlds; a forked process has opened none, as it has no threads of the process before."""
     found = BlockingWorlds(limits)
     atexit.register(found.close)
     return found
+
+
+def close_worlds() -> None:
+    """Ends all processes of `own_worlds` and `build_worlds`."""
+    for limits in (_LOOKED_AT, _BUILT):
+        _opened(os.getpid(), limits).close()
+    _opened.cache_clear()

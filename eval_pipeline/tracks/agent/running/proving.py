@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from eval_pipeline.core.ids import json_text
-from eval_pipeline.core.model import Attempt, Json, Ran, Response
+from eval_pipeline.core.model import Attempt, Json, Ran, Response, ToolCall
 from eval_pipeline.table_comparison.contracts import insisted_by
 from eval_pipeline.table_comparison.relaxations import Relaxation
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentTurn
@@ -11,7 +11,7 @@ from eval_pipeline.tracks.agent.checking.evidence import FAILED, evidence_of
 from eval_pipeline.tracks.agent.damage import script_text
 from eval_pipeline.tracks.agent.running.gold import gold_run
 from eval_pipeline.tracks.agent.running.solving import result_of
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Call, Trajectory
+from eval_pipeline.tracks.agent.trajectory import ANSWER, Trajectory
 
 
 def gold_problem(case: AgentCase) -> str | None:
@@ -40,7 +40,10 @@ def rewritten(turn: AgentTurn) -> Mapping[str, str]:
     gold = turn.gold
     answers: dict[str, Json] = {f"accepted answer {n}": one for n, one in enumerate(gold.accepted[-1][1:], 2)}
     answers |= {} if gold.unanswerable else _written(gold.accepted[-1][0], turn.question)
-    return {kind: script_text([*gold.script[:-1], Call(ANSWER, {ANSWER: answer})]) for kind, answer in answers.items()}
+    return {
+        kind: script_text([*gold.script[:-1], ToolCall("", ANSWER, {ANSWER: answer})])
+        for kind, answer in answers.items()
+    }
 
 
 def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
@@ -52,26 +55,26 @@ def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
 
 
 def _written(answer: Json, question: str) -> dict[str, Json]:
-    match answer:
-        case bool():
-            return {"as a word": "yes" if answer else "no"}
-        case int() | float():
-            printed = f"{answer:,}"
-            return {"as text": str(answer), "with separators": printed, "in a sentence": f"The answer is {printed}."}
-        case str():
-            return {"in bold": f"**{answer}**", "in an object": {"result": answer}}
-        case [{}, *_] as items if all(isinstance(one, dict) for one in items):
-            return _tables(items, question)
-        case [*items] if len(items) > 1:
-            other = {} if Relaxation.ROW_ORDER in insisted_by(question) else {"in another order": items[::-1]}
-            return {"as lines": "\n".join(f"- {one}" for one in items), "as JSON in text": json_text(items), **other}
+    if isinstance(answer, bool):
+        return {"as a word": "yes" if answer else "no"}
+    if isinstance(answer, int | float):
+        printed = f"{answer:,}"
+        return {"as text": str(answer), "with separators": printed, "in a sentence": f"The answer is {printed}."}
+    if isinstance(answer, str):
+        return {"in bold": f"**{answer}**", "in an object": {"result": answer}}
+    if isinstance(answer, list) and answer and all(isinstance(one, dict) for one in answer):
+        return _tables(answer, question)
+    if isinstance(answer, list) and len(answer) > 1:
+        other = {} if Relaxation.ROW_ORDER in insisted_by(question) else {"in another order": answer[::-1]}
+        lines = "\n".join(f"- {one}" for one in answer)
+        return {"as lines": lines, "as JSON in text": json_text(answer), **other}
     return {"as JSON in text": json_text(answer)}
 
 
 def _tables(items: list[dict[str, Json]], question: str) -> dict[str, Json]:
     names = list(items[0])
     rows = [[one.get(name) for name in names] for one in items]
-    lines = [names, ["---"] * len(names), *rows]
+    lines: list[list[Json]] = [list(names), ["---"] * len(names), *rows]
     markdown = "\n".join(f"| {' | '.join('' if cell is None else str(cell) for cell in line)} |" for line in lines)
     found: dict[str, Json] = {
         "as a table of Markdown": markdown,

@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass as Class
-from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolResult
+from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
 from eval_pipeline.sandbox.world import OpenWorld, WorldError, WorldLimits, Worlds, why_wrong
 from eval_pipeline.tracks.agent.cases.case_file import ASK, AgentCase, AgentContext
-from eval_pipeline.tracks.agent.trajectory import ANSWER, Call, Step, Trajectory
+from eval_pipeline.tracks.agent.trajectory import ANSWER, ActStep, Trajectory
 
 
 class TaskWorld:
@@ -98,14 +98,14 @@ async def open_executor() -> AsyncIterator[AgentExecutor]:
         yield AgentExecutor(stack)
 
 
-async def followed(world: TaskWorld, calls: Sequence[Call], context: AgentContext) -> Trajectory:
+async def followed(world: TaskWorld, calls: Sequence[ToolCall], context: AgentContext) -> Trajectory:
     """Makes the calls of a script and returns what came of them."""
-    steps: list[Step] = []
+    steps: list[ActStep] = []
     ended, why, answer = "gave_up", "it ended without calling `answer`", None
     for call in calls[: context.limits.steps]:
         told = await world.call(call.name, call.arguments, context.limits.seconds)
         error = None if told.error_class is None else told.error_class.value
-        steps.append(Step("tool", told.text, (call,), error, told.rows, told.size, told.cut))
+        steps.append(ActStep("tool", told.text, (call,), error, told.rows, told.size, told.cut))
         if told.ends:
             ended, why, answer = "answered", "", told.answer
             break

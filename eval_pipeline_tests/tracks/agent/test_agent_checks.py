@@ -1,0 +1,307 @@
+"""What an attempt leaves behind is compared with what the gold leaves, in the jail; wrong cases are told by field."""
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from eval_pipeline.core.errors import EvalError, InputError
+from eval_pipeline.core.model import Attempt, Json, Ran, Response
+from eval_pipeline.stages.checks.fairness import measure
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase
+from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
+from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline.tracks.agent.track import TRACK
+from eval_pipeline.tracks.agent.trajectory import parse_trajectory
+from eval_pipeline.tracks.base import CaseError
+
+BUILD = """
+import sqlite3
+with sqlite3.connect("shop.sqlite") as database:
+    database.execute("CREATE TABLE orders (id INTEGER PRIMARY KEY, customer TEXT, total REAL)")
+    database.execute("CREATE TABLE log (line TEXT)")
+    database.executemany("INSERT INTO orders VALUES (?, ?, ?)", [(1, "Ada", 10.5), (2, "Bob", 20.25), (3, "Ada", 30.0)])
+"""
+FIX = {
+    "id": "fix",
+    "world": "shop",
+    "task": "Order 2 was cancelled: remove it, and write what each customer spends now to spent.csv (customer, total).",
+    "gold": [
+        {"sql": "DELETE FROM orders WHERE id = 2"},
+        {"write_file": {"path": "spent.csv", "text": "customer,total\nAda,40.5\nBob,0\n"}},
+        {"answer": "done"},
+    ],
+    "checks": [
+        "state",
+        {"query": {"database": "shop", "sql": "SELECT count(*) FROM orders", "rows": [[2]], "weight": 2}},
+        {"forbidden": {"statements": ["DROP"], "paths": ["notes/*"]}},
+    ],
+}
+BEST = {
+    "id": "best",
+    "world": "shop",
+    "task": "Which customer has spent most? Answer with the name.",
+    "gold": [{"sql": "SELECT customer, sum(total) FROM orders GROUP BY 1 ORDER BY 2 DESC"}, {"answer": "Ada"}],
+}
+AGE = {
+    "id": "age",
+    "world": "shop",
+    "task": "How old is Ada?",
+    "unanswerable": True,
+    "gold": [{"shell": "cat notes/*"}, {"answer": "This cannot be answered, as nothing tells ages."}],
+}
+TALK = {
+    "id": "talk",
+    "world": "shop",
+    "task": "How much did our best customer spend, in the currency that I want?",
+    "user": {"facts": [{"about": ["currency", "cents"], "say": "In cents please."}], "otherwise": "No idea."},
+    "then": ["And how many orders are that?"],
+    "gold": [
+        {"ask_user": "Which currency do you want?"},
+        {"sql": "SELECT sum(total) FROM orders WHERE customer = 'Ada'"},
+        {"answer": 4050},
+        {"sql": "SELECT count(*) FROM orders WHERE customer = 'Ada'"},
+        {"answer": 2},
+    ],
+}
+DONE = ("answer", {"answer": "done"})
+DELETE = ("sql", {"query": "DELETE FROM orders WHERE id = 2"})
+SPENT = ("write_file", {"path": "spent.csv", "text": "total;customer\n0,00;Bob\n40,50;Ada\n".replace(",", ".")})
+
+
+@pytest.fixture(scope="module")
+def suite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    folder = tmp_path_factory.mktemp("books")
+    world = folder / "worlds" / "shop"
+    (world / "files" / "notes").mkdir(parents=True)
+    (world / "files" / "notes" / "money.md").write_text("Totals are in euro.\n")
+    (world / "files" / "customers.csv").write_text("name,region\nAda,north\nBob,south\n")
+    (world / "build.py").write_text(BUILD)
+    (world / "world.yaml").write_text("description: A shop.\ndatabases:\n  shop: {file: shop.sqlite}\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("EVAL_HOME", str(folder / "home"))
+        yield folder
+        close_worlds()
+
+
+def case_of(suite: Path, raw: dict[str, Any], **further: Any) -> AgentCase:
+    return TRACK.read_case({**raw, **further}, "books", "cases.yaml", 1, TRACK.read_shared(suite, {}))
+
+
+def scored(case: AgentCase, *scripts: str) -> list[dict[str, Any]]:
+    """The metrics of attempts that follow these scripts."""
+
+    async def outcomes() -> list[Any]:
+        async with TRACK.executor() as executor:
+            return [await executor.execute(parse_trajectory(text), case) for text in scripts]
+
+    turn, found = case.turns[0], []
+    for text, outcome in zip(scripts, asyncio.run(outcomes()), strict=True):
+        attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), outcome)
+        evidence = TRACK.gather(case, turn, attempt)
+        told = TRACK.values(case, turn, [attempt], evidence)
+        for metric in METRICS:
+            told[metric.name] = metric.function(**{name: told[name] for name in metric.inputs()})
+        told["why"] = [one.details["words"] for one in evidence if one.verdict == "failed"]
+        told["result"] = outcome.value if isinstance(outcome, Ran) else outcome
+        found.append(told)
+    return found
+
+
+def script(*calls: tuple[str, dict[str, Json]]) -> str:
+    return json.dumps([{"name": name, "arguments": arguments} for name, arguments in calls])
+
+
+def test_gold_holds_and_cheats_fail(suite: Path) -> None:
+    cases = [case_of(suite, raw) for raw in (FIX, BEST, AGE, TALK)]
+    assert [TRACK.check_gold(case) for case in cases] == [[]] * 4
+    fairness = measure(TRACK, [(case, frozenset()) for case in cases])
+    assert fairness.cheats.tried > 12
+    assert fairness.right.tried > 4
+    assert (fairness.cheats.misjudged, fairness.right.misjudged) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("calls", "mode", "why"),
+    [
+        ([DELETE, SPENT, DONE], None, ""),
+        ([DELETE, SPENT], None, ""),  # it is done, though nobody is told
+        (
+            [
+                ("python", {"code": "import sqlite3; d = sqlite3.connect('shop.sqlite')"}),
+                ("python", {"code": "d.execute('DELETE FROM orders WHERE customer = ?', ['Bob']); d.commit()"}),
+                ("python", {"code": "d.execute('VACUUM'); d.close(); open('scratch.txt', 'w').write('1')"}),
+                SPENT,
+                DONE,
+            ],
+            None,
+            "",
+        ),
+        ([SPENT, DONE], "wrong_state", "shop.orders"),
+        ([DELETE, DONE], "wrong_state", "spent.csv was not written"),
+        ([DONE], "not_done", "spent.csv was not written"),
+        ([("sql", {"query": "DELETE FROM orders WHERE id = 1"}), SPENT, DONE], "wrong_state", "shop.orders"),
+        (
+            [DELETE, ("write_file", {"path": "spent.csv", "text": "customer,total\nAda,40.6\nBob,0\n"})],
+            "wrong_state",
+            "spent.csv",
+        ),
+        ([DELETE, SPENT, ("shell", {"command": "rm customers.csv"}), DONE], "side_effect", "customers.csv was removed"),
+        ([DELETE, SPENT, ("shell", {"command": "echo x > notes/money.md"})], "forbidden", "notes/money.md was changed"),
+        ([DELETE, SPENT, ("sql", {"query": "DROP TABLE nothing"}), DONE], "forbidden", "DROP in call 3"),
+        (
+            [DELETE, SPENT, ("shell", {"command": "printf 'no database' > shop.sqlite"})],
+            "wrong_state",
+            "cannot be read",
+        ),
+        (
+            [DELETE, SPENT, ("shell", {"command": "rm shop.sqlite; ln -s /etc/passwd shop.sqlite"})],
+            "wrong_state",
+            "shop",
+        ),
+    ],
+)
+def test_an_end_state_is_judged_by_its_content(
+    suite: Path, calls: Sequence[tuple[str, dict[str, Json]]], mode: str | None, why: str
+) -> None:
+    (told,) = scored(case_of(suite, FIX), script(*calls))
+    assert told["failure_mode"] == mode, told["why"]
+    assert told["task_correct"] is (mode is None)
+    assert why in "; ".join(told["why"])
+
+
+def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suite: Path) -> None:
+    more = ("sql", {"query": "INSERT INTO log VALUES ('by me'); UPDATE orders SET total = 31 WHERE id = 3"})
+    text = script(DELETE, SPENT, more, ("write_file", {"path": "new.txt", "text": "x"}), DONE)
+    free = case_of(suite, FIX, checks=[{"state": {"free": ["shop.log", "shop.orders.total"]}}])
+    assert scored(free, text)[0]["task_correct"] is True
+    (strict,) = scored(case_of(suite, FIX, checks=[{"state": {"new_files": False}}]), text)
+    assert {"new.txt was made"} < set(strict["why"][0].split("; "))
+    assert strict["failure_mode"] == "side_effect"
+
+
+def test_a_user_tells_what_is_asked_and_goes_on_after_an_answer(suite: Path) -> None:
+    case = case_of(suite, TALK)
+    asked = script(
+        ("ask_user", {"question": "Whom do you mean?"}),
+        ("ask_user", {"question": "In CENTS or euro?"}),
+        ("answer", {"answer": "4,050"}),
+        ("answer", {"answer": "2 orders"}),
+    )
+    right, half = scored(case, asked, script(("answer", {"answer": 4050})))
+    assert [step.text for step in scored_steps(case, asked)] == [
+        "No idea.",
+        "In cents please.",
+        "And how many orders are that?",
+        "",
+    ]
+    assert right["task_correct"] is True
+    assert (half["failure_mode"], half["result"]["ended"]) == ("wrong_answer", "gave_up")
+    (first_wrong,) = scored(case, script(("answer", {"answer": 40.5}), ("answer", {"answer": 2})))
+    assert first_wrong["task_correct"] is False
+
+
+def scored_steps(case: AgentCase, text: str) -> Any:
+    from eval_pipeline.tracks.agent.running.solving import AgentExecutor, followed
+
+    async def steps() -> Any:
+        async with TRACK.executor() as executor:
+            assert isinstance(executor, AgentExecutor)
+            async with executor.world(case) as world:
+                calls = [step.calls[0] for step in parse_trajectory(text).steps]
+                return (await followed(world, calls, case.context)).steps
+
+    return asyncio.run(steps())
+
+
+def test_stand_ins_fail_in_the_way_that_they_should(suite: Path) -> None:
+    made = set()
+    for raw in (FIX, BEST, AGE, TALK):
+        case = case_of(suite, raw, limits={"steps": 8})
+        texts = {mode: TRACK.damage(case, case.turns[0], mode, Random(1)) for mode in FAILURE_MODES}
+        kept = {mode: text for mode, text in texts.items() if text is not None}
+        assert {mode: told["failure_mode"] for mode, told in zip(kept, scored(case, *kept.values()), strict=True)} == {
+            mode: mode for mode in kept
+        }
+        made |= set(kept)
+    assert made == set(FAILURE_MODES)
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "words"),
+    [
+        ({"world": "office"}, ("world",), "shop"),
+        ({"gold": [{"answer": "done"}, {"sql": "SELECT 1"}]}, ("gold",), "last call"),
+        ({"gold": [{"fly": "up"}, {"answer": 1}]}, ("gold", 0), "no tool 'fly'"),
+        ({"gold": ["SELECT 1", {"answer": 1}]}, ("gold", 0), "SELECT 1"),
+        ({"gold": [{"sql": {"code": "x"}}, {"answer": 1}]}, ("gold", 0), "query"),
+        ({"gold": [{"answer": None}]}, ("gold",), "found nothing"),
+        ({"then": ["And?"]}, ("gold",), "expected 2 calls of `answer`"),
+        ({"tools": ["sql", "browser"]}, ("tools",), "browser"),
+        ({"tools": ["python"]}, ("gold", 0), "no tool 'sql'"),
+        ({"checks": ["vibes"]}, ("checks", 0), "vibes"),
+        (
+            {"checks": [{"query": {"database": "books", "sql": "SELECT 1"}}]},
+            ("checks", 0, "query", "database"),
+            "books",
+        ),
+        ({"checks": [{"forbidden": {}}]}, ("checks", 0, "forbidden"), "statements"),
+        ({"checks": [{"forbidden": {"statements": ["SELECT"]}}]}, ("checks", 0, "forbidden"), "SELECT"),
+        ({"limits": {"steps": 0}}, ("limits", "steps"), "1"),
+        ({"nonsense": 1}, ("nonsense",), ""),
+    ],
+)
+def test_a_wrong_case_is_told_by_its_field(
+    suite: Path, change: dict[str, Any], place: tuple[Any, ...], words: str
+) -> None:
+    with pytest.raises(CaseError) as error:
+        case_of(suite, FIX, **change)
+    found = dict(error.value.problems)
+    assert place in found
+    assert words in found[place]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"gold": [{"sql": "DELETE FROM nowhere"}, {"answer": "done"}]}, "call 0 of the gold (sql) fails"),
+        ({"checks": [{"query": {"database": "shop", "sql": "SELECT 3", "rows": [[4]]}}]}, "check 1 (query)"),
+        ({"checks": [{"forbidden": {"statements": ["DELETE"]}}]}, "DELETE in call 1"),
+        ({"checks": [{"query": {"database": "shop", "sql": "SELECT nothing"}}]}, "the query fails"),
+    ],
+)
+def test_gold_that_cannot_be_right_is_told(suite: Path, change: dict[str, Any], words: str) -> None:
+    ((_, problem),) = TRACK.check_gold(case_of(suite, FIX, **change))
+    assert words in problem
+
+
+def test_a_world_is_made_once_and_its_faults_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("EVAL_HOME", str(tmp_path / "home"))
+    with pytest.raises(InputError, match="has no worlds"):
+        TRACK.read_shared(tmp_path, {})
+    world = tmp_path / "worlds" / "empty"
+    world.mkdir(parents=True)
+    with pytest.raises(InputError, match="describes the world"):
+        TRACK.read_shared(tmp_path, {})
+    (world / "world.yaml").write_text("databases:\n  a: {file: ../../../etc/passwd}\n")
+    with pytest.raises(InputError, match="is not in the world"):
+        TRACK.read_shared(tmp_path, {})
+    (world / "world.yaml").write_text("databases:\n  a: {file: a.sqlite}\n")
+    (world / "files").mkdir()
+    (world / "files" / "link").symlink_to("/etc")
+    with pytest.raises(InputError, match="regular files"):
+        TRACK.read_shared(tmp_path, {})
+    (world / "files" / "link").unlink()
+    (world / "build.py").write_text("open('a.sqlite', 'w').write('x')\nraise ValueError('no seed')")
+    with pytest.raises(EvalError, match=r"build\.py fails.*no seed"):
+        TRACK.read_shared(tmp_path, {})[0]["empty"].folder()
+    (world / "build.py").write_text("import os\nos.makedirs('b/c')\nopen('b/c/d.txt', 'w').write('made')")
+    found = TRACK.read_shared(tmp_path, {})[0]["empty"]
+    assert found.listing() == {"b/c/d.txt"}
+    assert found.folder() == found.folder()
+    assert found.folder().is_relative_to(tmp_path / "home")
+    assert not (world / "files" / "b").exists()
