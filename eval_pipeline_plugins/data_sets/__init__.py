@@ -33,6 +33,13 @@ DACODE = _form(
     further_help="Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
     leaves_out_wrong_gold=True,
 )
+DACODE_TASKS = _form(
+    "agent",
+    "agent_tasks.dacode:read_dacode_tasks",
+    further="files",
+    further_help="Folder with `source`, `gold` and `eval.jsonl` (may be given again).",
+    leaves_out_wrong_gold=True,
+)
 BIGCODEBENCH = _form("pandas", "pandas_code.bigcodebench:read_bigcodebench", leaves_out_wrong_gold=True)
 DS1000 = _form("pandas", "pandas_code.ds1000:read_ds1000", leaves_out_wrong_gold=True)
 

@@ -17,7 +17,7 @@ TURN_COLUMNS = (
     Column("difficulty", "BIGINT", "The case's `difficulty`, from 0; never NULL."),
     Column("gold_calls", "BIGINT", "Calls of tools in the gold, from 1; never NULL."),
     Column("ended", "VARCHAR", "Why the attempt ended, such as `answered` or a limit; NULL where there is none."),
-    Column("agent_answer", "JSON", "The last answer; NULL where none was given."),
+    Column("agent_answer", "VARCHAR", "The last answer, as JSON where it is no text; NULL where none was given."),
 )
 WORLDS = Table(
     "agent_worlds",

@@ -221,6 +221,8 @@ class AgentTrack(
         self, case: "AgentCase", turn: "AgentTurn", attempts: Sequence[Attempt[Trajectory]]
     ) -> Mapping[str, Json]:
         """Returns features, world and difficulty, and how the attempt ended."""
+        from eval_pipeline.tracks.agent.cards import answer_shown
+
         outcome = attempts[-1].outcome if attempts else None
         result = outcome.value if isinstance(outcome, Ran) else None
         answers = result["answers"] if result else []
@@ -230,7 +232,7 @@ class AgentTrack(
             "difficulty": turn.gold.difficulty,
             "gold_calls": len(turn.gold.script),
             "ended": result and result["ended"],
-            "agent_answer": canonical_json(answers[-1]) if answers else None,
+            "agent_answer": answer_shown(answers[-1]) if answers else None,
         }
 
     def table_rows(
@@ -262,7 +264,7 @@ class AgentTrack(
         return script_text(turn.gold.script)
 
     def rewrites(self, case: "AgentCase", turn: "AgentTurn") -> Mapping[str, str]:
-        """Returns the gold with its answer written otherwise."""
+        """Returns the gold with its answer or its files written otherwise."""
         from eval_pipeline.tracks.agent.running.proving import rewritten
 
         return rewritten(turn)

@@ -9,6 +9,7 @@ import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,9 @@ _FORM = re.compile(r"sample|format|template", re.IGNORECASE)
 _MOST_TEXT = 6_000
 
 
-class _Task(BaseModel):
+class DaCodeTask(BaseModel):
+    """A task, as a line of the tasks."""
+
     model_config = FOREIGN
     id: str = Field(min_length=1)
     instruction: str = Field(min_length=1)
@@ -40,7 +43,9 @@ class _Task(BaseModel):
     hardness: str = ""
 
 
-class _Evaluation(BaseModel):
+class DaCodeEvaluation(BaseModel):
+    """How a task is judged, as a line of `eval.jsonl`."""
+
     model_config = FOREIGN
     id: str = Field(min_length=1)
     func: tuple[str, ...] = Field(min_length=1)
@@ -48,7 +53,7 @@ class _Evaluation(BaseModel):
     options: tuple[dict[str, Any], ...] = ()
 
 
-class _UnusableError(Exception):
+class UnusableTaskError(Exception):
     """A task cannot be a case; says why."""
 
 
@@ -64,20 +69,39 @@ def read_dacode(source: Path, limit: int | None, given: Sequence[Path], folder: 
     Raises:
         InputError: a line is wrong (the message names line and field), or there is no `eval.jsonl`.
     """
-    tasks = checked(_Task, source, json_objects(source), limit)
+    (folder / FOLDER).mkdir()
+    tables = _Tables(folder)
+    for task, evaluation, place in read_tasks(source, limit, given, folder):
+        with left_out(folder, task):
+            yield PlacedCase(_case(task, evaluation, given, tables), *place)
+
+
+def read_tasks(
+    source: Path, limit: int | None, given: Sequence[Path], folder: Path
+) -> Iterator[tuple[DaCodeTask, DaCodeEvaluation, tuple[str, int | None]]]:
+    """Yields each task with how it is judged and its place; one that has no line in `eval.jsonl` is left out.
+
+    Args and errors as for `read_dacode`.
+    """
+    tasks = checked(DaCodeTask, source, json_objects(source), limit)
     found = [path for path in (place / _EVALUATIONS for place in given) if path.is_file()]
     if not found:
         raise InputError([Problem(str(given[0]), None, "", f"has no {_EVALUATIONS}; --files names the folder with it")])
-    evaluations = {one.id: one for path in found for one in checked(_Evaluation, path, json_objects(path), None)}
-    (folder / FOLDER).mkdir()
-    tables = _Tables(folder)
+    evaluations = {one.id: one for path in found for one in checked(DaCodeEvaluation, path, json_objects(path), None)}
     for task, place in zip(tasks, tasks.places, strict=True):
-        try:
-            if task.id not in evaluations:
-                raise _UnusableError(f"it is not in {_EVALUATIONS}")
-            yield PlacedCase(_case(task, evaluations[task.id], given, tables), *place)
-        except _UnusableError as error:
-            leave_out(folder, task.id, str(error))
+        if task.id in evaluations:
+            yield task, evaluations[task.id], place
+        else:
+            leave_out(folder, task.id, f"it is not in {_EVALUATIONS}")
+
+
+@contextmanager
+def left_out(folder: Path, task: DaCodeTask) -> Iterator[None]:
+    """Notes a task that turns out to be unusable."""
+    try:
+        yield
+    except UnusableTaskError as error:
+        leave_out(folder, task.id, str(error))
 
 
 class _Tables:
@@ -100,20 +124,20 @@ class _Tables:
         return self._names[key]
 
 
-def _case(task: _Task, evaluation: _Evaluation, given: Sequence[Path], tables: _Tables) -> dict[str, Json]:
+def _case(task: DaCodeTask, evaluation: DaCodeEvaluation, given: Sequence[Path], tables: _Tables) -> dict[str, Json]:
     kinds, options = set(evaluation.func), evaluation.options[0] if evaluation.options else {}
-    gold = _below(given, "gold", task.id)
+    gold = files_below(given, "gold", task.id)
     if len(evaluation.func) != 1:
-        raise _UnusableError(f"it is judged by several comparisons: {', '.join(evaluation.func)}")
+        raise UnusableTaskError(f"it is judged by several comparisons: {', '.join(evaluation.func)}")
     if kinds == {"compare_csv"}:
         told = _expected_table(evaluation, gold, ordered=not options.get("ignore_order", False))
     elif kinds == {"compare_text"}:
-        told = _expected_text(evaluation, task.instruction)
+        told = expected_json(evaluation, task.instruction)
     elif kinds == {"compare_image"}:
         told = {"output": FIGURE, "code": _drawing(gold)}
     else:
-        raise _UnusableError(f"{', '.join(kinds)} cannot be judged here")
-    inputs = list(_below(given, "source", task.id).values())
+        raise UnusableTaskError(f"{', '.join(kinds)} cannot be judged here")
+    inputs = list(files_below(given, "source", task.id).values())
     texts, given_tables = _texts_and_tables(inputs, str(told["output"]))
     question = "\n\n".join([task.instruction.strip(), *texts])
     case: dict[str, Json] = {
@@ -125,8 +149,8 @@ def _case(task: _Task, evaluation: _Evaluation, given: Sequence[Path], tables: _
     return case | ({"features": {"difficulty": task.hardness}} if task.hardness else {})
 
 
-def _below(given: Sequence[Path], part: str, task: str) -> dict[str, Path]:
-    """Returns the files of a task by name, in order."""
+def files_below(given: Sequence[Path], part: str, task: str) -> dict[str, Path]:
+    """Returns the files of a task by name, in order; `part` is `source` or `gold`."""
     files = (path for place in given if (place / part / task).is_dir() for path in (place / part / task).rglob("*"))
     return {path.name: path for path in sorted(files) if path.is_file()}
 
@@ -143,24 +167,24 @@ def _texts_and_tables(inputs: Sequence[Path], output: str) -> tuple[list[str], l
             shown = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
             texts.append(f"The file {path.name}:\n```\n{shown}\n```")
         elif path.suffix not in _PICTURES:
-            raise _UnusableError(f"its input {path.name} is no table of CSV")
+            raise UnusableTaskError(f"its input {path.name} is no table of CSV")
     if not tables:
-        raise _UnusableError("there is no table among its files")
+        raise UnusableTaskError("there is no table among its files")
     return texts, tables
 
 
-def _expected_table(evaluation: _Evaluation, gold: Mapping[str, Path], *, ordered: bool) -> dict[str, Json]:
+def _expected_table(evaluation: DaCodeEvaluation, gold: Mapping[str, Path], *, ordered: bool) -> dict[str, Json]:
     import pandas as pd
 
     names = [name for result in evaluation.result for name in result.get("file", [])]
     if len(names) != 1 or names[0] not in gold:
-        raise _UnusableError("expected one file of the gold" if len(names) != 1 else f"the gold has no {names[0]}")
+        raise UnusableTaskError("expected one file of the gold" if len(names) != 1 else f"the gold has no {names[0]}")
     try:
         frame = pd.read_csv(gold[names[0]])
     except (ValueError, OSError) as error:
-        raise _UnusableError(f"the gold's {names[0]} cannot be read: {error}") from error
+        raise UnusableTaskError(f"the gold's {names[0]} cannot be read: {error}") from error
     if frame.empty or not frame.columns.is_unique:
-        raise _UnusableError(f"the gold's {names[0]} has no rows, or columns of the same name")
+        raise UnusableTaskError(f"the gold's {names[0]} has no rows, or columns of the same name")
     table = json.loads(frame.to_json(orient="split", double_precision=15))
     columns = zip(*table["data"], strict=True)
     return {
@@ -170,11 +194,11 @@ def _expected_table(evaluation: _Evaluation, gold: Mapping[str, Path], *, ordere
     }
 
 
-def _expected_text(evaluation: _Evaluation, instruction: str) -> dict[str, Json]:
+def expected_json(evaluation: DaCodeEvaluation, instruction: str) -> dict[str, Json]:
     """Returns the expected JSON, with names in the capitals in which they are asked for."""
     told = [one for result in evaluation.result for one in result.get("number", [])]
     if len(told) != 1 or not isinstance(told[0], dict):
-        raise _UnusableError("expected one JSON object as the gold")
+        raise UnusableTaskError("expected one JSON object as the gold")
     asked = {name.lower(): name for name in re.findall(r'"([^"\n]+)"\s*:', instruction)}
     return {"output": "result.json", "expected": {asked.get(name.lower(), name): one for name, one in told[0].items()}}
 
@@ -184,14 +208,14 @@ def _drawing(gold: Mapping[str, Path]) -> str:
     import numpy as np
 
     if not {"plot.json", "result.npy"} <= gold.keys():
-        raise _UnusableError("the gold has no plot.json with result.npy")
+        raise UnusableTaskError("the gold has no plot.json with result.npy")
     about = json.loads(read_text(gold["plot.json"]))
     if about.get("type") != "bar":
-        raise _UnusableError(f"a chart of type {about.get('type')} cannot be drawn again: its gold has no x values")
+        raise UnusableTaskError(f"a chart of type {about.get('type')} cannot be drawn again: its gold has no x values")
     data = np.atleast_2d(np.load(gold["result.npy"], allow_pickle=False)).tolist()
     names, places = about.get("labels") or [], about.get("xtick_labels") or []
     if any(len(row) != len(places) for row in data) or (len(data) > 1 and len(names) != len(data)):
-        raise _UnusableError("the bars of its gold do not fit its labels")
+        raise UnusableTaskError("the bars of its gold do not fit its labels")
     series = dict(zip(names if len(names) == len(data) else ["value"], data, strict=True))
     words = {"title": about.get("graph_title"), "xlabel": about.get("x_label"), "ylabel": about.get("y_label")}
     return (

@@ -83,7 +83,8 @@ class StateCheck(_Weighed):
 
     Attributes:
         new_files: whether there may be files beside those that the gold made.
-        free: what may be anything: files (`models/*`), tables and columns (`ledger.entries.created_at`), as patterns.
+        free: what may be anything, as patterns: files (`models/*`), columns of files (`left.csv.note`), tables, and
+            columns of these (`ledger.entries.created_at`).
     """
 
     new_files: bool = True

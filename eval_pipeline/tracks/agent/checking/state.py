@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -73,7 +73,7 @@ def differences(
                 yield EndDifference(f"{path} {told}", True)
         elif path not in state:
             yield EndDifference(f"{path} was not {'removed' if right[path] is None else 'written'}", False)
-        elif (why := _differs(case, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
+        elif (why := _differs(case, check, path, (state[path], given[1]), (right[path], gold[1]))) is not None:
             yield EndDifference(f"{path}: {why}", False)
     if given[1] is not None and gold[1] is not None:
         yield from _of_databases(case, check, given[1], gold[1], right)
@@ -89,7 +89,11 @@ def _is_free(name: str, check: StateCheck) -> bool:
 
 
 def _differs(
-    case: AgentCase, path: str, given: tuple[Json, Looked | None], gold: tuple[Json, Looked | None]
+    case: AgentCase,
+    check: StateCheck,
+    path: str,
+    given: tuple[Json, Looked | None],
+    gold: tuple[Json, Looked | None],
 ) -> str | None:
     """Returns in what a file differs from that of the gold, None if it does not."""
     one, other = _read(given[0]), _read(gold[0])
@@ -98,12 +102,21 @@ def _differs(
     if one is None or other is None or one.kind != other.kind or one.body is None or other.body is None:
         return f"is {'too large or ' if one is None or one.body is None else ''}not what it should be"
     question, contract = case.turns[0].question, case.turns[0].gold.compare
+
+    def without_free(table: ComparedTable | None) -> ComparedTable | None:
+        return None if table is None else _kept(table, lambda name: not _is_free(f"{path}.{name}", check))
+
     if path.endswith(_LOOKED_AT) and given[1] is not None and gold[1] is not None:
-        return _table_differs(given[1].files.get(path), gold[1].files.get(path), contract, question)
+        told, right = given[1].files.get(path), gold[1].files.get(path)
+        if (problem := _unreadable(told, right)) is not None:
+            return problem
+        return _tables_differ(_compared(told or {}), without_free(_compared(right or {})), contract, question)
     try:
         texts = one.body.decode("utf-8-sig"), other.body.decode("utf-8-sig")
     except UnicodeDecodeError:
         return "has other bytes"
+    if path.lower().endswith((".csv", ".tsv")):
+        return _tables_differ(_csv(texts[0]), without_free(_csv(texts[1])), contract, question)
     return _text_differs(path, *texts, contract, question)
 
 
@@ -116,8 +129,6 @@ def _read(told: Json) -> ChangedFile | None:
 
 def _text_differs(path: str, text: str, right: str, contract: Contract, question: str) -> str | None:
     ending = path.rpartition(".")[2].lower()
-    if ending in ("csv", "tsv"):
-        return _tables_differ(_csv(text), _csv(right), contract, question)
     if ending in ("json", "jsonl", "ndjson"):
         try:
             one, other = _json(text, ending), _json(right, ending)
@@ -147,12 +158,21 @@ def _csv(text: str) -> ComparedTable | None:
     return ComparedTable(tuple(rows[0]), [tuple(map(plain_cell, row)) for row in rows[1:]])
 
 
-def _table_differs(told: Json, right: Json, contract: Contract, question: str) -> str | None:
-    if not isinstance(told, Mapping) or not isinstance(right, Mapping) or "error" in told or "error" in right:
-        return f"cannot be read: {told.get('error', '') if isinstance(told, Mapping) else 'it is not there'}"
-    if "hash" in told or "hash" in right:
-        return None if told == right else "has other rows"
-    return _tables_differ(_compared(told), _compared(right), contract, question)
+def _unreadable(told: Json, right: Json) -> str | None:
+    """Returns why tables that were looked at cannot be compared, or None."""
+    for one in (told, right):
+        if not isinstance(one, Mapping) or "error" in one:
+            return f"cannot be read: {one['error'] if isinstance(one, Mapping) else 'it is not there'}"
+        if "hash" in one and told != right:
+            return "has other rows"
+    return None
+
+
+def _kept(table: ComparedTable, counts: Callable[[str], bool]) -> ComparedTable:
+    """Returns a table with the columns that count."""
+    places = [at for at, name in enumerate(table.columns) if counts(str(name))]
+    rows = [tuple(row[at] for at in places) for row in table.rows]
+    return ComparedTable(tuple(table.columns[at] for at in places), rows, table.ties, table.shape)
 
 
 def _tables_differ(
@@ -167,10 +187,8 @@ def _tables_differ(
     return None if found.accepted(contract.overlooked(insisted)) else found.sentence()
 
 
-def _compared(told: Mapping[str, Any], free: Sequence[int] = ()) -> ComparedTable:
-    kept = [at for at in range(len(told["columns"])) if at not in free]
-    rows = [tuple(_cell(row[at]) for at in kept) for row in told["rows"]]
-    return ComparedTable(tuple(told["columns"][at] for at in kept), rows)
+def _compared(told: Mapping[str, Any]) -> ComparedTable:
+    return ComparedTable(tuple(told["columns"]), [tuple(map(_cell, row)) for row in told["rows"]])
 
 
 def _cell(found: Json) -> Any:
@@ -207,13 +225,11 @@ def _of_table(place: str, told: Any, right: Any, check: StateCheck) -> str | Non
     names = told["columns"]
     if sorted(names) != sorted(right["columns"]):
         return f"has the columns {', '.join(names)}, not {', '.join(right['columns'])}"
-    free = [
-        [at for at, name in enumerate(one["columns"]) if _is_free(f"{place}.{name}", check)] for one in (told, right)
-    ]
+    free = {name for name in names if _is_free(f"{place}.{name}", check)}
     if "hash" in told or "hash" in right:
-        same = told["count"] == right["count"] if any(free) else told == right
+        same = told["count"] == right["count"] if free else told == right
         return None if same else f"has {told['count']:,} rows, not the {right['count']:,} that it should have"
-    one, other = _compared(told, free[0]), _compared(right, free[1])
+    one, other = (_kept(_compared(found), lambda name: name not in free) for found in (told, right))
     order = [one.columns.index(name) for name in other.columns]
     one = ComparedTable(other.columns, [tuple(row[at] for at in order) for row in one.rows])
     found = compare(one, other)

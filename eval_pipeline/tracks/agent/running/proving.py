@@ -1,6 +1,8 @@
 """Shows that a gold is right by its own checks, and writes it otherwise."""
 
-from collections.abc import Mapping
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
 
 from eval_pipeline.core.ids import json_text
 from eval_pipeline.core.model import Attempt, Json, Ran, Response, ToolCall
@@ -40,18 +42,59 @@ def rewritten(turn: AgentTurn) -> Mapping[str, str]:
     gold = turn.gold
     answers: dict[str, Json] = {f"accepted answer {n}": one for n, one in enumerate(gold.accepted[-1][1:], 2)}
     answers |= {} if gold.unanswerable else _written(gold.accepted[-1][0], turn.question)
-    return {
+    found = {
         kind: script_text([*gold.script[:-1], ToolCall("", ANSWER, {ANSWER: answer})])
         for kind, answer in answers.items()
     }
+    return found | _with_files(turn, _written_files)
+
+
+def _with_files(turn: AgentTurn, change: Callable[[list[list[str]], str], Mapping[str, str]]) -> dict[str, str]:
+    """Returns scripts that write each CSV file of the gold otherwise."""
+    found = {}
+    for place, call in enumerate(turn.gold.script):
+        path, text = str(call.arguments.get("path", "")), call.arguments.get("text")
+        if call.name == "write_file" and path.endswith(".csv") and isinstance(text, str):
+            rows = [row for row in csv.reader(io.StringIO(text)) if row]
+            for kind, other in change(rows, turn.question).items():
+                written = ToolCall("", call.name, {**call.arguments, "text": other})
+                script = [*turn.gold.script[:place], written, *turn.gold.script[place + 1 :]]
+                found[f"{path} {kind}"] = script_text(script)
+    return found
+
+
+def _printed(rows: Sequence[Sequence[str]], separator: str = ",") -> str:
+    out = io.StringIO()
+    csv.writer(out, delimiter=separator, lineterminator="\r\n").writerows(rows)
+    return out.getvalue()
+
+
+def _written_files(rows: list[list[str]], question: str) -> dict[str, str]:
+    head, *body = rows
+    found = {"with semicolons": _printed(rows, ";")}
+    if len(head) > 1:
+        found["with columns in another order"] = _printed([row[::-1] for row in rows])
+    if len(body) > 1 and Relaxation.ROW_ORDER not in insisted_by(question):
+        found["with rows in another order"] = _printed([head, *body[::-1]])
+    return found
+
+
+def _wrong_files(rows: list[list[str]], question: str) -> dict[str, str]:
+    head, *body = rows
+    if not any(cell for row in body for cell in row):
+        return {}
+    found = {"with a header only": _printed([head]), "with a row too many": _printed([*rows, ["7"] * len(head)])}
+    if len(body) > 1:
+        found["with half of its rows"] = _printed([head, *body[: len(body) // 2]])
+    return found
 
 
 def cheats(case: AgentCase, turn: AgentTurn) -> Mapping[str, str]:
-    """Returns the right answer alone, if the gold changes something before it."""
+    """Returns the right answer alone and wrong files, if the gold changes something before it."""
     found = gold_run(case)
     if isinstance(found, str) or not found.end_state:
         return {}
-    return {"the answer without the work": script_text([turn.gold.script[-1]])}
+    return {"the answer without the work": script_text([turn.gold.script[-1]])} | _with_files(turn, _wrong_files)
 
 
 def _written(answer: Json, question: str) -> dict[str, Json]:
