@@ -179,6 +179,11 @@ def open_loss(row: Mapping[str, Any]) -> str:
     return points(lost, *ends)
 
 
+def open_loss_p(row: Mapping[str, Any]) -> str:
+    """Formats the p-value of an open loss in a row of `trends`: on its own date the corrected one of the verdict."""
+    return p_value(row["previous_p_corrected" if row["open_loss_date"] == row["eval_date"] else "open_loss_p_value"])
+
+
 def signed(value: float | None, unit: Unit, low: Ends = None, high: Ends = None) -> str:
     """Formats a difference between figures of a unit: `+120`, `−$0.0012`."""
     told = figure(value, unit, low, high)

@@ -13,6 +13,7 @@ from functools import lru_cache
 from random import Random
 from typing import Any
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.limits import AdaptiveLimit
 from eval_pipeline.asking.retries import RetryPolicy
@@ -35,6 +36,7 @@ class AskedModel:
         provider: Provider,
         retries: RetryPolicy,
         limit: AdaptiveLimit,
+        counters: Counters,
         longest_reason: int,
         budget: Budget | None = None,
     ) -> None:
@@ -43,6 +45,7 @@ class AskedModel:
         self._provider = provider
         self._retries = retries
         self._limit = limit
+        self._counters = counters
         self._longest_reason = longest_reason
         self._budget = budget
         self._rng = Random()  # only for jitter
@@ -66,6 +69,7 @@ class AskedModel:
     async def _ask(self, call: Call) -> Response:
         retries = 0
         while True:
+            self._counters.calls += 1
             began = self._limit.began()
             try:
                 response = await self._paid(call)
@@ -74,11 +78,13 @@ class AskedModel:
                 pause = self._retries.pause(error, retries, self._rng)
                 if pause is None or asyncio.get_running_loop().time() + pause >= self.deadline:
                     raise
+                self._counters.note_retry(error.kind.value, error.message)
             else:
                 self._limit.succeeded()
                 return response
             await asyncio.sleep(pause)
             retries += 1
+            self._counters.retries += 1
 
     async def _paid(self, call: Call) -> Response:
         """Makes one try within the budget; if its cost stays unknown, the maximum is counted."""

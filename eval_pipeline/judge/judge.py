@@ -9,6 +9,7 @@ from time import perf_counter
 from types import TracebackType
 from typing import Self
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.deadline import DeadlineError, within
 from eval_pipeline.asking.limits import AdaptiveLimit
@@ -37,7 +38,7 @@ class LLMJudge:
     """A judge that asks a model; while open, it belongs to one event loop.
 
     Attributes:
-        calls: questions sent to the model so far.
+        counters: calls so far, repeated ones among them, and after which errors they were repeated.
         hits: questions answered from the cache or by an equal question asked at the same time.
     """
 
@@ -63,7 +64,7 @@ class LLMJudge:
             retries: the retry policy within that time.
             budget: what may be spent; None: no limit.
         """
-        self.calls = 0
+        self.counters = Counters()
         self.hits = 0
         self._provider = provider
         self._version = version
@@ -134,10 +135,9 @@ class LLMJudge:
         return json_hash([generated, expected, schema, settings, self._prompt.identity])
 
     async def _ask(self, generated: str, expected: str, schema: str, asked: float) -> Judgement:
-        self.calls += 1
         # A small model that degenerates writes one character per token; the choice must still fit after its reasons.
         longest_reason = min(self._prompt.longest_reason, max(self._version.max_tokens - _CHOICE_TOKENS, 1))
-        model = AskedModel(self._provider, self._retries, self._limit, longest_reason, self._budget)
+        model = AskedModel(self._provider, self._retries, self._limit, self.counters, longest_reason, self._budget)
 
         def told(value: float, *, choice: str = "", reason: str = "", error: str | None = None) -> Judgement:
             return Judgement(

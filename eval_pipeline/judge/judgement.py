@@ -4,6 +4,7 @@ import logging
 from types import TracebackType
 from typing import Protocol, Self
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Usage
 from eval_pipeline.core.values import value
 
@@ -53,6 +54,11 @@ class Judge(Protocol):
         """Asks whether both have the same meaning; `schema` is the DDL of the database."""
         ...
 
+    @property
+    def counters(self) -> Counters:
+        """Calls so far."""
+        ...
+
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(
@@ -67,6 +73,7 @@ class NoJudge:
         """Takes the reason for the log: what is missing."""
         self._why = why
         self._told = False
+        self.counters = Counters()
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         """Returns a judgement without a value, for the reason NO_JUDGE."""

@@ -105,9 +105,8 @@ def test_where_nothing_was_answered_by_both_there_is_no_verdict(forty: Lab) -> N
 
 def test_page_workbook_and_files_tell_it(silent: Lab) -> None:
     said = command("run", "--suite", "small", "--model-version", "other", "--eval-date", DAY.isoformat())
-    assert "coverage: other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40" in said.out
     gaps = "of 40 planned turns, 12 had no response and 4 had a response that could not be read; 16 count as wrong"
-    assert gaps in said.out
+    assert f"coverage: other: {gaps}" in said.out
     folder = silent.home.reports / "small" / "other" / DAY.isoformat()
     page = (folder / "report.html").read_text()
     assert f"COVERAGE: {gaps}" in page
@@ -159,7 +158,7 @@ def test_evaluations_of_yesterday_without_the_table_are_published_compared_and_m
     assert command("report", "--suite", "small", "--model-version", "puppet").code == 0
     day = ("--eval-date", DAY.isoformat())
     done = command("run", "--suite", "small", "--model-version", "other", *day)
-    assert "coverage: other: planned 40 · asked 40 · answered 28 · readable 24 · scored 40" in done.out, done.text
+    assert "coverage: other: of 40 planned turns, 12 had no response and 4 had" in done.out, done.text
     assert "other: not on record" not in command("compare", "puppet", "other").out
     again = [call for call in Puppet.asked[asked:] if call.case_id not in {f"c{n}" for n in range(12, 19)}]
     assert again == [], "nobody is asked but for what got no response"

@@ -1,14 +1,20 @@
-"""A backfill with the real daemon in which one model version fails and one is canceled: no other's loss is silent."""
+"""With the real daemon: no loss is silent because other runs fail or are canceled, and only what failed itself is red.
+
+A backfill in which one model version fails and one is canceled, then a night of the schedule with two of five dead.
+"""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.automation.notifications import NOTIFY_URL
+from eval_pipeline.defs.automation.schedules import CRON
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.view.page import Bench
@@ -16,6 +22,7 @@ from eval_pipeline.workspace.runs import run_rows
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.http_socket import Connection, Request
 from eval_pipeline_tests.fakes.openai_server import KEY, Hang, OpenAIServer, Says, Status
+from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.support import Lab, case, number, surroundings
 from eval_pipeline_tests.view.pages import let_in
 
@@ -30,6 +37,9 @@ ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 BACKFILL = """mutation($keys: [AssetKeyInput!]!, $names: [String!]!) { launchPartitionBackfill(backfillParams: {
   assetSelection: $keys, partitionNames: $names,
   tags: [{ key: "eval_pipeline/epoch", value: "later" }] }) { __typename ... on PythonError { message } } }"""
+START = """mutation { startSchedule(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
+  "__repository__", scheduleName: "nightly" }) { __typename } }"""
+OF_SCHEDULE = {"dagster/schedule_name": "nightly"}
 END = """mutation($id: String!) { terminateRun(runId: $id) { __typename } }"""
 ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "model_version", partitionKey: $name,
   repositorySelector: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__" })
@@ -37,13 +47,15 @@ ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "mode
 NODES = """{ assetNodes { assetKey { path } isPartitioned partitionStats { numMaterialized numFailed numMaterializing }
   assetChecksOrError { ... on AssetChecks { checks { name executionForLatestMaterialization { status } } } } } }"""
 LATEST = """query($keys: [AssetKeyInput!]!) { assetsLatestInfo(assetKeys: $keys) { assetKey { path }
-  latestRun { id status } latestMaterialization { runId } } }"""
+  latestRun { id status endTime } latestMaterialization { runId timestamp } } }"""
 
 
 class Endpoint(OpenAIServer):
-    """Answers by the name of the model: all right at first; later some get worse, one is gone and one says nothing."""
+    """Answers by the name of the model: all right but for what some of them get worse, are gone, or say nothing."""
 
-    later = False
+    losing: Sequence[str] = ()
+    gone: Sequence[str] = ()
+    silent: Sequence[str] = ()
 
     async def handle(self, request: Request, connection: Connection) -> None:
         if request.path.endswith("/chat/completions"):
@@ -52,12 +64,13 @@ class Endpoint(OpenAIServer):
 
     def _step(self, body: dict[str, Any]) -> Says | Status | Hang:
         model, asked = body["model"], json.dumps(body["messages"])
-        if self.later and model == DEAD:
+        if model in self.gone:
             return Status(401)
-        if self.later and model == SLOW:
+        if model in self.silent:
             return Hang()
-        wrong = self.later and model in LOSING and any(f"page_{n} " in asked for n in range(15))
-        return Says(number(9.0 if wrong else 50.0))
+        page = next((n for n in range(15) if f"page_{n} " in asked), None)
+        # Wrong ones differ: that many equal ones would look like a wrong configuration.
+        return Says(number(50.0 if page is None or model not in self.losing else 100.0 + 7 * page))
 
 
 @pytest.fixture
@@ -77,25 +90,40 @@ def lab(lab: Lab, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Lab:
         asked = [part for name in NAMES for part in ("--model-version", name)]
         said = lab.cli("run", "--suite", SUITE, *asked, "--eval-date", BEFORE, "--no-report")
         assert said.code == 0, said.text
-    endpoint.later = True
     endpoint.bodies.clear()
     return lab
 
 
-def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoint: Endpoint, tmp_path: Path) -> None:
-    with running_ui(lab, tmp_path / "dev.log", {"OPENAI_API_KEY": KEY}) as ui:
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as found:
+        yield found
+
+
+def test_a_loss_is_told_though_others_failed_and_were_canceled(
+    lab: Lab, endpoint: Endpoint, webhook: Webhook, tmp_path: Path
+) -> None:
+    more = {"OPENAI_API_KEY": KEY, NOTIFY_URL: webhook.url, CRON: "* * * * *"}
+    with running_ui(lab, tmp_path / "dev.log", more) as ui:
         for name in NAMES:
             ui.query(ADD, name=name)
-        keys = [{"path": node["assetKey"]["path"]} for node in ui.query(NODES)["assetNodes"]]
-        made = ui.query(BACKFILL, keys=keys, names=list(NAMES))["launchPartitionBackfill"]
-        assert made["__typename"] == "LaunchBackfillSuccess", made
-        eventually(lambda: states(ui).get(SLOW) == "STARTED" and hangs(endpoint), lambda: str(states(ui)))
-        (slow, *_) = ui.runs(**{"dagster/partition": SLOW})
-        ui.query(END, id=slow["runId"])
-        eventually(lambda: {*states(ui).values()} <= ENDED, lambda: str(states(ui)))
-        assert [states(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "CANCELED"]
-        eventually(lambda: told_everywhere(lab), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
-        only_what_failed_itself_is_red(ui)
+        of_a_backfill(lab, endpoint, ui)
+        of_a_night(lab, endpoint, webhook, ui)
+
+
+def of_a_backfill(lab: Lab, endpoint: Endpoint, ui: UI) -> None:
+    """One model version is gone, and one says nothing until somebody ends its run."""
+    endpoint.losing, endpoint.gone, endpoint.silent = LOSING, (DEAD,), (SLOW,)
+    keys = [{"path": node["assetKey"]["path"]} for node in ui.query(NODES)["assetNodes"]]
+    made = ui.query(BACKFILL, keys=keys, names=list(NAMES))["launchPartitionBackfill"]
+    assert made["__typename"] == "LaunchBackfillSuccess", made
+    eventually(lambda: states(ui).get(SLOW) == "STARTED" and hangs(endpoint), lambda: str(states(ui)))
+    (slow, *_) = ui.runs(**{"dagster/partition": SLOW})
+    ui.query(END, id=slow["runId"])
+    eventually(lambda: {*states(ui).values()} <= ENDED, lambda: str(states(ui)))
+    assert [states(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "CANCELED"]
+    eventually(lambda: told_everywhere(lab, LOSING), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
+    only_what_failed_itself_is_red(ui, {"generations": 1})
     (day,) = {day for (day,) in lab.sql("SELECT max(eval_date) FROM runs")}
     rows = {name: run_rows(lab.workspace(), Partition(SUITE, name, day), ["status"]) for name in NAMES}
     statuses = {name: found[-1]["status"] for name, found in rows.items()}
@@ -113,6 +141,36 @@ def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoin
         assert re.search(rf"• new loss: {SUITE} · {name}: −3[78][.\d]* points against {BEFORE}", text), text
 
 
+def of_a_night(lab: Lab, endpoint: Endpoint, webhook: Webhook, ui: UI) -> None:
+    """A tick of the schedule: two of five are gone, and another one gets worse than those that the backfill told."""
+    endpoint.losing, endpoint.gone, endpoint.silent = (STEADY,), (DEAD, SLOW), ()
+    assert ui.query(START)["startSchedule"]["__typename"] == "ScheduleStateResult"
+    eventually(lambda: night(ui).keys() == {*NAMES} and {*night(ui).values()} <= ENDED, lambda: str(ui.runs()))
+    assert [night(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "FAILURE"]
+    eventually(lambda: told_everywhere(lab, (STEADY,)), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
+    only_what_failed_itself_is_red(ui, {"generations": 2})
+    digest = eventually(lambda: next(digests(webhook), None), ui.log.read_text)
+    assert "1 new loss, 0 still open; 2 runs failed" in digest
+    assert re.search(rf"^• new loss: {SUITE} · {STEADY}: −3[78][.\d]* points against {BEFORE}", digest, re.MULTILINE)
+    for name in (DEAD, SLOW):
+        assert re.search(rf"^• the run of {name} failed: {ui.url}/runs/", digest, re.MULTILINE), digest
+    assert not any(f"loss: {SUITE} · {name}" in digest for name in NAMES if name != STEADY), digest
+
+
+def night(ui: UI) -> dict[str, str]:
+    """Status of the runs of the first night, by model version: one each, though the schedule goes on ticking."""
+    runs = ui.runs(**OF_SCHEDULE)
+    first = min((run["tags"][EVAL_DATE] for run in runs), default="")
+    runs = [run for run in runs if run["tags"][EVAL_DATE] == first]
+    found = {run["tags"]["dagster/partition"]: run["status"] for run in runs}
+    assert len(found) == len(runs)
+    return found
+
+
+def digests(webhook: Webhook) -> Iterator[str]:
+    return (text for post in webhook.posted if "night of" in (text := post["text"]))
+
+
 def states(ui: UI) -> dict[str, str]:
     """Status of the last run of each model version."""
     return {run["tags"].get("dagster/partition", ""): run["status"] for run in reversed(ui.runs())}
@@ -122,30 +180,37 @@ def hangs(endpoint: Endpoint) -> bool:
     return any(body["model"] == SLOW for body in endpoint.bodies)
 
 
-def told_everywhere(lab: Lab) -> bool:
-    """Whether both losses, and nothing false, are in the store, on the home page and in `doctor`."""
-    if lab.sql(TOLD) != [(name, True) for name in LOSING] or lab.sql("SELECT 1 FROM trends WHERE NOT compared"):
+def told_everywhere(lab: Lab, losing: Sequence[str]) -> bool:
+    """Whether these losses, and nothing false, are in the store, on the home page and in `doctor`."""
+    if lab.sql(TOLD) != [(name, True) for name in losing] or lab.sql("SELECT 1 FROM trends WHERE NOT compared"):
         return False
     with surroundings(lab), Bench.of(lab.home) as bench:
         page, said = let_in(bench).get("/").text, lab.cli("doctor").text
-    for name in LOSING:
+    for name in losing:
         assert re.search(rf"<li>Loss: <a[^>]*>−3[78][^<]* points</a> {name} on {SUITE}", page), page
     found = [line.split(":")[1].strip() for line in said.splitlines() if line.startswith("FAIL loss")]
-    assert found == [f"{SUITE} · {name}" for name in LOSING], said
+    assert found == [f"{SUITE} · {name}" for name in losing], said
     assert not [line for line in said.splitlines() if line.startswith("FAIL store")], said
     return True
 
 
-def only_what_failed_itself_is_red(ui: UI) -> None:
+def only_what_failed_itself_is_red(ui: UI, gone: Mapping[str, int]) -> None:
     nodes = ui.query(NODES)["assetNodes"]
     failed = {
         node["assetKey"]["path"][-1]: node["partitionStats"]["numFailed"] for node in nodes if node["isPartitioned"]
     }
-    assert {name: count for name, count in failed.items() if count} == {"generations": 1}, "of the one that is gone"
+    assert {name: count for name, count in failed.items() if count} == gone
     latest = ui.query(LATEST, keys=[{"path": node["assetKey"]["path"]} for node in nodes if not node["isPartitioned"]])
     for one in latest["assetsLatestInfo"]:
         assert one["latestMaterialization"], one
-        assert one["latestRun"] is None or one["latestRun"]["status"] == "SUCCESS", one
+        assert not is_red(one["latestRun"], one["latestMaterialization"]), one
     checks = [check for node in nodes for check in node["assetChecksOrError"].get("checks", ())]
     told = {check["name"]: (check["executionForLatestMaterialization"] or {}).get("status") for check in checks}
     assert {name for name, status in told.items() if status not in {"SUCCEEDED", None}} == {"no_significant_loss"}, told
+
+
+def is_red(run: Mapping[str, Any] | None, made: Mapping[str, Any]) -> bool:
+    """Whether the UI shows an asset without partitions as failed: its last run failed later, without making it."""
+    if run is None or run["status"] != "FAILURE" or run["id"] == made["runId"]:
+        return False
+    return not run["endTime"] or 1000 * run["endTime"] > float(made["timestamp"])

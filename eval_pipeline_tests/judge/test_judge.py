@@ -68,7 +68,7 @@ def test_equal_pairs_share_one_call_and_others_do_not() -> None:
 
     async def work(judge: LLMJudge) -> tuple[list[Judgement], int, int]:
         judgements = await asyncio.gather(*(judge.judge(sql, EXPECTED, schema) for sql, schema in pairs))
-        return judgements, judge.calls, judge.hits
+        return judgements, judge.counters.calls, judge.hits
 
     with AnthropicServer(lambda body: said("partly"), latency_s=0.05) as server:
         judgements, calls, hits = with_judge(server, work)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from eval_pipeline.asking.answers import utc_today
+from eval_pipeline.asking.answers import Counters, utc_today
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.retries import RetryPolicy
 from eval_pipeline.core.errors import EvalError
@@ -116,10 +116,16 @@ def test_a_judge_that_stops_early_is_an_error(answer: Answer, error: str) -> Non
     ids=["429", "529", "500", "503", "reset", "malformed", "200 and overloaded"],
 )
 def test_what_passes_is_asked_again(fault: Fault) -> None:
+    async def work(judge: LLMJudge) -> tuple[Judgement, Counters]:
+        return await ask(judge), judge.counters
+
     with AnthropicServer(lambda body: said("partly"), faults=[fault, fault]) as server:
-        judgement = with_judge(server, ask)
+        judgement, counters = with_judge(server, work)
     assert (judgement.value, judgement.error) == (0.5, None)
-    assert len(server.requests()) == 3
+    assert len(server.requests()) == counters.calls == 3
+    ((times, example),) = counters.retried.values()
+    assert (times, counters.retries) == (2, 2)
+    assert example
 
 
 def test_what_stays_is_an_error_and_is_not_asked_again() -> None:

@@ -29,8 +29,8 @@ USUAL: dict[str, Any] = {
 }  # fmt: skip
 LOST = {
     "verdict": "loss", "accuracy": 0.6, "low": 0.5, "high": 0.7, "previous_difference": -0.2, "previous_low": -0.3,
-    "previous_high": -0.1, "previous_p_corrected": 0.00002, "open_loss_date": DAY, "open_loss_against": BEFORE,
-    "open_loss_difference": -0.2, "open_loss_p_value": 0.00001,
+    "previous_high": -0.1, "previous_p_corrected": 0.0024, "open_loss_date": DAY, "open_loss_against": BEFORE,
+    "open_loss_difference": -0.2, "open_loss_p_value": 0.0012,
 }  # fmt: skip
 STILL = {
     "open_loss_date": EARLIER, "open_loss_against": EARLIER - dt.timedelta(days=1), "open_loss_difference": -0.1,
@@ -75,11 +75,11 @@ def test_the_message_says_what_ran_what_was_lost_and_what_it_cost(night: Night) 
     assert text.splitlines() == [
         "eval-pipeline: night of 2026-01-15: 5 model versions on 2 suites; 1 new loss, 1 still open; 1 run failed; "
         "1 evaluation not complete; $4.25",
-        "• new loss: finqa · lost: −20 points against 2026-01-14, p < 0.0001",
+        "• new loss: finqa · lost: −20 points against 2026-01-14, p 0.0024",
         "• loss of 2026-01-10 still open: finqa · same: −10.0 points against 2026-01-09, p 0.0030",
         "• the run of broken failed: http://here:3000/runs/run-1",
         "finqa",
-        "  lost: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
+        "  lost: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p 0.0024: significantly "
         "worse; all 100 turns; $1.25",
         "  same: 80.0% [70.0% to 88.0%], +1.0 points [−2.0 to +4.0] against 2026-01-14, p 0.4000: no significant "
         "change; all 100 turns; $1.25",
@@ -127,7 +127,7 @@ def test_what_is_not_known_yet_is_told_as_such(tmp_path: Path) -> None:
         "eval-pipeline: night of 2026-01-15: 4 model versions on 1 suite; 1 new loss (1 acknowledged), 1 still open; "
         "1 evaluation not compared yet; 1 run canceled; 1 evaluation not complete; at least $9.96, "
         "unknown of 1 evaluation",
-        "• loss of 2026-01-14 still open: finqa · lost: −20.0 points against 2026-01-14, p < 0.0001",
+        "• loss of 2026-01-14 still open: finqa · lost: −20.0 points against 2026-01-14, p 0.0012",
         "• the run of ended was canceled: run run-1",
         "• finqa · drifted: this looks like the configuration, not like the model: answers are 100 times the gold",
         "• finqa · lost: this looks like the configuration, not like the model: none of 100 turns is right",
@@ -135,7 +135,7 @@ def test_what_is_not_known_yet_is_told_as_such(tmp_path: Path) -> None:
         "  drifted: 80.0% [70.0% to 88.0%], +1.0 points [−2.0 to +4.0] against 2026-01-14, p 0.4000: drifted below its "
         "first date; all 100 turns; $3.32",
         "  ended: canceled before it could be compared; dollars unknown",
-        "  known: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p < 0.0001: significantly "
+        "  known: 60% [50% to 70%], −20 points [−30 to −10] against 2026-01-14, p 0.0024: significantly "
         "worse; all 100 turns; $3.32",
         "  lost: 0% [50% to 70%], not compared yet; all 100 turns; $3.32",
     ]

@@ -148,5 +148,5 @@ def _still_open(row: Row) -> str:
     return (
         f"{row['model_version']}: the loss of {row['open_loss_date']} is still open: "
         f"{shown.open_loss(row)} points against {row['open_loss_against']}, "
-        f"p {shown.p_value(row['open_loss_p_value'])}"
+        f"p {shown.open_loss_p(row)}"
     )

@@ -111,11 +111,10 @@ def coverage_lines(headlines: "Sequence[Headline]", suite: str = "") -> Iterator
     for sentence in sentences([(found.partition.model_version, found.cases) for found in headlines]):
         yield f"cases:    {suite}{sentence}"
     for found in headlines:
-        if not found.coverage.is_whole:
-            yield f"coverage: {suite}{found.partition.model_version}: {found.coverage.text()}"
-        for told in (found.coverage.gaps(found.cases.unscored), *found.cases.gold_texts()):
-            if told:
-                yield f"          {suite}{found.partition.model_version}: {told}"
+        reached = found.coverage
+        lacks = "" if reached.is_whole else reached.gaps(found.cases.unscored) or reached.text()
+        for number, told in enumerate(filter(None, (lacks, *found.cases.gold_texts()))):
+            yield f"{' ' * 9 if number else 'coverage:'} {suite}{found.partition.model_version}: {told}"
         for metric, row in found.traffic.items():
             what = "the log's own verdict" if metric != "correct" else "accuracy"
             told = shown.estimate(row["mean"], row["low"], row["high"])

@@ -90,7 +90,7 @@ def loss_text(loss: OpenLoss) -> str:
     row = loss.row
     said = "new loss" if loss.new else f"loss of {row['open_loss_date']} still open"
     known = ", acknowledged" if loss.acknowledged else ""
-    by, p = shown.open_loss(row), shown.p_value(row["open_loss_p_value"])
+    by, p = shown.open_loss(row), shown.open_loss_p(row)
     return (
         f"{said}{known}: {loss.suite} · {row['model_version']}: {by} points against {row['open_loss_against']}, p {p}"
     )

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from itertools import chain
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.on_the_way import OnTheWay
 from eval_pipeline.core.errors import UsageError
@@ -27,6 +28,7 @@ from eval_pipeline.judge import (
 from eval_pipeline.providers.prices import cost_usd
 from eval_pipeline.stages.attempts.model_calls import run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
+from eval_pipeline.stages.attempts.seen import shown
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.scoring.gold import gold_failure, gold_problems
 from eval_pipeline.stages.settings import JUDGE_PROMPT
@@ -43,7 +45,7 @@ from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.watching.status import JUDGING, Status
+from eval_pipeline.workspace.watching.status import JUDGING, Status, counted
 
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
@@ -230,7 +232,7 @@ async def _judge_all(
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
             async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
-                with _watched(inputs, version, budget, waiting, said):
+                with _watched(inputs, version, budget, judge.counters, waiting, said):
                     await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
         finally:
             inputs.progress.finish(label)
@@ -238,13 +240,19 @@ async def _judge_all(
 
 
 def _watched(
-    inputs: Inputs, version: ModelVersion, budget: Budget, waiting: Sequence[int], said: Sequence[Judgement | None]
+    inputs: Inputs,
+    version: ModelVersion,
+    budget: Budget,
+    counters: Counters,
+    waiting: Sequence[int],
+    said: Sequence[Judgement | None],
 ) -> AbstractContextManager[None]:
-    """Shows those who watch the run how many pairs are judged."""
+    """Shows those who watch the run how many pairs are judged, and which calls are made again."""
 
     def look(status: Status) -> None:
         status.done = sum(said[place] is not None for place in waiting)
-        status.usd, status.tokens = budget.usd, budget.tokens
+        status.usd, status.tokens, status.calls = budget.usd, budget.tokens, counters.calls
+        status.retried = counted({kind: (times, shown(text)) for kind, (times, text) in counters.retried.items()})
 
     if inputs.run.watch is None:
         return nullcontext()

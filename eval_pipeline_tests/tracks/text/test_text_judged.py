@@ -25,6 +25,10 @@ from eval_pipeline.stages.checks.budgets import check_budget_kept
 from eval_pipeline.store.tables import JUDGEMENTS
 from eval_pipeline.tracks.text.cases.examples import checked_options
 from eval_pipeline.workspace.asked.scope import Scope
+from eval_pipeline.workspace.runs import RunContext
+from eval_pipeline.workspace.watching.status import JUDGING, line
+from eval_pipeline.workspace.watching.watch import asked_for, watching
+from eval_pipeline_tests.fakes.anthropic_faults import Faults, Status
 from eval_pipeline_tests.fakes.anthropic_server import KEY, AnthropicServer
 from eval_pipeline_tests.judge.lab import said, with_judge
 from eval_pipeline_tests.support import DAY, Lab, Puppet
@@ -49,9 +53,13 @@ def graded(lab: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch) -> I
     servers: list[AnthropicServer] = []
 
     def evaluate(
-        answers: dict[str, str], reply: Callable[[Any], Any], judge: dict[str, Any] | None = None, **options: Any
+        answers: dict[str, str],
+        reply: Callable[[Any], Any],
+        judge: dict[str, Any] | None = None,
+        faults: Faults = None,
+        **options: Any,
     ) -> AnthropicServer:
-        server = AnthropicServer(reply)
+        server = AnthropicServer(reply, faults=faults)
         servers.append(server.__enter__())
         monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
         lab.suite("causes", CASES, track="text", options=GRADED | options)
@@ -108,6 +116,18 @@ def test_grades_become_the_metric_that_decides(lab: Lab, graded: Any) -> None:
     again = lab.evaluate("causes", publish=True)
     assert again["judgements"].reused
     assert len(server.requests()) == 2
+
+
+def test_who_watches_the_judge_sees_calls_that_are_made_again(lab: Lab, graded: Any) -> None:
+    limited = Status(429, "rate_limit_error", retry_after="0")
+    graded({"bridge": "Answer: a gale"}, by_answer({"gale": "correct"}), faults=[limited, limited])
+    lab.evaluate("causes", upto="evidence")
+    asked = asked_for([Partition("causes", "puppet", DAY)], Scope(), "")
+    with watching(lab.home, "run", asked) as watch:
+        lab.stage("judgements", lab.inputs("causes", run=RunContext("run", canary=False, watch=watch)))
+        status = watch.status
+        assert (status.step, status.done, status.calls) == (JUDGING, 1, 3)
+        assert "2 calls made again (2 rate_limited)" in line(status)
 
 
 def test_two_runs_at_once_pay_the_judge_once(lab: Lab, graded: Any) -> None:
