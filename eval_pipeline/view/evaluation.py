@@ -163,10 +163,12 @@ def known_place(look: Look, named: Partition) -> Partition:
 
 
 def listed(look: Look, suite: str) -> list[Row]:
-    """Returns rows of `evaluations` of a suite, with the scope of each, and its prompt as a hash."""
+    """Returns rows of `evaluations` of a suite, each with its scope and hashes of its prompt and other settings."""
     sql = """SELECT e.id, e.model_version, e.eval_date, e.newest, e.begun_at, s.scope,
             md5(e.prompt || ' ' || coalesce(CAST(e.prompt_text AS VARCHAR), '')) AS prompt_hash,
-            e.settings ->> '$.suite_prompt' AS suite_prompt FROM evaluations AS e LEFT JOIN (
+            CASE WHEN e.settings ->> '$.provider' IS NULL THEN e.model_version
+            ELSE md5(json_merge_patch(e.settings, '{"prompt": null, "suite_prompt": null}')) END AS settings_hash
+            FROM evaluations AS e LEFT JOIN (
             SELECT model_version, eval_date, evaluation_id, arg_max(scope, started_at) AS scope
             FROM runs WHERE suite = ? GROUP BY ALL
         ) AS s ON s.model_version = e.model_version AND s.eval_date = e.eval_date

@@ -138,6 +138,18 @@ def test_answers_that_their_source_judged_otherwise(home: Home, look: Look, tmp_
             assert ('value="judged_otherwise"' in reader.get(turns_of(FALLING)).text) is offered
 
 
+def test_another_prompt_is_found_by_the_settings_whatever_the_model_version_is_called(
+    home: Home, tmp_path: Path
+) -> None:
+    prompt = f"UPDATE runs SET prompt = 'plan-2' WHERE model_version = '{STEADY}'"
+    patch = 'json_merge_patch(identity, \'{"prompt": "plan-2", "model": "another"}\')'
+    model = f"UPDATE runs SET identity = {patch} WHERE model_version = '{STEADY}'"
+    for statements, found in (((prompt,), True), ((prompt, model), False)):
+        with changed(home, tmp_path, *statements) as reader:
+            why_not = "asked with one prompt only" in Parts(reader.get(turns_of(FALLING)).text).text
+            assert why_not is not found
+
+
 def test_each_question_has_an_address_that_answers_it_or_says_why_not(client: TestClient, look: Look) -> None:
     asked = questions(look, NOW)
     assert [one.words for one in asked if not one.address] == ["what its prompt changed"]

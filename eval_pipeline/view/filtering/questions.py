@@ -104,12 +104,12 @@ def _best_other(look: Look, now: Partition) -> Partition | None:
 
 
 def _other_prompt(look: Look, now: Partition) -> Partition | None:
-    """Returns the evaluation of the same model with another prompt that is the newest up to then, or else of all."""
+    """Returns the evaluation of the same settings with another prompt that is the newest up to then, or else of all."""
     rows = [row for row in listed(look, now.suite) if row["prompt_hash"] is not None]
     mine = next((row for row in rows if _is_row(now, row)), None)
     if mine is None:
         return None
-    others = [row for row in rows if _model(row) == _model(mine) and row["prompt_hash"] != mine["prompt_hash"]]
+    others = [row for row in rows if _is_other_prompt(row, mine)]
     if not others:
         return None
     chosen = max(others, key=lambda row: (row["eval_date"] <= now.eval_date, row["eval_date"], row["begun_at"]))
@@ -121,6 +121,6 @@ def _is_row(place: Partition, row: Row) -> bool:
     return named and (row["model_version"], row["eval_date"]) == (place.model_version, place.eval_date)
 
 
-def _model(row: Row) -> str:
-    """Returns the name of a model version without that of its prompt."""
-    return str(row["model_version"]).removesuffix(f"+{row['suite_prompt']}")
+def _is_other_prompt(row: Row, mine: Row) -> bool:
+    """Whether an evaluation was made with the settings of another, whatever it is called, but for the prompt."""
+    return row["settings_hash"] == mine["settings_hash"] and row["prompt_hash"] != mine["prompt_hash"]
