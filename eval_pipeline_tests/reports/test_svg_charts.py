@@ -153,6 +153,11 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
          {'class="dot s0"': 1, 'class="threshold"': 1, 'class="band"': 1, ">50%<": 2, "scale(": 0}),
         (level_chart([LevelPoint(1, 0.9), LevelPoint(2, 0.4, few=6)], CeilingMark(0.5), "steps", "w"),
          {'class="dot s0"': 2, "scale(0.6)": 1, ">n=6<": 1}),
+        # Numbers of turns stand where they cover nothing.
+        (level_chart([LevelPoint(n, 0.4 + n % 2 / 2, few=6) for n in range(8)], CeilingMark(0.5), "steps", "w"),
+         {'class="dot s0"': 8, ">n=6<": 8}),
+        (level_chart([LevelPoint(n, 0.4, few=6) for n in range(16)], CeilingMark(0.5), "steps", "w"),
+         {'class="dot s0"': 16, ">n=6<": 0}),
         # A part that nothing is in is only in the legend.
         (stacks_chart([Stack("a", [3, 0, 1], "3 of 4", "w")], ("right", "missing", "extra"), "w"),
          {'class="part s0"': 2, 'class="part s1"': 1, 'class="part s2" x="231"': 1, 'width="77"': 1, ">3 of 4<": 1}),

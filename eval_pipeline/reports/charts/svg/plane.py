@@ -131,8 +131,10 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     joined = curve or [(x, y) for _, x, y in known]
     if len(joined) > 1:
         marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in joined)))
+    taken: list[Box] = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in known]
     marks += [
-        _at(point, x, y, up, "dot s0", _few(point, x, y), 1.0 if point.few is None else _SMALL) for point, x, y in known
+        _at(point, x, y, up, "dot s0", _few(point, x, y, taken), 1.0 if point.few is None else _SMALL)
+        for point, x, y in known
     ]
     return picture(_TOP + _PLOT + _BOTTOM, words, marks)
 
@@ -205,13 +207,22 @@ def _at(
     return mark("".join(marks), point.words, point.href)
 
 
-def _few(point: LevelPoint, x: float, y: float) -> str:
-    """Returns the number of turns beside a point that has few; at the left where the chart ends at the right."""
+def _few(point: LevelPoint, x: float, y: float, taken: list[Box]) -> str:
+    """Returns the number of turns beside a point that has few; at the left where the chart ends at the right.
+
+    Empty where it would cover a point or another number, as a reader finds it at the point, too; `taken` grows.
+    """
     if point.few is None:
         return ""
     right = x < WIDTH - 50
     down = min(max(y + 4, _TOP + _APART), _TOP + _PLOT - 4)
-    return text(x + 7 if right else x - 7, down, f"n={point.few:,}", "tick", "" if right else "end")
+    told = f"n={point.few:,}"
+    left = x + 7 if right else x - 7 - width_of(told)
+    box = (left, down - _APART + 3, left + width_of(told), down + 3)
+    if any(_overlap(box, other) for other in taken):
+        return ""
+    taken.append(box)
+    return text(x + 7 if right else x - 7, down, told, "tick", "" if right else "end")
 
 
 def _side(points: Sequence[LevelPoint], threshold: float) -> str:
