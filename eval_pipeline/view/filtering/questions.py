@@ -123,4 +123,4 @@ def _is_row(place: Partition, row: Row) -> bool:
 
 def _is_other_prompt(row: Row, mine: Row) -> bool:
     """Whether an evaluation was made with the settings of another, whatever it is called, but for the prompt."""
-    return row["settings_hash"] == mine["settings_hash"] and row["prompt_hash"] != mine["prompt_hash"]
+    return bool(row["settings_hash"] == mine["settings_hash"] and row["prompt_hash"] != mine["prompt_hash"])
