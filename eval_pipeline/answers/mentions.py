@@ -67,6 +67,7 @@ _MOST_WORDS_BEFORE = 7
 """How many words ahead in its clause a denial applies."""
 _ALTERNATIVE = re.compile(r"^[\s\"'”’`*.)]*(?:,?\s*(?:and/or|or)\b|/|\?)", re.IGNORECASE)
 _ALTERNATIVE_BEFORE = re.compile(r"(?:\b(?:and/or|or|either)|/)[\s\"'“‘`*(]*(?:an?\s+|the\s+)?$", re.IGNORECASE)
+_OPPOSITES = {"yes": "no", "no": "yes", "true": "false", "false": "true"}
 
 
 @value
@@ -126,6 +127,20 @@ def _is_given_up(text: str, span: Span, among: Sequence[Span]) -> bool:
 def is_left_open(text: str, span: Span) -> bool:
     """Returns whether a mention is one of several alternatives or a question: `A or B`, `either A`, `A?`."""
     return bool(_ALTERNATIVE.match(text[span[1] : span[1] + 40]) or _ALTERNATIVE_BEFORE.search(text[: span[0]][-40:]))
+
+
+def is_both(text: str, span: Span) -> bool:
+    """Returns whether a mention is half of an answer that says both, e.g. `yes and no`, `true but also false`."""
+    other = _OPPOSITES.get(text[slice(*span)].casefold())
+    after = text[span[1] : span[1] + 40]
+    if other is None or re.match(r"\s+(?!and\b|but\b)\w", after, re.IGNORECASE):
+        return False
+    return bool(
+        re.match(rf"[\"'”’`*]*,?\s+(?:and|but|&)\s+(?:also\s+)?[\"'“‘`*]*{other}\b(?!\s+\w)", after, re.IGNORECASE)
+        or re.search(
+            rf"\b{other}[\"'”’`*]*,?\s+(?:and|but|&)\s+(?:also\s+)?[\"'“‘`*]*$", text[: span[0]][-40:], re.IGNORECASE
+        )
+    )
 
 
 def is_listed(text: str, span: Span) -> bool:

@@ -58,6 +58,7 @@ class CallErrorKind(StrEnum):
     BAD_RESPONSE = "bad_response"
     BUDGET = "budget"
     NO_PREDICTION = "no_prediction"
+    RECORDED_ERROR = "recorded_error"
 
 
 @value

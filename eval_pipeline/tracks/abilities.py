@@ -141,3 +141,8 @@ def joined(broken: Sequence[Contradiction], further: Sequence[Contradiction]) ->
 def answer_keys_of(track: Track, turn: Turn, results: Sequence[Json]) -> Sequence[str]:
     """Returns a text for each result; equal texts mean the same answer. By default, the result's JSON is used."""
     return track.answer_keys(turn, results) if isinstance(track, Audits) else [canonical_json(r) for r in results]
+
+
+def gold_of(track: Track, turn: Turn, results: Sequence[Json]) -> Mapping[str, Json] | None:
+    """Returns fields of the gold by which results are right; None if the gold is known. See `Audits.gold_of`."""
+    return track.gold_of(turn, results) if isinstance(track, Audits) else None

@@ -377,6 +377,10 @@ class Audits(ABC, Generic[ContextT, GoldT]):
         """Returns by turn id what a case says of the results that models agree on against the gold, where it does."""
         return {}
 
+    def gold_of(self, turn: Turn[GoldT], results: Sequence[Json]) -> Mapping[str, Json] | None:
+        """Returns the gold fields by which results are right; None if the gold is known, empty without results."""
+        return None
+
     @abstractmethod
     def answer_keys(self, turn: Turn[GoldT], results: Sequence[Json]) -> Sequence[str]:
         """Returns a text for each result of an attempt at the turn; equal texts mean the same answer."""

@@ -156,7 +156,7 @@ def test_an_answer_cut_off_or_withheld_is_none(home: Lab) -> None:
     found = home.sql("SELECT call_error, error_message FROM attempts ORDER BY turn_id")
     assert found[0] == (None, None)
     assert found[1][0] == "max_tokens"
-    assert found[2] == ("no_prediction", "recorded as an error: HTTP 500")
+    assert found[2] == ("recorded_error", "recorded as an error: HTTP 500")
 
 
 def test_dollars_and_tokens_from_the_cache_count_as_they_are_told(home: Lab) -> None:

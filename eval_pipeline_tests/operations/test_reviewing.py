@@ -255,3 +255,47 @@ def test_tags_in_use_come_first() -> None:
     said = [review(0, tag="zebra"), review(1, tag="zebra"), review(2, tag="made up")]
     assert known_tags(Reviewed(said, {}, ()))[:3] == ["zebra", "made up", "misread question"]
     assert disputed(Reviewed(said, {}, ())) == []
+
+
+def test_answers_called_right_become_the_gold_where_it_is_not_known(lab: Lab) -> None:
+    folder = lab.home.data / "suites" / "asked"
+    folder.mkdir(parents=True)
+    folder.joinpath("suite.yaml").write_text(
+        "{name: asked, version: '1', track: text, cases: cases.jsonl, options: {answer: {form: text}}}"
+    )
+    turns = [{"question": "Why?", "answer": None}, {"question": "How?", "answer": None}]
+    cases = [{"id": "a", "turns": turns}, {"id": "b", "turns": turns}, {"id": "c", "question": "Q?", "answer": "Yes"}]
+    folder.joinpath("cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    places = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
+    answers = {"one": ["So", "So", "So", "So", "No"], "two": ["so.", "Thus", "Never", "So", "Yes"]}
+    for version, said in answers.items():
+        rows = [
+            {"case_id": case, "turn_index": turn, "response": f"Answer: {one}"}
+            for (case, turn), one in zip(places, said, strict=True)
+        ]
+        file = folder.parent.parent / "rows.jsonl"
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        options = ("--suite", "asked", "--model-version", version)
+        assert lab.cli("import", "predictions", str(file), *options).code == 0
+        assert lab.cli("run", *options, "--no-report").code == 0
+
+    def said_of(version: str, turn: str, verdict: str, who: str) -> None:
+        options = ("--suite", "asked", "--model-version", version, "--turn", turn, "--verdict", verdict, "--who", who)
+        assert lab.cli("reviews", "add", *options).code == 0
+
+    for version in answers:
+        for turn in ("a#0", "a#1", "c#0"):
+            said_of(version, turn, "right", "ann")
+    for verdict, who in (("right", "ann"), ("wrong", "bo")):
+        said_of("one", "b#0", verdict, who)  # a tie
+    said_of("one", "b#1", "wrong", "ann")
+    said = lab.cli("reviews", "propose", "--suite", "asked", "--write")
+    assert said.code == 0, said.text
+    entries = yaml.safe_load((folder / "gold_overrides.yaml").read_text())
+    assert [(entry["turn"], entry["action"], entry["who"], entry["gold"]) for entry in entries] == [
+        ("asked/a#0", "corrected", "ann", {"answer": "So", "accept": ["so."]}),
+        ("asked/a#1", "corrected", "ann", {"answer": "So", "accept": ["Thus"]}),
+    ]
+    assert lab.cli("rescore", "--suite", "asked").code == 0
+    rows = lab.sql("SELECT model_version, turn_id, correct FROM turn_results WHERE case_id = 'a' ORDER BY ALL")
+    assert rows == [(version, f"asked/a#{turn}", True) for version in answers for turn in (0, 1)]

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from eval_pipeline.analysis.comparisons.evaluations import evaluations_of, latest
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import parse_json
-from eval_pipeline.core.model import Partition
+from eval_pipeline.core.model import Json, Partition
 from eval_pipeline.store.record import RecordKey
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, JUDGEMENTS, RECOVERY_ATTEMPTS, TURN_RESULTS
@@ -146,14 +146,28 @@ def _rows(inputs: Inputs, table: Table, columns: Sequence[str], turns: Collectio
             yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
+def results_of(inputs: Inputs, turns: Collection[str]) -> Mapping[AnswerKey, Json]:
+    """Returns what the answers of an evaluation to some turns say, without those that could not be read."""
+    return {
+        AnswerKey(turn, inputs.place.model_version, response_hash(response)): parse_json(result)
+        for (turn, _), (response, result) in _last(inputs, turns, "response", "result").items()
+        if result is not None
+    }
+
+
 def _response_hashes(inputs: Inputs, turns: Collection[str]) -> Mapping[_At, str]:
     """Returns the hash of the last attempt's response."""
-    last: dict[_At, tuple[int, str]] = {}
+    return {at: response_hash(response) for at, (response,) in _last(inputs, turns, "response").items()}
+
+
+def _last(inputs: Inputs, turns: Collection[str], *columns: str) -> Mapping[_At, tuple[Any, ...]]:
+    """Returns columns of the last attempts."""
+    last: dict[_At, tuple[int, tuple[Any, ...]]] = {}
     for table in (GENERATIONS, RECOVERY_ATTEMPTS):
-        for turn, sample, number, response in _rows(inputs, table, ("turn_id", "sample", "number", "response"), turns):
-            if number >= last.get((turn, sample), (-1, ""))[0]:
-                last[turn, sample] = number, response_hash(response)
-    return {at: hashed for at, (_, hashed) in last.items()}
+        for turn, sample, number, *values in _rows(inputs, table, ("turn_id", "sample", "number", *columns), turns):
+            if number >= last.get((turn, sample), (-1, ()))[0]:
+                last[turn, sample] = number, tuple(values)
+    return {at: values for at, (_, values) in last.items()}
 
 
 def _judged(inputs: Inputs, turns: Collection[str]) -> Mapping[_At, bool]:

@@ -152,7 +152,7 @@ def propose(
 
     (inputs,) = _inputs([suite])
     source = inputs.workspace.suite(inputs.suite)
-    found = proposals(source, _reviewed(inputs))
+    found = proposals(inputs, _reviewed(inputs))
     for turn, why in found.left.items():
         note(f"{turn}: not proposed: {why}")
     if not found.entries:

@@ -1,27 +1,32 @@
 """Proposes entries for `gold_overrides.yaml` from reviews; only that file changes figures."""
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from eval_pipeline.analysis.reviews.answers import results_of
 from eval_pipeline.analysis.reviews.making import Reviewed
 from eval_pipeline.core.errors import InputError, UsageError
 from eval_pipeline.core.ids import json_hash
+from eval_pipeline.core.model import Json, Partition, Turn
 from eval_pipeline.store.durable import fsync_path, replace_durably, temporary_path, write_error
 from eval_pipeline.suites import OVERRIDES_FILE, SuiteSource
 from eval_pipeline.suites.cases import SuiteCases, read_suite
 from eval_pipeline.suites.headers import refuse_copy
 from eval_pipeline.suites.overrides import CORRECTED, EXCLUDED, Override, read_overrides
-from eval_pipeline.suites.reviews.review import Review
+from eval_pipeline.suites.reviews.review import RIGHT, AnswerKey, Review, by_answer, verdict_of
+from eval_pipeline.tracks.abilities import gold_of
+from eval_pipeline.workspace.inputs import Inputs
 
 
 @dataclass(frozen=True, slots=True)
 class Proposals:
-    """Proposals from reviews that call the gold wrong.
+    """Proposals from reviews that call the gold wrong, or an answer right where the gold is not known.
 
     Attributes:
         entries: entries for `gold_overrides.yaml`.
@@ -36,18 +41,18 @@ class Proposals:
         return entries_text(self.entries)
 
 
-def proposals(source: SuiteSource, reviewed: Reviewed) -> Proposals:
+def proposals(inputs: Inputs, reviewed: Reviewed) -> Proposals:
     """Returns the proposals from the reviews of a suite.
 
-    A correction becomes `corrected`, no correction becomes `excluded`; the person who adds the entry to the file
-    decides.
+    A correction becomes `corrected`, no correction becomes `excluded`; where the gold is not known, the answers that
+    people call right become it. The person who adds the entry to the file decides.
 
     Raises:
         InputError: the suite cannot be read.
     """
-    found = read_suite(source)
-    track = source.track()
-    golds = {turn.id: json_hash(track.gold_json(turn)) for case in found.cases for turn in case.turns}
+    found = read_suite(inputs.workspace.suite(inputs.suite))
+    turns = {turn.id: turn for case in found.cases for turn in case.turns}
+    golds = {name: json_hash(inputs.track.gold_json(turn)) for name, turn in turns.items()}
     decided = {override.turn_id for override in found.overrides}
     together: dict[str, list[Review]] = {}
     for review in reviewed.current:
@@ -68,7 +73,32 @@ def proposals(source: SuiteSource, reviewed: Reviewed) -> Proposals:
             left[turn] = f"{len(corrections)} different corrections; agree on one first"
         else:
             entries.append(_entry(turn, fresh, next(iter(corrections.values()), None)))
+    undecided = {name: turn for name, turn in turns.items() if name not in decided | together.keys()}
+    for turn, said, gold in _right_answers(inputs, undecided, reviewed.current):
+        if gold:
+            entries.append(_entry(turn, said, gold))
+        else:
+            left[turn] = "the answer that was called right is not on record any more, or could not be read"
     return Proposals(entries, left)
+
+
+def _right_answers(
+    inputs: Inputs, turns: Mapping[str, Turn], reviews: Sequence[Review]
+) -> Iterator[tuple[str, Sequence[Review], Mapping[str, Json]]]:
+    """Yields turns whose gold is not known, the reviews that call answers right, and the gold from these."""
+    said = {key: found for key, found in by_answer(reviews).items() if key.turn_id in turns}
+    right = {key: found for key, found in said.items() if verdict_of(found) == RIGHT}
+    wanted: dict[Partition, set[str]] = {}
+    for one in chain.from_iterable(right.values()):
+        wanted.setdefault(Partition(inputs.suite, one.model_version, one.eval_date), set()).add(one.turn_id)
+    results: dict[AnswerKey, Json] = {}
+    for partition, names in sorted(wanted.items(), key=str):
+        results |= results_of(inputs.anew(partition=partition), names)
+    for name in dict.fromkeys(key.turn_id for key in right):
+        keys = [key for key in right if key.turn_id == name]
+        gold = gold_of(inputs.track, turns[name], [results[key] for key in keys if key in results])
+        if gold is not None:
+            yield name, [one for key in keys for one in right[key] if one.verdict == RIGHT], gold
 
 
 def write_proposals(source: SuiteSource, found: Proposals) -> Path:
@@ -110,8 +140,9 @@ def entries_text(entries: Sequence[Mapping[str, Any]]) -> str:
 def _entry(turn: str, reviews: Sequence[Review], correction: Mapping[str, Any] | None) -> dict[str, Any]:
     notes = dict.fromkeys(review.note.strip() for review in reviews if review.note.strip())
     entry: dict[str, Any] = {"turn": turn, "action": EXCLUDED if correction is None else CORRECTED}
+    told = "called wrong" if any(review.gold_wrong for review in reviews) else "an answer called right"
     entry |= {"who": ", ".join(dict.fromkeys(review.who for review in reviews))}
-    entry |= {"why": "; ".join(notes) or "called wrong in a review, without a note"}
+    entry |= {"why": "; ".join(notes) or f"{told} in a review, without a note"}
     return entry if correction is None else entry | {"gold": dict(correction)}
 
 

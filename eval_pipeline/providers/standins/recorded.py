@@ -122,7 +122,7 @@ class RecordedProvider(Immediate):
                 what = "recorded predictions are not recovered: nobody can be asked again"
             raise CallError(CallErrorKind.NO_PREDICTION, what)
         if error := row.get("error"):
-            raise CallError(CallErrorKind.NO_PREDICTION, f"recorded as an error: {error}")
+            raise CallError(CallErrorKind.RECORDED_ERROR, f"recorded as an error: {error}")
         known = self._known(call, row)
         stopped = row.get("stop_reason")
         return Response(

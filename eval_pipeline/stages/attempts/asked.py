@@ -219,7 +219,7 @@ def prompt_told(inputs: Inputs) -> str:
 
 
 def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
-    """Whether asking again may help: a call gave nothing, and not because a recorded prediction is missing.
+    """Whether asking again may help: a call gave nothing, and not because a recorded prediction is missing or an error.
 
     Refused answers and those cut off at `max_tokens` would be the same again.
     """
@@ -227,7 +227,8 @@ def unanswered(inputs: Inputs, table: Table = GENERATIONS) -> bool:
         return False
     rows = inputs.read(table, ["call_error", "stop_reason"])
     errors = pc.filter(rows["call_error"], pc.is_null(rows["stop_reason"])).unique().to_pylist()
-    return bool(set(errors) - {None, CallErrorKind.NO_PREDICTION.value, CallErrorKind.REFUSED.value})
+    final = {CallErrorKind.NO_PREDICTION.value, CallErrorKind.RECORDED_ERROR.value, CallErrorKind.REFUSED.value}
+    return bool(set(errors) - {None} - final)
 
 
 def prepare_recovering(inputs: Inputs) -> Inputs:

@@ -134,6 +134,17 @@ class TextTrack(
         wrong = [turn for turn in case.turns if not is_correct(self.oracle(turn), case, turn)]
         return [(turn, told if turn.gold.accepted else NOT_KNOWN) for turn in wrong]
 
+    def gold_of(self, turn: "TextTurn", results: Sequence[Json]) -> Mapping[str, Json] | None:
+        """Returns the first answer as the right one, and the others as accepted."""
+        if turn.gold.accepted:
+            return None
+        found: dict[str, Json] = {}
+        for key, result in zip(self.answer_keys(turn, results), results, strict=True):
+            found.setdefault(key, result["answer"])
+        answers = list(found.values())
+        others = {"accept": answers[1:]} if answers[1:] else {}
+        return {"answer": answers[0]} | others if answers else {}
+
     def answer_keys(self, turn: "TextTurn", results: Sequence[Json]) -> list[str]:
         """Returns the extracted answers; the surrounding words do not count."""
         return [canonical_json(found["answer"]) for found in results]

@@ -88,7 +88,7 @@ def test_scores_are_events_on_the_span_of_the_answer(scored: Lab, tmp_path: Path
     }  # fmt: skip
     assert {name: plain(second["attributes"]).get(name) for name in wanted} == wanted
     failed = next(span for (*_, turn), span in told.items() if turn == "small/beta#0")
-    assert failed["status"]["code"] == 2 and plain(failed["attributes"])["error.type"] == "no_prediction"
+    assert failed["status"]["code"] == 2 and plain(failed["attributes"])["error.type"] == "recorded_error"
 
 
 def test_what_is_exported_is_otlp(scored: Lab, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from eval_pipeline.answers.labels import asserted
 from eval_pipeline.answers.mentions import (
     QuotableText,
     Span,
+    is_both,
     is_denied,
     is_left_open,
     is_listed,
@@ -206,7 +207,7 @@ def _counts(section: str, span: Span, asked: MatchTarget) -> bool:
         return False
     if "quoted" not in allow and is_quoted(section, span, asked.sources):
         return False
-    return "several" in allow or not (is_left_open(section, span) or is_listed(section, span))
+    return "several" in allow or not (is_left_open(section, span) or is_both(section, span) or is_listed(section, span))
 
 
 def _places(section: str, expected: str, ignore_case: bool) -> Iterator[Span]:
