@@ -263,15 +263,19 @@ def test_answers_called_right_become_the_gold_where_it_is_not_known(lab: Lab) ->
     folder.joinpath("suite.yaml").write_text(
         "{name: asked, version: '1', track: text, cases: cases.jsonl, options: {answer: {form: text}}}"
     )
-    turns = [{"question": "Why?", "answer": None}, {"question": "How?", "answer": None}]
-    cases = [{"id": "a", "turns": turns}, {"id": "b", "turns": turns}, {"id": "c", "question": "Q?", "answer": "Yes"}]
+    turns: list[Any] = [{"question": "Why?", "answer": None}, {"question": "How?", "answer": None}]
+    cases: list[Any] = [
+        {"id": "a", "turns": turns},
+        {"id": "b", "turns": turns},
+        {"id": "c", "question": "Q?", "answer": "Yes"},
+    ]
     folder.joinpath("cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     places = [("a", 0), ("a", 1), ("b", 0), ("b", 1), ("c", 0)]
     answers = {"one": ["So", "So", "So", "So", "No"], "two": ["so.", "Thus", "Never", "So", "Yes"]}
-    for version, said in answers.items():
+    for version, given in answers.items():
         rows = [
             {"case_id": case, "turn_index": turn, "response": f"Answer: {one}"}
-            for (case, turn), one in zip(places, said, strict=True)
+            for (case, turn), one in zip(places, given, strict=True)
         ]
         file = folder.parent.parent / "rows.jsonl"
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
@@ -297,5 +301,5 @@ def test_answers_called_right_become_the_gold_where_it_is_not_known(lab: Lab) ->
         ("asked/a#1", "corrected", "ann", {"answer": "So", "accept": ["Thus"]}),
     ]
     assert lab.cli("rescore", "--suite", "asked").code == 0
-    rows = lab.sql("SELECT model_version, turn_id, correct FROM turn_results WHERE case_id = 'a' ORDER BY ALL")
-    assert rows == [(version, f"asked/a#{turn}", True) for version in answers for turn in (0, 1)]
+    found = lab.sql("SELECT model_version, turn_id, correct FROM turn_results WHERE case_id = 'a' ORDER BY ALL")
+    assert found == [(version, f"asked/a#{turn}", True) for version in answers for turn in (0, 1)]
