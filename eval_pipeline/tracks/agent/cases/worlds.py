@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -174,9 +173,10 @@ def _build(files: Path, build: Path, made: Path) -> None:
     """Runs `build.py` in a jail over the files of a world, and keeps what comes of it."""
     from eval_pipeline.tracks.agent.running.blocking import build_worlds
 
-    with tempfile.TemporaryDirectory(dir=made.parent, prefix=".") as scratch:
-        base = Path(scratch, "base")
-        base.mkdir()
+    base = made.with_name(f".{made.name}.making")
+    shutil.rmtree(base, ignore_errors=True)  # of a process that was killed
+    base.mkdir()
+    try:
         if files.is_dir():
             shutil.copytree(files, base, dirs_exist_ok=True)
         found = build_worlds().changed(base, read_text(build), _BUILD_S)
@@ -194,3 +194,5 @@ def _build(files: Path, build: Path, made: Path) -> None:
             else:
                 raise EvalError(f"{build} makes '{path}', which cannot be kept: a link, no file, or too large")
         os.rename(base, made)
+    finally:
+        shutil.rmtree(base, ignore_errors=True)
