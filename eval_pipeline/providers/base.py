@@ -124,6 +124,7 @@ class Traits:
         charged: calls cost money according to the price table; otherwise only a price in the model version counts.
         own_prompt: it makes its own prompts, so the cost of a call can be estimated only from earlier calls.
         can_judge: it can be used as an LLM judge.
+        has_tools: it hands tools on to the model, so that it can be asked to act.
         key_variable: default environment variable of the API key.
         extra: the extra of eval-pipeline that installs `packages`; empty if no package is needed.
         packages: names of modules that it requires.
@@ -136,6 +137,7 @@ class Traits:
     charged: ClassVar[bool] = True
     own_prompt: ClassVar[bool] = False
     can_judge: ClassVar[bool] = True
+    has_tools: ClassVar[bool] = False
     key_variable: ClassVar[str] = ""
     extra: ClassVar[str] = ""
     packages: ClassVar[tuple[str, ...]] = ()

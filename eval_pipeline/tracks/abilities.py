@@ -9,6 +9,7 @@ from eval_pipeline.core.model import Attempt, Case, Evidence, Json, Outcome, Ran
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import (
+    Acts,
     Audits,
     Contradiction,
     Converses,
@@ -21,6 +22,7 @@ from eval_pipeline.tracks.capabilities import (
     Validates,
 )
 from eval_pipeline.tracks.shown.cards import Card
+from eval_pipeline.tracks.texts.reasoning import SplitResponse, apart
 
 
 def suite_tables_of(track: Track) -> tuple[Table, ...]:
@@ -146,3 +148,8 @@ def answer_keys_of(track: Track, turn: Turn, results: Sequence[Json]) -> Sequenc
 def gold_of(track: Track, turn: Turn, results: Sequence[Json]) -> Mapping[str, Json] | None:
     """Returns fields of the gold by which results are right; None if the gold is known. See `Audits.gold_of`."""
     return track.gold_of(turn, results) if isinstance(track, Audits) else None
+
+
+def split_response(track: Track, text: str) -> SplitResponse:
+    """Separates the reasoning from a response; a trajectory, which is not the model's own text, has none."""
+    return SplitResponse("", text) if isinstance(track, Acts) else apart(text)

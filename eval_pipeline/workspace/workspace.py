@@ -27,7 +27,7 @@ from eval_pipeline.store.tables import CASES, GOLD_OVERRIDES, MODEL_VERSIONS
 from eval_pipeline.suites import ScoredGold, SuiteSource, find_suites
 from eval_pipeline.suites.overrides import NOTHING_OVERRIDDEN, override_from_row, scored_gold
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.capabilities import Damageable, Shares
+from eval_pipeline.tracks.capabilities import Acts, Damageable, Shares
 from eval_pipeline.tracks.registry import prompt_complaints
 from eval_pipeline.workspace.asked.ranges import overlapping
 from eval_pipeline.workspace.homes.imported import Imported, imported
@@ -211,7 +211,14 @@ class Workspace:
         track = source.track()
         modes = track.failure_modes if isinstance(track, Damageable) else ()
         try:
-            return traits_of(version.provider).why_not(version, source.name, track.name, modes)
+            traits = traits_of(version.provider)
+            if isinstance(track, Acts) and not traits.has_tools:
+                return f"cannot work with tools, as the provider '{version.provider}' hands none on to the model"
+            if isinstance(track, Acts) and version.batch:
+                return (
+                    "asks in batches, which answer once in hours, but an agent asks after each step: leave `batch` out"
+                )
+            return traits.why_not(version, source.name, track.name, modes)
         except PluginError as error:
             return f"cannot be asked: {error}"
 

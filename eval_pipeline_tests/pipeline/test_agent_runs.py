@@ -184,3 +184,21 @@ def test_a_run_killed_while_agents_work_goes_on_where_it_was(lab: Lab, undisturb
 @pytest.mark.parametrize("seed", range(12))
 def test_runs_of_agents_survive_sixty_kills(lab: Lab, undisturbed: Lab, seed: int) -> None:
     killed_runs(lab, undisturbed, kills=5, seed=100 + seed)
+
+
+@pytest.mark.parametrize(
+    ("version", "why"),
+    [
+        ({"provider": "anthropic", "batch": True}, "asks in batches"),
+        (
+            {"provider": "http", "options": {"base_url": "http://127.0.0.1:9", "path": "/", "answer_path": "$.a"}},
+            "cannot work with tools",
+        ),
+    ],
+)
+def test_who_cannot_be_handed_tools_is_told_so_and_not_asked(lab: Lab, version: dict[str, Any], why: str) -> None:
+    prepare(lab)
+    lab.versions({"name": "other", "model": "m", **version})
+    said = lab.cli("run", "--suite", "work", "--model-version", "other", "--no-report")
+    assert said.code != 0
+    assert why in said.text

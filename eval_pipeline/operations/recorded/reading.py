@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from eval_pipeline.core.model import Case, Json
 from eval_pipeline.providers.standins.recorded import call_error_of
 from eval_pipeline.stages.attempts.ask import CUT_OFF_THINKING, STOPPED, parse_response
+from eval_pipeline.tracks.abilities import split_response
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.texts.reasoning import apart
 
 _MOST_TEXT = 60
 _MOST_KINDS = 5
@@ -96,7 +96,7 @@ def _read(track: Track, row: Mapping[str, Json]) -> tuple[object, str | None]:
         return None, STOPPED[stopped]
     if not row["text"].strip():
         return None, "no answer is given"
-    if apart(row["text"]).cut_off:
+    if split_response(track, row["text"]).cut_off:
         return None, CUT_OFF_THINKING
     artefact, error = parse_response(track, row["text"], recorded=True)
     return artefact, None if error is None else error.message

@@ -35,6 +35,7 @@ _PAGE = 100
 class AnthropicProvider(Traits):
     """Asks a Claude model singly or in batches; the client is created with the first call."""
 
+    has_tools: ClassVar[bool] = True
     key_variable: ClassVar[str] = KEY_VARIABLE
     max_batch_requests: ClassVar[int] = 100_000
     max_batch_bytes: ClassVar[int] = 240_000_000  # of 256 MB; leaves room for custom ids and cache marks

@@ -93,6 +93,7 @@ class OpenAIProvider(Traits):
         count_tokens: exists only if the settings say that the endpoint can count.
     """
 
+    has_tools: ClassVar[bool] = True
     key_variable: ClassVar[str] = _KEY_VARIABLE
     extra: ClassVar[str] = "openai"
     packages: ClassVar[tuple[str, ...]] = ("openai",)

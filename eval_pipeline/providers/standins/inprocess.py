@@ -12,6 +12,8 @@ from eval_pipeline.providers.base import Call, Traits
 class InProcess(Traits):
     """A context manager without resources."""
 
+    has_tools: ClassVar[bool] = True
+
     async def __aenter__(self) -> Self:
         return self
 

@@ -26,11 +26,10 @@ from eval_pipeline.core.values import value
 from eval_pipeline.providers.base import Call
 from eval_pipeline.stages.attempts.acting import act
 from eval_pipeline.stages.attempts.units import Unit
-from eval_pipeline.tracks.abilities import validation_of
+from eval_pipeline.tracks.abilities import split_response, validation_of
 from eval_pipeline.tracks.base import ArtefactError, Executor, Track, ValidationRow
 from eval_pipeline.tracks.capabilities import Acts, Damageable, Recovers
 from eval_pipeline.tracks.texts.prompt_parts import Prompting
-from eval_pipeline.tracks.texts.reasoning import apart
 
 
 @value
@@ -262,10 +261,8 @@ def parse_response(track: Track, text: str, *, recorded: bool = False) -> tuple[
 
 
 def _answer_in(track: Track, text: str) -> str | None:
-    """Returns a response without its reasoning, None if it ends within; a trajectory is not the model's own text."""
-    if isinstance(track, Acts):
-        return text
-    found = apart(text)
+    """Returns a response without its reasoning; None if it ends within."""
+    found = split_response(track, text)
     return None if found.cut_off else found.answer
 
 

@@ -13,7 +13,6 @@ from eval_pipeline.asking.calls import Caller
 from eval_pipeline.asking.immediate_calls import ImmediateCaller
 from eval_pipeline.asking.journal.opening import open_journal
 from eval_pipeline.asking.limits import shared_limit
-from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.model import CALL_ERROR, CallFailure, Case, Json
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Environment, Provider
@@ -24,7 +23,6 @@ from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
 from eval_pipeline.stages.spending import budget_of, limit_facts
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.capabilities import Acts
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.workspace import Workspace
@@ -55,11 +53,6 @@ async def open_asker(inputs: Inputs, provider: Provider, calls: Iterable[tuple[C
         calls: the planned calls as (case, number of calls); not read for in-process providers, which cache nothing.
     """
     version, track = inputs.version, inputs.track
-    if version.batch and isinstance(track, Acts):
-        raise UsageError(
-            f"{inputs.suite}: the model version '{version.name}' asks in batches, which answer once in hours; an agent "
-            "asks after each step: leave `batch` out"
-        )
     limit = shared_limit(version)
     limit.start(version.concurrency)
     asks = inputs.run.asks or isinstance(provider, Immediate)

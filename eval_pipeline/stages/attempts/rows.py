@@ -28,9 +28,8 @@ from eval_pipeline.core.values import value
 from eval_pipeline.stages.scoring.metric_runner import is_right
 from eval_pipeline.store.schemas import Table
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
-from eval_pipeline.tracks.abilities import gather_all, nearness
+from eval_pipeline.tracks.abilities import gather_all, nearness, split_response
 from eval_pipeline.tracks.base import Track
-from eval_pipeline.tracks.texts.reasoning import apart
 from eval_pipeline.workspace.inputs import Inputs
 
 
@@ -66,7 +65,7 @@ def attempt_columns(track: Track, placed: Sequence[Placed]) -> dict[str, list[An
     return {
         **{name: list(map(of, attempts)) for name, of in _OF_ATTEMPT.items()},
         **{name: [r and of(r) for r in responses] for name, of in _OF_RESPONSE.items()},
-        "reasoning": [r and (r.reasoning or apart(r.text).reasoning or None) for r in responses],
+        "reasoning": [r and (r.reasoning or split_response(track, r.text).reasoning or None) for r in responses],
         "case_id": [one.case_id for one in placed],
         "turn_index": [one.turn_index for one in placed],
         "usd": [one.usd for one in placed],
