@@ -82,6 +82,7 @@ bench: setup  ## Measure what is meant to be fast; figures go to benchmarks/READ
 	$(BIN)/python -m benchmarks.model_calls
 	$(BIN)/python -m benchmarks.watching
 	$(BIN)/python -m benchmarks.sandbox
+	$(BIN)/python -m benchmarks.agents
 	$(BIN)/python -m benchmarks.variants
 	$(BIN)/python -m benchmarks.sql_validator
 	$(BIN)/python -m benchmarks.equivalence
