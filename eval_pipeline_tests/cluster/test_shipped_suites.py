@@ -25,6 +25,8 @@ VERSIONS = ("simulated-strong", "simulated-weak", "oracle", "null")
 MEASURING = {"pandas_sample", "sql_sample"}
 """Suites with measured times; from `measured_evidence` on, their files differ by these."""
 UNMEASURED = {"raw_dataset", "cases", "generations", "recovery_attempts", "evidence"}
+OF_TOOLS = {"agents_sample": {"raw_dataset", "cases"}}
+"""Suites whose responses have the measured times of tools, and what there is before these."""
 
 
 @pytest.fixture(scope="module")

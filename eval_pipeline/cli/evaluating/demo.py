@@ -21,7 +21,7 @@ SIMULATED = ("simulated-strong", "simulated-weak")
 LOCAL = "smollm2-135m"
 SLICE = 1
 """How many conversations of each suite the local model answers; it takes up to a minute on one thread."""
-BEYOND_LOCAL = ("pandas", "sdmx", "sql")
+BEYOND_LOCAL = ("agent", "pandas", "sdmx", "sql")
 """Tracks that ask for more than the local model can write: it repeats itself until it may not write more."""
 
 

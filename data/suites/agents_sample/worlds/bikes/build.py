@@ -1,4 +1,7 @@
+"""Makes the warehouse with trips, stations and fares, and builds the models in it."""
+
 import random
+import runpy
 import sys
 from datetime import date, datetime, timedelta
 
@@ -7,7 +10,9 @@ import duckdb
 rng = random.Random(23)
 db = duckdb.connect("warehouse.duckdb")
 db.execute("CREATE SCHEMA raw")
-db.execute("CREATE TABLE raw.stations (station_id INTEGER, name VARCHAR, district VARCHAR, valid_from DATE, valid_to DATE)")
+db.execute(
+    "CREATE TABLE raw.stations (station_id INTEGER, name VARCHAR, district VARCHAR, valid_from DATE, valid_to DATE)"
+)
 db.execute(
     "CREATE TABLE raw.trips (trip_id INTEGER, bike_id INTEGER, member_id INTEGER, start_station INTEGER, "
     "started_at TIMESTAMP, ended_at TIMESTAMP, is_test BOOLEAN)"
@@ -36,7 +41,9 @@ for number in range(1, 601):
     minutes = rng.randrange(4, 75)
     member = rng.choice(members)[0] if rng.random() < 0.6 else None
     test = rng.random() < 0.05
-    trips.append((number, rng.randrange(1, 90), member, rng.randrange(1, 8), start, start + timedelta(minutes=minutes), test))
+    trips.append(
+        (number, rng.randrange(1, 90), member, rng.randrange(1, 8), start, start + timedelta(minutes=minutes), test)
+    )
     fare = 100 + 5 * minutes if member else 150 + 12 * minutes
     fares.append((number, "fare", fare))
     if rng.random() < 0.08:
@@ -47,4 +54,4 @@ db.executemany("INSERT INTO raw.trips VALUES (?, ?, ?, ?, ?, ?, ?)", trips)
 db.executemany("INSERT INTO raw.fares VALUES (?, ?, ?)", fares)
 db.close()
 sys.argv = ["run_models.py"]
-exec(compile(open("tools/run_models.py").read(), "run_models.py", "exec"), {"__name__": "__main__"})
+runpy.run_path("tools/run_models.py", run_name="__main__")

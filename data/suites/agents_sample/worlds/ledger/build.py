@@ -1,3 +1,5 @@
+"""Makes the ledger: accounts, a quarter of vouchers, and what is wrong with some of them."""
+
 import random
 import sqlite3
 from datetime import date, timedelta
@@ -20,6 +22,7 @@ lines = []
 
 
 def voucher(number, day, debit, credit, cents, text, centre=None, status="posted", old=False, off=0):
+    """Adds the two lines of a voucher; its credit lacks `off`."""
     told = day.strftime("%d.%m.%Y") if old else day.isoformat()
     lines.append((f"V-{number}", told, debit, cents, 0, centre, text, status))
     lines.append((f"V-{number}", told, credit, 0, cents - off, centre, text, status))
@@ -38,7 +41,18 @@ for number in range(1001, 1081):
         voucher(number, day, 1200, 1400, cents * 2, f"payment of invoice {number * 7 % 991}", old=old)
     elif kind == 2:
         draft = number in (1018, 1058)
-        voucher(number, day, 6300, 1600, cents // 10, "paper and toner", 110, "draft" if draft else "posted", old, 300 * draft)
+        voucher(
+            number,
+            day,
+            6300,
+            1600,
+            cents // 10,
+            "paper and toner",
+            110,
+            "draft" if draft else "posted",
+            old,
+            300 * draft,
+        )
     elif kind == 3:
         voucher(number, day, 6310, 1600, cents // 4, "licences", 120, old=old)
     elif kind == 5:
@@ -59,11 +73,13 @@ voucher(1083, date(2025, 3, 31), 6650, 1200, 41780, "hotel in Oslo", 400)
 with sqlite3.connect("ledger.sqlite") as db:
     db.execute("CREATE TABLE accounts (account INTEGER PRIMARY KEY, name TEXT, type TEXT)")
     db.execute(
-        "CREATE TABLE entries (id INTEGER PRIMARY KEY, voucher TEXT NOT NULL, booked TEXT NOT NULL, account INTEGER NOT NULL "
-        "REFERENCES accounts (account), debit INTEGER NOT NULL, credit INTEGER NOT NULL, cost_centre INTEGER, text TEXT, "
-        "status TEXT NOT NULL)"
+        "CREATE TABLE entries (id INTEGER PRIMARY KEY, voucher TEXT NOT NULL, booked TEXT NOT NULL, "
+        "account INTEGER NOT NULL REFERENCES accounts (account), debit INTEGER NOT NULL, credit INTEGER NOT NULL, "
+        "cost_centre INTEGER, text TEXT, status TEXT NOT NULL)"
     )
     db.execute("CREATE TABLE balances (month TEXT, account INTEGER, balance INTEGER)")
     db.executemany("INSERT INTO accounts VALUES (?, ?, ?)", ACCOUNTS)
-    db.executemany("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(n, *one) for n, one in enumerate(lines, 1)])
+    db.executemany(
+        "INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", [(n, *one) for n, one in enumerate(lines, 1)]
+    )
 db.close()

@@ -1,3 +1,5 @@
+"""Makes the two databases of the shop, in which a customer is written differently."""
+
 import random
 import sqlite3
 from datetime import date, timedelta
@@ -30,7 +32,9 @@ complaints = [
     for number in range(1, 71)
 ]
 with sqlite3.connect("crm.sqlite") as crm:
-    crm.execute("CREATE TABLE customers (customer_no TEXT PRIMARY KEY, name TEXT, country TEXT, segment TEXT, joined TEXT)")
+    crm.execute(
+        "CREATE TABLE customers (customer_no TEXT PRIMARY KEY, name TEXT, country TEXT, segment TEXT, joined TEXT)"
+    )
     crm.execute("CREATE TABLE complaints (id INTEGER PRIMARY KEY, customer_no TEXT, opened TEXT, topic TEXT)")
     crm.executemany("INSERT INTO customers VALUES (?, ?, ?, ?, ?)", customers)
     crm.executemany("INSERT INTO complaints VALUES (?, ?, ?, ?)", complaints)
@@ -38,7 +42,16 @@ crm.close()
 
 
 def typed(number):
-    forms = [f"C-{number:04}", f"c{number}", f"C {number:03}", f" c-{number} ", f"{number}", f"C{number:04} ", f"c {number}"]
+    """Returns a customer number as somebody types it."""
+    forms = [
+        f"C-{number:04}",
+        f"c{number}",
+        f"C {number:03}",
+        f" c-{number} ",
+        f"{number}",
+        f"C{number:04} ",
+        f"c {number}",
+    ]
     return rng.choice(forms)
 
 
@@ -62,7 +75,9 @@ orders, items = [], []
 for number in range(1001, 1281):
     who = rng.randrange(1, 57)
     kind = rng.random()
-    ref = rng.choice(["guest", "Guest", "GUEST"]) if kind < 0.06 else typed(rng.randrange(71, 90) if kind < 0.11 else who)
+    ref = (
+        rng.choice(["guest", "Guest", "GUEST"]) if kind < 0.06 else typed(rng.randrange(71, 90) if kind < 0.11 else who)
+    )
     day = date(2024, 1, 2) + timedelta(days=rng.randrange(728))
     orders.append((number, ref, day.isoformat(), rng.choice(["paid"] * 7 + ["cancelled", "returned"])))
     for sku, _, _, cents in rng.sample(products, rng.randrange(1, 4)):

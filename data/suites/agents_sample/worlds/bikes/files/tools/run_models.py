@@ -12,6 +12,7 @@ SOURCE = re.compile(r"\{\{\s*source\('(\w+)',\s*'(\w+)'\)\s*\}\}")
 
 
 def build(database, name, done):
+    """Builds a model, after those that it refers to."""
     if name in done:
         return
     text = FILES[name].read_text()
@@ -25,6 +26,7 @@ def build(database, name, done):
 
 
 def main(names):
+    """Builds the models of these names, or all."""
     unknown = [name for name in names if name not in FILES]
     if unknown:
         sys.exit(f"there is no model {unknown[0]}; there are: {', '.join(FILES)}")
