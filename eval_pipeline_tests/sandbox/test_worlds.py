@@ -519,3 +519,10 @@ def is_sleeping(mark: str) -> bool:
         except OSError:
             continue
     return False
+
+
+def test_a_program_that_python_starts_has_the_packages_of_the_session(acting: Acting) -> None:
+    started = "subprocess.run([sys.executable, '-c', 'import duckdb; print(7)'], capture_output=True, text=True)"
+    code = f"import subprocess, sys; print({started}.stdout)"
+    (told,), _ = acting.act(("python", {"code": code}))
+    assert told.text.strip() == "7", told

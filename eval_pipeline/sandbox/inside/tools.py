@@ -106,13 +106,18 @@ def _plain(found: Any) -> Told | None:
     return told
 
 
+def _environment() -> dict[str, str]:
+    """Returns what a program finds in its environment, so that Python in it has the packages of the session."""
+    packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
+    return {"PATH": _PATH, "PYTHONPATH": packages}
+
+
 def _shell(command: str) -> NoReturn:
     os.chdir(WORLD)
     for number in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(number, signal.SIG_DFL)
-    packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
     try:
-        os.execve("/bin/sh", ["sh", "-c", command], os.environ | {"PATH": _PATH, "PYTHONPATH": packages})  # noqa: S606
+        os.execve("/bin/sh", ["sh", "-c", command], os.environ | _environment())  # noqa: S606
     except (OSError, ValueError) as error:  # it is too long, or has a zero
         os.write(1, f"the command cannot be run: {error}\n".encode())
         os._exit(126)
@@ -287,7 +292,7 @@ class _Session:
         def serve() -> None:
             privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
             os.chdir(WORLD)
-            os.environ["PATH"] = _PATH
+            os.environ.update(_environment())
             own = Exchange(3, 4, _MOST_REQUEST)
             own.send({})
             self._serve(own)
