@@ -183,6 +183,11 @@ def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suit
     (strict,) = scored(case_of(suite, FIX, checks=[{"state": {"new_files": False}}]), text)
     assert {"new.txt was made"} < set(strict["why"][0].split("; "))
     assert strict["failure_mode"] == "side_effect"
+    written = case_of(suite, FIX, checks=[{"state": {"free": ["spent.csv"], "written": ["spent.*"]}}])
+    any_text = ("write_file", {"path": "spent.csv", "text": "none"})
+    done, undone = scored(written, script(DELETE, any_text, DONE), script(DELETE, DONE))
+    assert done["task_correct"] is True
+    assert undone["why"] == ["spent.* was not written"]
 
 
 def test_a_user_tells_what_is_asked_and_goes_on_after_an_answer(suite: Path) -> None:

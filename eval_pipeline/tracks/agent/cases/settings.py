@@ -83,11 +83,13 @@ class StateCheck(_Weighed):
 
     Attributes:
         new_files: whether there may be files beside those that the gold made.
+        written: patterns of files of which one has to be written or changed, whatever is in it.
         free: what may be anything, as patterns: files (`models/*`), columns of files (`left.csv.note`), tables, and
             columns of these (`ledger.entries.created_at`).
     """
 
     new_files: bool = True
+    written: tuple[Text, ...] = ()
     free: tuple[Text, ...] = ()
 
 

@@ -61,6 +61,7 @@ def differences(
         gold: likewise the gold's.
     """
     state, right = given[0], gold[0]
+    yield from _not_written(check, state)
     if canonical_json(dict(state)) == canonical_json(dict(right)):
         return
     there, databases = case.context.world.listing(), _database_files(case)
@@ -77,6 +78,12 @@ def differences(
             yield EndDifference(f"{path}: {why}", False)
     if given[1] is not None and gold[1] is not None:
         yield from _of_databases(case, check, given[1], gold[1], right)
+
+
+def _not_written(check: StateCheck, state: Mapping[str, Json]) -> Iterator[EndDifference]:
+    for pattern in check.written:
+        if not any(told is not None and fnmatchcase(path, pattern) for path, told in state.items()):
+            yield EndDifference(f"{pattern} was not written", False)
 
 
 def _database_files(case: AgentCase) -> frozenset[str]:
