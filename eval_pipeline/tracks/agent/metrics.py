@@ -4,10 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from eval_pipeline.core.model import MetricResult
-from eval_pipeline.tracks.agent.trajectory import ActStep
+from eval_pipeline.tracks.agent.trajectory import LIMITS, ActStep
 from eval_pipeline.tracks.metric import Metric
 
-LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds", "budget")
 FAILURE_MODES = (
     "no_answer",
     "out_of_budget",

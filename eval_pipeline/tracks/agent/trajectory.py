@@ -7,11 +7,15 @@ from typing import Any
 
 from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.ids import canonical_json
-from eval_pipeline.core.model import ErrorClass, Json, ToolCall
+from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, ToolCall
 from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.world.changes import changed as read_change
 
-ENDS = ("answered", "gave_up", "steps", "model_calls", "tokens", "usd", "seconds", "budget", "call_error", "harness")
-"""Why an attempt ended: with an answer, without calling `answer`, by a limit, or by an error not its own."""
+LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds")
+STOPPED = (CallErrorKind.REFUSED.value, CallErrorKind.MAX_TOKENS.value)
+ENDS = ("answered", "gave_up", *LIMITS, *STOPPED, "harness")
+"""Why an attempt ended: with an answer, without calling `answer`, at a limit of the case, because the model was stopped
+before it had said what to do next, or by an error of the world."""
 _MEASURED = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal", "seconds")
 ANSWER = "answer"
 """The tool that ends an attempt; its argument `answer` is the answer."""
@@ -108,6 +112,11 @@ def trajectory_from_json(told: Any) -> Trajectory:
             changed = told.get("end_state") or {}
             if not isinstance(changed, dict):
                 raise ValueError("'end_state' is no object")
+            for path, one in changed.items():
+                try:
+                    read_change(one)
+                except ValueError as error:
+                    raise ValueError(f"'end_state', {path}: {error}") from None
             why = str(told.get("why") or "")
             return Trajectory(tuple(map(_step, steps)), told.get("answer"), ended, why, changed)
     raise ValueError("expected a list of calls, or an object with 'steps' and 'ended'")
