@@ -1,5 +1,6 @@
 """What is given to the tool `answer` is right whatever its form, and nothing that cheats is."""
 
+import json
 from typing import Any
 
 import pytest
@@ -23,6 +24,27 @@ def test_an_answer_is_judged_by_what_it_says(name: str) -> None:
     assert is_right(entry, entry["right"])
     assert [one for one in entry["accepted"] if not is_right(entry, one)] == []
     assert [one for one in entry["refused"] if is_right(entry, one)] == []
+
+
+def looked_up(right: Any, given: Any) -> bool:
+    """A validator as benchmarks of agents have them: all that is expected stands somewhere in the answer."""
+    text = (given if isinstance(given, str) else json.dumps(given)).lower()
+    rows = right if isinstance(right, list) else [right]
+    cells = [cell for row in rows for cell in (row.values() if isinstance(row, dict) else [row])]
+    return all(str(cell).lower() in text for cell in cells)
+
+
+def test_looking_for_what_is_expected_would_be_unfair_both_ways() -> None:
+    """The contrast: of the same answers it refuses right ones and passes wrong ones, and ours does neither."""
+    pairs = [(entry, one, True) for entry in ENTRIES.values() for one in entry["accepted"]]
+    pairs += [(entry, one, False) for entry in ENTRIES.values() for one in entry["refused"]]
+    baseline = [looked_up(entry["right"], one) is not is_good for entry, one, is_good in pairs]
+    judged = list(zip(baseline, pairs, strict=True))
+    right, wrong = ([bad for bad, pair in judged if pair[2] is kind] for kind in (True, False))
+    told = f"refused {sum(right)} of {len(right)} right answers, passed {sum(wrong)} of {len(wrong)} wrong ones"
+    assert sum(right) / len(right) > 0.1, told
+    assert sum(wrong) / len(wrong) > 0.3, told
+    print(told)
 
 
 def test_the_answer_to_another_task_is_wrong() -> None:

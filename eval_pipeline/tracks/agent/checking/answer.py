@@ -28,6 +28,8 @@ LEAST_DECIMALS = 2
 """Decimals to which a number may be rounded where the question says nothing about that."""
 _FENCE = re.compile(r"```[\w-]*\n(.*?)```", re.DOTALL)
 _RULE = re.compile(r"^[\s|:+-]+$")
+_LONGER_NAME = re.compile(r"[ -][A-Z]")
+"""What follows a name that is only the beginning of another: `The Rundown Film`."""
 _EDGE = re.compile(r"^(?:the|an?)\s+|[\s.!]+$", re.IGNORECASE)
 
 
@@ -123,14 +125,16 @@ def _label(given: Json, right: str, labels: Sequence[str], question: str) -> Com
 def _number(text: str, question: str) -> tuple[float | None, str]:
     section = answer_section(text)
     said = section.text if section.marked else text
-    wanted = WantedNumber(True, section.closed, decimal_of(None), (), [QuotableText(question, _SLACK)], frozenset())
+    wanted = WantedNumber(
+        section.marked, section.closed, decimal_of(None), (), [QuotableText(question, _SLACK)], frozenset()
+    )
     return number_of(said, wanted)
 
 
 def _text(given: str, right: str, question: str) -> ComparedAnswer:
     """Compares texts without regard to case and marks at the ends; a sentence may say the right one."""
     section = answer_section(given)
-    said = (section.text if section.marked else given).strip()
+    said, right = _with_and((section.text if section.marked else given).strip()), _with_and(right)
     if _folded(said) == _folded(right):
         return ComparedAnswer(True)
     words, wanted = words_of(said), [word for word, _, _ in words_of(right)]
@@ -141,9 +145,14 @@ def _text(given: str, right: str, question: str) -> ComparedAnswer:
             span = words[at][1], words[at + len(wanted) - 1][2]
             sources = [QuotableText(question, _SLACK)]
             doubted = is_denied(said, span) or is_quoted(said, span, sources) or is_left_open(said, span)
-            if not doubted and not is_listed(said, span) and not _is_one_of_lines(said):
+            is_part = _LONGER_NAME.match(said, span[1]) is not None or is_listed(said, span) or _is_one_of_lines(said)
+            if not doubted and not is_part:
                 return ComparedAnswer(True, "said in a sentence")
     return ComparedAnswer(False, "another text")
+
+
+def _with_and(text: str) -> str:
+    return re.sub(r"\s&\s", " and ", text)
 
 
 def _is_one_of_lines(text: str) -> bool:
