@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Attempt, Case, Failed, Outcome, Ran, Response, Usage
 from eval_pipeline.judge import Judgement
 from eval_pipeline.stages.attempts.ask import parse_response
@@ -55,6 +56,7 @@ class FakeJudge:
 
     def __init__(self, opinions: dict[str, list[float | None]], model: str = "fake/judge") -> None:
         self.opinions, self.model, self.asked = opinions, model, list[str]()
+        self.counters = Counters()
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         assert "CREATE TABLE customers" in (schema or "")
