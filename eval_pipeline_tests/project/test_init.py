@@ -65,7 +65,7 @@ def test_every_sample_can_be_chosen(nowhere: Path) -> None:
 def test_an_unknown_sample_is_refused_before_anything_is_written(nowhere: Path) -> None:
     said = command("init", "my-evals", "--sample", SAMPLE, "--sample", "nope")
     assert said.code == 2
-    assert "unknown sample suite 'nope'; known: finqa_sample" in said.err
+    assert "unknown sample suite 'nope'; known: agents_sample, finqa_sample" in said.err
     assert not (nowhere / "my-evals").exists()
 
 
