@@ -17,6 +17,31 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
+class OwnLoop:
+    """An event loop in a thread of its own, for callers that wait. Several threads may wait at a time."""
+
+    def __init__(self, name: str) -> None:
+        """Starts the thread."""
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Runs something in the loop and returns what it gives; who is interrupted cancels it."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        """Ends the loop and its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
 class BlockingSandbox:
     """A `PythonSandbox` with blocking methods, used as a context manager. Several threads may use it at a time.
 
@@ -31,14 +56,12 @@ class BlockingSandbox:
         Raises:
             NoSandboxError: nothing on this machine can confine model-written code.
         """
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="sandbox", daemon=True)
-        self._thread.start()
+        self._loop = OwnLoop("sandbox")
         self._box = PythonSandbox(limits, zygotes=zygotes)
         try:
-            self._wait(self._box.__aenter__())
+            self._loop.wait(self._box.__aenter__())
         except BaseException:
-            self._stop()
+            self._loop.stop()
             raise
 
     @property
@@ -55,7 +78,7 @@ class BlockingSandbox:
         tests: Assertions | None = None,
     ) -> Outcome:
         """Same as `PythonSandbox.run`."""
-        return self._wait(self._box.run(code, tables, wall_s=wall_s, tests=tests))
+        return self._loop.wait(self._box.run(code, tables, wall_s=wall_s, tests=tests))
 
     def measure(
         self,
@@ -67,12 +90,12 @@ class BlockingSandbox:
         tests: Assertions | None = None,
     ) -> list[Measurement | SnippetFailed]:
         """Same as `PythonSandbox.measure`."""
-        return self._wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible, tests=tests))
+        return self._loop.wait(self._box.measure(codes, tables, repeats=repeats, negligible=negligible, tests=tests))
 
     def close(self) -> None:
         """Ends all processes."""
-        self._wait(self._box.__aexit__(None, None, None))
-        self._stop()
+        self._loop.wait(self._box.__aexit__(None, None, None))
+        self._loop.stop()
 
     def __enter__(self) -> Self:
         return self
@@ -81,16 +104,3 @@ class BlockingSandbox:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except BaseException:  # interrupted: the busy zygote is discarded
-            future.cancel()
-            raise
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()

@@ -133,7 +133,7 @@ def jails_of(lab: Lab) -> list[str]:
 
 def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
     """Kills a run at drawn moments, then lets it end; what is published is as if nobody had."""
-    draw = Random(seed)
+    draw, seen = Random(seed), list[str]()
     environment = {**lab.environment, "ANTHROPIC_API_KEY": "sk-ant-fake"}
     with AgentServer(prepare(lab), 1, seconds=0.01) as server:
         versions(lab, server.url)
@@ -143,6 +143,7 @@ def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
             at, delay = len(server.asked) + draw.randint(1, 4), draw.choice([0.0, 0.005, 0.02, 0.05, 0.2])
 
             def end(number: int, at: int = at, delay: float = delay, child: Any = child) -> None:
+                seen.extend(jails_of(lab))
                 if number == at:
                     Timer(delay, child.send_signal, (signal.SIGKILL,)).start()
 
@@ -155,6 +156,7 @@ def killed_runs(lab: Lab, undisturbed: Lab, kills: int, seed: int) -> None:
         said = lab.cli(*arguments)
         assert said.code == 0, said.text
         counts = Counter(server.asked)
+    assert seen, "no jail would be found that outlives its run"
     assert len(counts) == ROUNDS * 7
     assert counts.total() - len(counts) <= kills * CONCURRENCY, "more than the calls in flight were paid twice"
     assert told(lab, "chat") == told(undisturbed, "chat")

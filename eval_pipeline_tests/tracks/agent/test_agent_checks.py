@@ -278,6 +278,7 @@ def test_a_wrong_case_is_told_by_its_field(
         ({"checks": [{"query": {"database": "shop", "sql": "SELECT 3", "rows": [[4]]}}]}, "check 1 (query)"),
         ({"checks": [{"forbidden": {"statements": ["DELETE"]}}]}, "DELETE in call 1"),
         ({"checks": [{"query": {"database": "shop", "sql": "SELECT nothing"}}]}, "the query fails"),
+        ({"limits": {"steps": 2}}, "does not end with an answer"),  # the same calls, which were followed before
     ],
 )
 def test_gold_that_cannot_be_right_is_told(suite: Path, change: dict[str, Any], words: str) -> None:

@@ -1,14 +1,13 @@
 """Worlds for code that waits: what a program makes of a world, and what there is in the end of an attempt."""
 
-import asyncio
 import atexit
 import os
-import threading
 from collections.abc import Coroutine, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from eval_pipeline.sandbox.blocking import OwnLoop
 from eval_pipeline.sandbox.limits import MIB
 from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds
 
@@ -23,19 +22,17 @@ class BlockingWorlds:
 
     def __init__(self, limits: WorldLimits | None = None) -> None:
         """Starts the loop, and no jail yet. Raises a NoSandboxError if this machine has none."""
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="worlds", daemon=True)
-        self._thread.start()
+        self._loop = OwnLoop("worlds")
         self._worlds = Worlds(limits)
         try:
             self.wait(self._worlds.__aenter__())
         except BaseException:
-            self._stop()
+            self._loop.stop()
             raise
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """Runs something in the loop of the worlds and returns what it gives."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return self._loop.wait(work)
 
     @property
     def worlds(self) -> Worlds:
@@ -76,12 +73,7 @@ class BlockingWorlds:
         """Ends all processes."""
         atexit.unregister(self.close)
         self.wait(self._worlds.__aexit__(None, None, None))
-        self._stop()
-
-    def _stop(self) -> None:
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._loop.stop()
 
 
 def own_worlds() -> BlockingWorlds:

@@ -1,6 +1,7 @@
 """Runs the gold of a case, and looks at what there is in the end of an attempt."""
 
 from collections.abc import Mapping, Sequence
+from typing import TypeVar
 
 from eval_pipeline.core.ids import json_hash
 from eval_pipeline.core.model import Json
@@ -10,7 +11,9 @@ from eval_pipeline.tracks.agent.running.blocking import own_worlds
 from eval_pipeline.tracks.agent.running.looking import Looked, look_code, looked
 from eval_pipeline.tracks.agent.running.solving import TaskWorld, followed
 from eval_pipeline.tracks.agent.trajectory import Trajectory
+from eval_pipeline.tracks.base import plain_json
 
+T = TypeVar("T")
 _LOOK_S = 60.0
 _MOST = 64
 _runs: dict[str, Trajectory] = {}
@@ -19,16 +22,15 @@ _looks: dict[str, Looked] = {}
 
 def gold_run(case: AgentCase) -> Trajectory | str:
     """Returns what the gold of a case does in its world, or why it does not run; it is run once a process."""
-    key = json_hash(
-        [case.context.world.hash, case.id, [[c.name, dict(c.arguments)] for c in case.turns[0].gold.script]]
-    )
-    if key not in _runs:
-        try:
-            found = own_worlds().wait(_followed(case))
-        except WorldError as error:
-            return f"its world has ended: {error}"
-        _keep(_runs, key, found)
-    return _runs[key]
+    context, script = case.context, [[call.name, dict(call.arguments)] for call in case.turns[0].gold.script]
+    told = plain_json([context.tools, context.limits, context.facts, context.otherwise, context.then])
+    key = json_hash([context.world.hash, told, script])
+    if (known := _runs.get(key)) is not None:
+        return known
+    try:
+        return _kept(_runs, key, own_worlds().wait(_followed(case)))
+    except WorldError as error:
+        return f"its world has ended: {error}"
 
 
 async def _followed(case: AgentCase) -> Trajectory:
@@ -41,19 +43,21 @@ def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple
     """Returns what databases, tables in files and queries give in an end state; it is looked at once a process."""
     world = case.context.world
     key = json_hash([world.hash, dict(end_state), list(queries)])
-    if key not in _looks:
-        state = {path: changed(told) for path, told in end_state.items()}
-        name, code = look_code(world.files, _tabular(state), queries)
-        found = own_worlds().changed(world.folder(), code, _LOOK_S, world.files, state)
-        _keep(_looks, key, looked(found, name))
-    return _looks[key]
+    if (known := _looks.get(key)) is not None:
+        return known
+    state = {path: changed(told) for path, told in end_state.items()}
+    name, code = look_code(world.files, _tabular(state), queries)
+    found = own_worlds().changed(world.folder(), code, _LOOK_S, world.files, state)
+    return _kept(_looks, key, looked(found, name))
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:
     return [path for path, one in state.items() if one.kind == "file" and path.endswith((".parquet", ".xlsx"))]
 
 
-def _keep(kept: dict[str, object] | dict[str, Looked] | dict[str, Trajectory], key: str, found: object) -> None:
+def _kept(kept: dict[str, T], key: str, found: T) -> T:
+    """Keeps what was found, and of all only the newest."""
     while len(kept) >= _MOST:
         kept.pop(next(iter(kept)), None)
-    kept[key] = found  # type: ignore[assignment]
+    kept[key] = found
+    return found
