@@ -9,7 +9,6 @@ from eval_pipeline.answers.errors import ArtefactError
 from eval_pipeline.core.ids import canonical_json
 from eval_pipeline.core.model import CallErrorKind, ErrorClass, Json, ToolCall
 from eval_pipeline.core.values import value
-from eval_pipeline.sandbox.world.changes import changed as read_change
 
 LIMITS = ("steps", "model_calls", "tokens", "usd", "seconds")
 STOPPED = (CallErrorKind.REFUSED.value, CallErrorKind.MAX_TOKENS.value)
@@ -112,6 +111,8 @@ def trajectory_from_json(told: Any) -> Trajectory:
             changed = told.get("end_state") or {}
             if not isinstance(changed, dict):
                 raise ValueError("'end_state' is no object")
+            from eval_pipeline.sandbox.world.changes import changed as read_change
+
             for path, one in changed.items():
                 try:
                     read_change(one)
