@@ -3,6 +3,7 @@
 import csv
 import json
 import logging
+import re
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -58,6 +59,10 @@ HIDDEN_S = 2.0
 """Seconds before a bar is shown, so that short tasks do not flicker."""
 FOLDED = 12
 """The least number of characters per line when a longer text is wrapped."""
+_GAP = 2
+"""Spaces between columns."""
+_SEPARATED = 10_000
+"""The least whole number with separators of thousands: no year has them."""
 TELL_S = 10.0
 """Seconds between two lines of progress in files and pipes."""
 SETTLED_S = 10.0
@@ -194,30 +199,58 @@ def _shown(cell: Any) -> str:
             return "NULL"
         case float():
             return shown.number(cell)
+        case int() if abs(cell) >= _SEPARATED:
+            return shown.number(cell)
     return str(cell)
 
 
 def least_width(names: Sequence[str], rows: Sequence[Sequence[str]]) -> int:
     """Returns the least width of a readable table, in which long texts are wrapped, but not to very short lines."""
-    return sum(_widths(names, rows)) + len(names) - 1
+    return sum(_widths(names, rows, FOLDED)) + _GAP * (len(names) - 1)
 
 
-def _widths(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
-    """Returns the least width of each column."""
+def _widths(names: Sequence[str], rows: Sequence[Sequence[str]], most: int) -> list[int]:
+    """Returns the width of each column if no line of a text is longer than `most`."""
     columns = zip(*rows, strict=True) if rows else [()] * len(names)
     return [
-        max(max(map(len, name.split("\n"))), *(min(len(cell), FOLDED) for cell in column))
+        max(max(map(len, name.split("\n"))), *(min(len(cell), most) for cell in column))
         for name, column in zip(names, columns, strict=True)
     ]
 
 
 def _table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name, width in zip(names, _widths(names, rows), strict=True):
-        table.add_column(name, overflow="fold", min_width=width)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
+    room = console.width - _GAP * (len(names) - 1)
+    widths = _shared_out(_widths(names, rows, FOLDED), _widths(names, rows, room), room)
+    for name, width in zip(names, widths, strict=True):
+        table.add_column(name, overflow="fold", width=width)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(_broken(cell, width) for cell, width in zip(row, widths, strict=True)))
     return table
+
+
+def _shared_out(least: Sequence[int], wanted: Sequence[int], room: int) -> list[int]:
+    """Returns widths that together fit, where they can: what is left is for all alike, those that want little first."""
+    widths, left = list(least), room - sum(least)
+    for waiting, place in enumerate(sorted(range(len(least)), key=lambda one: wanted[one] - least[one])):
+        more = max(0, min(wanted[place] - least[place], left // (len(least) - waiting)))
+        widths[place] += more
+        left -= more
+    return widths
+
+
+def _broken(text: str, width: int) -> str:
+    """Breaks words that are longer than a line after `_`, `-` and the like, where they have them."""
+
+    def lines(word: re.Match[str]) -> str:
+        found = [""]
+        for piece in re.split(r"(?<=[_\-+/#.,])", word[0]):
+            if found[-1] and len(found[-1]) + len(piece) > width:
+                found.append("")
+            found[-1] += piece
+        return "\n".join(found)
+
+    return re.sub(rf"\S{{{width + 1},}}", lines, text)
 
 
 def _record(names: Sequence[str], row: Sequence[str]) -> Table:

@@ -58,6 +58,30 @@ def test_long_texts_are_folded_within_a_table(
     assert "row 1" not in shown
 
 
+@pytest.mark.parametrize("width", [90, 100, 101, 110, 119, 120, 140])
+def test_headings_are_whole_and_names_are_wrapped_between_words(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["suite", "model_version", "eval_date", "turns", "accuracy", "low", "high"]
+    names += ["tokens_per_success", "usd_per_success", "simulated"]
+    row = ["agents_sample", "simulated-strong", "2026-11-29", 24, 0.8765, 0.8487, 0.9131, 75767.2, None, True]
+    monkeypatch.setattr(console, "width", width)
+    print_rows(names, [row], "table")
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= width
+    if shown.startswith("row"):
+        assert width == 90
+        return
+    words = shown.split()
+    assert {"suite", "accuracy", "simulated", "75,767"} <= {*words}
+    assert {*words} & {"agents_sample", "agents_"} and {*words} & {"simulated-strong", "simulated-"}
+
+
+def test_large_counts_have_separators_and_years_none(capsys: pytest.CaptureFixture[str]) -> None:
+    print_rows(["tokens_total", "year", "less"], [[183525, 2026, -10000]], "table")
+    assert capsys.readouterr().out.split()[-3:] == ["183,525", "2026", "−10,000"]
+
+
 def test_warnings_are_remarks_while_bars_are_drawn(capsys: pytest.CaptureFixture[str]) -> None:
     log = logging.getLogger("eval_pipeline.asking.limits")
     with ProgressBars():

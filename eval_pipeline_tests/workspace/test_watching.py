@@ -82,6 +82,15 @@ LINES: tuple[tuple[dict[str, Any], str], ...] = (
         "small · puppet: 500 of 2,000 turns, 98.0% readable, not scored yet, about 3 min left",
     ),
     (
+        # A run that is resumed knows nothing of the journal at first: 0 would be wrong.
+        ASKS | {"done": 0, "readable": 0},
+        "small · puppet: none of 2,000 turns looked at yet, not scored yet",
+    ),
+    (
+        ASKS | {"done": 0, "readable": 0, "calls": 24},
+        "small · puppet: 0 of 2,000 turns, not scored yet",
+    ),
+    (
         {"place": PLACE, "step": "judging", "total": 90, "done": 30, "tokens": 1200},
         "small · puppet: judging: 30 of 90 answers, 1,200 tokens",
     ),

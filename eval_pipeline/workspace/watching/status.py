@@ -197,6 +197,8 @@ def progress_text(status: Status) -> str:
     unit = "turns" if status.step == ASKING else "answers"
     if status.samples > 1 and status.step == ASKING:
         unit = f"answers ({count(status.total // status.samples)} turns × {status.samples})"
+    if not (status.done or status.calls or status.waiting):  # nobody has looked into the journal, which may have many
+        return f"{_ASKED[status.step]}none of {count(status.total)} {unit} looked at yet"
     refused = f", {count(status.refused)} refused by the budget" if status.refused else ""
     return f"{_ASKED[status.step]}{count(status.finished)} of {count(status.total)} {unit}{refused}"
 
