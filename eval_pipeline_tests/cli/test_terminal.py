@@ -1,12 +1,19 @@
 """What models wrote is shown, never obeyed."""
 
 import logging
+from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from eval_pipeline.cli.evaluating.outcome import run_shown
 from eval_pipeline.cli.terminal import Plain, ProgressBars, console, print_rows
+from eval_pipeline.core.covering.coverage import Coverage
+from eval_pipeline.core.covering.left_out import CaseCounts
 from eval_pipeline.core.errors import InputError, Problem
+from eval_pipeline.core.model import Partition
 
 
 def test_control_characters_of_an_answer_do_not_reach_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +82,27 @@ def test_headings_are_whole_and_names_are_wrapped_between_words(
     words = shown.split()
     assert {"suite", "accuracy", "simulated", "75,767"} <= {*words}
     assert {*words} & {"agents_sample", "agents_"} and {*words} & {"simulated-strong", "simulated-"}
+
+
+@pytest.mark.parametrize("width", [72, 76, 80, 94, 95, 100, 120])
+def test_the_table_of_a_run_cuts_no_figure_and_no_word(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    correct = {"mean": 0.63, "low": 0.562, "high": 0.692, "n": 243, "reason": None}
+    one: Any = SimpleNamespace(
+        partition=Partition("finqa_sample", "simulated-weak", date(2026, 11, 29)), simulated=True, scope="full",
+        drawn=(), overall={"correct": correct}, coverage=Coverage(243, 243, 243, 230, 243), cases=CaseCounts(48, 48),
+        ceiling={"ceiling": 3.0, "axis": "operations"}, cost={"tokens_per_correct_turn": 1486.0},
+    )  # fmt: skip
+    changed = {"previous_difference": -0.247, "previous_low": -0.3, "previous_high": -0.2, "verdict": "loss"}
+    trends = {one.partition: changed | {"previous_date": date(2026, 11, 28)}}
+    terminal = Plain(width=width)
+    for part in run_shown([one], trends, width):
+        terminal.print(part, highlight=False, soft_wrap=isinstance(part, str))
+    found = capsys.readouterr().out
+    for figure in ("63.0% [56.2% to 69.2%]", "243", "−24.7 11-28", "1,486 tokens", "unreadable", "operations"):
+        assert figure in found
+    assert [line for line in found.splitlines() if len(line) > width] == [
+        line for line in found.splitlines() if line.startswith("look at:") and len(line) > width
+    ]
 
 
 def test_large_counts_have_separators_and_years_none(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.table import Table
 
 from eval_pipeline.core import shown
@@ -19,21 +20,47 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, Any]
 COLUMNS = ("", "accuracy [95%]", "turns", "change\nsince", "a right\nanswer", "look at")
+_REMARK = 18
+"""Characters that what to look at needs for a column of its own."""
 _LOST = {"loss": "loss", "drift_down": "worse than at first"}
 """Verdicts of a date that somebody must look at."""
 
 
-def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]") -> Table:
+def run_shown(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]", room: int) -> "Iterator[Table | str]":
+    """Yields the table of a run; where it is too narrow, what to look at comes in lines of its own below.
+
+    Args:
+        headlines: the evaluations, those of a suite beside each other.
+        trends: their rows of `trends`, as far as they have one.
+        room: characters a line.
+    """
+    table = run_table(headlines, trends)
+    cells = [[str(column.header), *map(str, column.cells)] for column in table.columns[:-1]]
+    if (
+        sum(max(cell_len(line) for cell in column for line in cell.split("\n")) + 2 for column in cells)
+        <= room - _REMARK
+    ):
+        yield table
+        return
+    yield run_table(headlines, trends, remarks=False)
+    for one in headlines:
+        if told := ", ".join(_look_at(one, trends.get(one.partition, {}))):
+            yield f"look at:  {one.partition.suite}: {one.partition.model_version}: {told}"
+
+
+def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]", *, remarks: bool = True) -> Table:
     """Returns a line for each evaluation, below its suite: accuracy, change, cost of a right answer, what to look at.
 
     Args:
         headlines: the evaluations, those of a suite beside each other.
         trends: their rows of `trends`, as far as they have one.
+        remarks: whether what to look at has a column.
     """
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    for name in COLUMNS:
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in COLUMNS[: None if remarks else -1]:
         is_text = name in ("", "look at")
-        table.add_column(name, no_wrap=name != "look at", overflow="fold", justify="left" if is_text else "right")
+        # Names are wrapped where nothing else helps, and figures never.
+        table.add_column(name, no_wrap=not is_text, overflow="fold", justify="left" if is_text else "right")
     for suite, its in _by_suite(headlines).items():
         table.add_row(f"[bold]{suite}[/]")
         for found in its:
@@ -44,7 +71,7 @@ def run_table(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]"
                 shown.count(correct["n"]),
                 _change(row),
                 _right_answer(found.cost),
-                ", ".join(_look_at(found, row)),
+                *[", ".join(_look_at(found, row))] * remarks,
             )
     return table
 
@@ -137,7 +164,8 @@ def show(
     from eval_pipeline.reports.contents.gold import overridden_text
 
     if headlines:
-        console.print(run_table(headlines, _trends(workspace, headlines)))
+        for part in run_shown(headlines, _trends(workspace, headlines), console.width):
+            console.print(part, highlight=False, soft_wrap=isinstance(part, str))
     suites = _by_suite(headlines)
     for name, its in suites.items():
         _show_details(its, f"{name}: " if len(suites) > 1 else "")

@@ -94,7 +94,7 @@ def _at_most(usd: float | None) -> str:
 
 def plan_table(plans: "Sequence[RunPlan]") -> Table:
     """Returns a line for each evaluation: its turns, how many the journal has, calls and cost at most; then all."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0), show_footer=True)
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), show_footer=True)
     known, priced = sum(found.known_usd for found in plans), all(found.is_priced for found in plans)
     numbers = [[found.turns, found.journalled, found.generations.calls, found.calls] for found in plans]
     total = [*map(shown.count, map(sum, zip(*numbers, strict=True))), _known(known, is_all=priced)]
