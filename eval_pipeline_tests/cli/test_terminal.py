@@ -100,6 +100,7 @@ def test_the_table_of_a_run_cuts_no_figure_and_no_word(width: int, capsys: pytes
     found = capsys.readouterr().out
     for figure in ("63.0% [56.2% to 69.2%]", "243", "−24.7 11-28", "1,486 tokens", "unreadable", "operations"):
         assert figure in found
+    assert width < 76 or "  simulated-weak  63.0%" in found
     assert [line for line in found.splitlines() if len(line) > width] == [
         line for line in found.splitlines() if line.startswith("look at:") and len(line) > width
     ]

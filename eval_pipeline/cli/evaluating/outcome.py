@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
+from rich.markup import render
 from rich.table import Table
 
 from eval_pipeline.core import shown
@@ -37,7 +38,7 @@ def run_shown(headlines: "Sequence[Headline]", trends: "Mapping[Partition, Row]"
     table = run_table(headlines, trends)
     cells = [[str(column.header), *map(str, column.cells)] for column in table.columns[:-1]]
     if (
-        sum(max(cell_len(line) for cell in column for line in cell.split("\n")) + 2 for column in cells)
+        sum(max(cell_len(render(line).plain) for cell in column for line in cell.split("\n")) + 2 for column in cells)
         <= room - _REMARK
     ):
         yield table
