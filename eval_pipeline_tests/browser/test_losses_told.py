@@ -1,6 +1,6 @@
 """With the real daemon: no loss is silent because other runs fail or are canceled, and only what failed itself is red.
 
-A backfill in which one model version fails and one is canceled.
+A backfill in which one model version fails and one is canceled, then a night of the schedule with two of five dead.
 """
 
 import json
@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from eval_pipeline.core.model import Partition
+from eval_pipeline.defs.assets.partitions import EVAL_DATE
+from eval_pipeline.defs.automation.notifications import NOTIFY_URL
+from eval_pipeline.defs.automation.schedules import CRON
 from eval_pipeline.reports.nights.message import night_message
 from eval_pipeline.reports.nights.night import Launched, read_night
 from eval_pipeline.view.page import Bench
@@ -19,6 +22,7 @@ from eval_pipeline.workspace.runs import run_rows
 from eval_pipeline_tests.browser.ui import UI, eventually, running_ui
 from eval_pipeline_tests.fakes.http_socket import Connection, Request
 from eval_pipeline_tests.fakes.openai_server import KEY, Hang, OpenAIServer, Says, Status
+from eval_pipeline_tests.fakes.webhook import Webhook
 from eval_pipeline_tests.support import Lab, case, number, surroundings
 from eval_pipeline_tests.view.pages import let_in
 
@@ -33,6 +37,9 @@ ENDED = {"SUCCESS", "FAILURE", "CANCELED"}
 BACKFILL = """mutation($keys: [AssetKeyInput!]!, $names: [String!]!) { launchPartitionBackfill(backfillParams: {
   assetSelection: $keys, partitionNames: $names,
   tags: [{ key: "eval_pipeline/epoch", value: "later" }] }) { __typename ... on PythonError { message } } }"""
+START = """mutation { startSchedule(scheduleSelector: { repositoryLocationName: "eval_pipeline", repositoryName:
+  "__repository__", scheduleName: "nightly" }) { __typename } }"""
+OF_SCHEDULE = {"dagster/schedule_name": "nightly"}
 END = """mutation($id: String!) { terminateRun(runId: $id) { __typename } }"""
 ADD = """mutation($name: String!) { addDynamicPartition(partitionsDefName: "model_version", partitionKey: $name,
   repositorySelector: { repositoryLocationName: "eval_pipeline", repositoryName: "__repository__" })
@@ -87,11 +94,21 @@ def lab(lab: Lab, endpoint: Endpoint, monkeypatch: pytest.MonkeyPatch) -> Lab:
     return lab
 
 
-def test_a_loss_is_told_though_others_failed_and_were_canceled(lab: Lab, endpoint: Endpoint, tmp_path: Path) -> None:
-    with running_ui(lab, tmp_path / "dev.log", {"OPENAI_API_KEY": KEY}) as ui:
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    with Webhook() as found:
+        yield found
+
+
+def test_a_loss_is_told_though_others_failed_and_were_canceled(
+    lab: Lab, endpoint: Endpoint, webhook: Webhook, tmp_path: Path
+) -> None:
+    more = {"OPENAI_API_KEY": KEY, NOTIFY_URL: webhook.url, CRON: "* * * * *"}
+    with running_ui(lab, tmp_path / "dev.log", more) as ui:
         for name in NAMES:
             ui.query(ADD, name=name)
         of_a_backfill(lab, endpoint, ui)
+        of_a_night(lab, endpoint, webhook, ui)
 
 
 def of_a_backfill(lab: Lab, endpoint: Endpoint, ui: UI) -> None:
@@ -122,6 +139,36 @@ def of_a_backfill(lab: Lab, endpoint: Endpoint, ui: UI) -> None:
     assert "2 new losses, 0 still open; 1 run failed; 1 run canceled" in text
     for name in LOSING:
         assert re.search(rf"• new loss: {SUITE} · {name}: −3[78][.\d]* points against {BEFORE}", text), text
+
+
+def of_a_night(lab: Lab, endpoint: Endpoint, webhook: Webhook, ui: UI) -> None:
+    """A tick of the schedule: two of five are gone, and another one gets worse than those that the backfill told."""
+    endpoint.losing, endpoint.gone, endpoint.silent = (STEADY,), (DEAD, SLOW), ()
+    assert ui.query(START)["startSchedule"]["__typename"] == "ScheduleStateResult"
+    eventually(lambda: night(ui).keys() == {*NAMES} and {*night(ui).values()} <= ENDED, lambda: str(ui.runs()))
+    assert [night(ui)[name] for name in NAMES] == ["SUCCESS", "SUCCESS", "SUCCESS", "FAILURE", "FAILURE"]
+    eventually(lambda: told_everywhere(lab, (STEADY,)), lambda: f"{lab.sql(TOLD)} {ui.log.read_text()}", A_MINUTE_S)
+    only_what_failed_itself_is_red(ui, {"generations": 2})
+    digest = eventually(lambda: next(digests(webhook), None), ui.log.read_text)
+    assert "1 new loss, 0 still open; 2 runs failed" in digest
+    assert re.search(rf"^• new loss: {SUITE} · {STEADY}: −3[78][.\d]* points against {BEFORE}", digest, re.MULTILINE)
+    for name in (DEAD, SLOW):
+        assert re.search(rf"^• the run of {name} failed: {ui.url}/runs/", digest, re.MULTILINE), digest
+    assert not any(f"loss: {SUITE} · {name}" in digest for name in NAMES if name != STEADY), digest
+
+
+def night(ui: UI) -> dict[str, str]:
+    """Status of the runs of the first night, by model version: one each, though the schedule goes on ticking."""
+    runs = ui.runs(**OF_SCHEDULE)
+    first = min((run["tags"][EVAL_DATE] for run in runs), default="")
+    runs = [run for run in runs if run["tags"][EVAL_DATE] == first]
+    found = {run["tags"]["dagster/partition"]: run["status"] for run in runs}
+    assert len(found) == len(runs)
+    return found
+
+
+def digests(webhook: Webhook) -> Iterator[str]:
+    return (text for post in webhook.posted if "night of" in (text := post["text"]))
 
 
 def states(ui: UI) -> dict[str, str]:
