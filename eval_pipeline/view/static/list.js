@@ -38,13 +38,20 @@ const row = (turn) => {
   link.href = turn.page;
   head.append(link);
   made.append(head);
-  for (const text of [turn.question, turn.expected, turn.answer]) made.append(element("td", text, "text long"));
-  const verdict = element("td", undefined, "text");
+  const cell = (header, text, kind = "text") => {
+    const one = element("td", text, kind);
+    one.dataset.header = header;
+    made.append(one);
+    return one;
+  };
+  cell("Question", turn.question, "text long");
+  cell("Gold", turn.expected, "text long");
+  cell("Answer", turn.answer, "text long");
+  const verdict = cell("Verdict");
   verdict.append(element("span", VERDICTS[turn.verdict], `verdict ${turn.verdict}`));
-  made.append(verdict, element("td", turn.kind, "text"));
-  const tags = element("td", undefined, "text");
+  cell("Kind", turn.kind, turn.kind ? "text" : "text none");
+  const tags = cell("Tags", undefined, turn.tags.length ? "text" : "text none");
   for (const tag of turn.tags) tags.append(element("span", short(tag, 24), "tag"), " ");
-  made.append(tags);
   return made;
 };
 const lead = (link, query, page, there) => {
