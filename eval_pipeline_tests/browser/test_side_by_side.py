@@ -215,6 +215,8 @@ def test_a_folder_opens_from_disk_and_is_filtered(browser: Browser, places: tupl
     other.goto(f"{places[1]}#q=onerror")
     other.get_by_label("Tag").select_option(HOSTILE_TEXTS[1])
     expect(other.locator("tbody tr").first).to_contain_text("<script>window.pwned = 1")
+    other.set_viewport_size({"width": 390, "height": 844})
+    assert other.evaluate("(list => list.scrollWidth - list.clientWidth)(document.querySelector('.scroll'))") == 0
     for turn in range(other.locator("tbody tr").count()):
         other.locator("tbody tr").nth(turn).get_by_role("link").click()
         expect(other.get_by_role("heading", level=1)).to_contain_text("#")

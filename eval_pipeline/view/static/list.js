@@ -39,19 +39,19 @@ const row = (turn) => {
   head.append(link);
   made.append(head);
   const cell = (header, text, kind = "text") => {
-    const one = element("td", text, kind);
+    const one = element("td", undefined, text ? kind : `${kind} none`);
     one.dataset.header = header;
+    one.append(text);
     made.append(one);
-    return one;
   };
   cell("Question", turn.question, "text long");
   cell("Gold", turn.expected, "text long");
   cell("Answer", turn.answer, "text long");
-  const verdict = cell("Verdict");
-  verdict.append(element("span", VERDICTS[turn.verdict], `verdict ${turn.verdict}`));
-  cell("Kind", turn.kind, turn.kind ? "text" : "text none");
-  const tags = cell("Tags", undefined, turn.tags.length ? "text" : "text none");
+  cell("Verdict", element("span", VERDICTS[turn.verdict], `verdict ${turn.verdict}`));
+  cell("Kind", turn.kind);
+  const tags = element("span");
   for (const tag of turn.tags) tags.append(element("span", short(tag, 24), "tag"), " ");
+  cell("Tags", turn.tags.length ? tags : "");
   return made;
 };
 const lead = (link, query, page, there) => {
