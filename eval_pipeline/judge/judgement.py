@@ -48,16 +48,15 @@ class Judgement:
 
 
 class Judge(Protocol):
-    """Compares a generated query with an expected one; an async context manager.
-
-    Attributes:
-        counters: calls so far.
-    """
-
-    counters: Counters
+    """Compares a generated query with an expected one; an async context manager."""
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         """Asks whether both have the same meaning; `schema` is the DDL of the database."""
+        ...
+
+    @property
+    def counters(self) -> Counters:
+        """Calls so far."""
         ...
 
     async def __aenter__(self) -> Self: ...

@@ -37,7 +37,7 @@ _ENVIRONMENT = {
     # memory limit, and one in thirty attempts to open a database crashed.
     "MALLOC_ARENA_MAX": "2",
 }
-_SCRATCH, _SHM, _TEMPORARY = "/scratch", "/dev/shm", "/tmp"  # noqa: S108 - inside the jail
+_SCRATCH, _SHM, _TEMPORARY, _TOOLS = "/scratch", "/dev/shm", "/tmp", "/tools"  # noqa: S108 - inside the jail
 _PROGRAMS = ("/usr", "/bin", "/sbin", "/etc/alternatives")
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _SHM_BYTES = 16 * MIB
@@ -78,10 +78,12 @@ class WorldMount:
     Attributes:
         folder: the world's own folder, which is never written to.
         told: what its keepers have to know; see `inside.worlds.serve`.
+        tools: the folder that servers of tools see, if there is one.
     """
 
     folder: str
     told: Mapping[str, Any]
+    tools: str | None = None
 
 
 def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) -> Launch:
@@ -108,11 +110,16 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     arguments += ["--ro-bind", str(INSIDE), "/box/inside", "--proc", "/proc"]
     if world is not None:
         arguments += ["--ro-bind", world.folder, "/low", "--dir", "/up", "--dir", "/world"]
+        tools = (
+            ["--tmpfs", _TOOLS, "--remount-ro", _TOOLS] if world.tools is None else ["--ro-bind", world.tools, _TOOLS]
+        )
+        arguments += tools
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
     arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
     if world is not None:
         for target, link in (
             (_interpreter(), "/box/bin/python3"),
+            ("python3", "/box/bin/python"),
             (_SCRATCH, _TEMPORARY),
             ("/proc/self/fd", "/dev/fd"),
         ):

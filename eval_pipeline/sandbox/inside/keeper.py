@@ -4,7 +4,8 @@ Frames as in `zygote`:
 
     {"op": "begin", "files": [[path, bytes or null or {"link": target} or {"folder": true}], …]}, body: the files
         → {"problem": sentence or null}
-    {"op": "call", "name", "arguments", "seconds"} → what the process gave; see `tools`
+    {"op": "call", "name", "arguments", "seconds", "server": name or null} → what the process gave; see `tools`
+    {"op": "list", "server", "seconds"} → {"tools"} as the server tells them, or what went wrong
     {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files
 
 Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
@@ -22,6 +23,7 @@ from typing import Any
 from .buffers import Buffer
 from .child import Child, Configuration, Told
 from .separation import Separation, mount_overlay
+from .servers import FOLDER
 from .tools import Tools
 
 _HEAD = struct.Struct("<II")
@@ -43,8 +45,10 @@ class Keeper:
         self._own = own
         self._configuration = configuration
         mount_overlay(LOWER, UPPER, WORLD, configuration["world_bytes"], configuration["world_files"])
-        separation = Separation(configuration["mounted"], hidden=(UPPER, LOWER))
-        self._tools = Tools(Child(configuration, Buffer(1), separation), configuration)
+        self._tools = Tools(self._child(UPPER, LOWER, FOLDER), self._child(UPPER, LOWER), configuration)
+
+    def _child(self, *hidden: str) -> Child:
+        return Child(self._configuration, Buffer(1), Separation(self._configuration["mounted"], hidden))
 
     def serve(self) -> None:
         """Answers requests until there are no more."""
@@ -57,13 +61,15 @@ class Keeper:
                     self._send({"problem": self._begin(header["files"], body)})
                 case "call":
                     self._send(self._call(header))
+                case "list":
+                    self._send(self._tools.listed(header["server"], header["seconds"]))
                 case "end":
                     self._tools.end()
                     self._send_changes()
 
     def _call(self, header: Told) -> Told:
         began = time.monotonic()
-        told = self._tools.call(header["name"], header["arguments"], header["seconds"])
+        told = self._tools.call(header["name"], header["arguments"], header["seconds"], header["server"])
         return {**told, "seconds": time.monotonic() - began}
 
     def _begin(self, files: list[Any], body: bytes) -> str | None:

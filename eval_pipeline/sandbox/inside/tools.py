@@ -12,20 +12,17 @@ import sqlite3
 import sys
 import time
 import urllib.parse
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
 from typing import Any, NoReturn
 
-from . import privileges
 from .child import Child, Configuration, Told, running
 from .cut_text import cut_text
-from .exchange import ClosedError, Exchange
+from .exchange import Exchange
+from .servers import Server
+from .sessions import WORLD, CodeSession, Living, as_in_a_shell, environment
 from .snippet import FILENAME, described, namespace
 
-WORLD = "/world"
-_PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
-_SESSION_CPU_S = 3600.0
-_MOST_MESSAGE, _MOST_REQUEST = 1 << 20, 1 << 26
 _REST_S = 5.0
 _MOST_ROWS = 1_000_000
 _SQLITE = b"SQLite format 3\0"
@@ -39,15 +36,20 @@ class Tools:
     processes that live on are stopped, and whatever they have started is ended.
     """
 
-    def __init__(self, child: Child, configuration: Configuration) -> None:
-        """Starts nothing yet."""
+    def __init__(self, child: Child, serving: Child, configuration: Configuration) -> None:
+        """Starts nothing yet; `serving` starts servers, which see what others do not."""
         self._child, self._most = child, configuration["told_bytes"]
         self._most_processes = configuration["threads"]
-        self._python = _Session(child, lambda exchange: _serve_python(exchange, self._most))
-        self._others = _Session(child, lambda exchange: _serve_others(exchange, configuration))
+        self._python = CodeSession(child, lambda exchange: _serve_python(exchange, self._most))
+        self._others = CodeSession(child, lambda exchange: _serve_others(exchange, configuration))
+        self._servers = {name: Server(serving, name, *told) for name, told in configuration.get("servers", {}).items()}
 
-    def call(self, name: str, arguments: dict[str, Any], seconds: float) -> Told:
-        """Calls a tool and returns what it gave."""
+    def call(self, name: str, arguments: dict[str, Any], seconds: float, server: str | None = None) -> Told:
+        """Calls a tool, of a server if one is named, and returns what it gave."""
+        if server is not None:
+            told = self._servers[server].call(name, arguments, seconds, self._most)
+            self._rest(self._servers[server])
+            return told
         if name == "shell":
             told = self._child.do(lambda: _shell(arguments["command"]), seconds)
             return _printed(self._child, told, self._most)
@@ -60,12 +62,16 @@ class Tools:
         self._rest(self._python)
         return {**told, "text": note + told["text"]}
 
-    def _rest(self, session: "_Session") -> None:
+    def listed(self, server: str, seconds: float) -> Told:
+        """Returns the tools of a server, as it tells them."""
+        return self._servers[server].listed(seconds)
+
+    def _rest(self, session: Living) -> None:
         """Stops a session until it is asked again; ends what it has started, or it with that."""
         deadline, pause = time.monotonic() + _REST_S, 1e-4
         while time.monotonic() < deadline:
             is_stopped = session.stop()
-            others = running() - {os.getpid(), self._python.pid, self._others.pid}
+            others = running() - {os.getpid(), *(one.pid for one in self._all())}
             if is_stopped and not others:
                 return
             if len(others) > self._most_processes:
@@ -80,8 +86,11 @@ class Tools:
 
     def end(self) -> None:
         """Ends all processes."""
-        self._python.end()
-        self._others.end()
+        for one in self._all():
+            one.end()
+
+    def _all(self) -> Sequence[Living]:
+        return [self._python, self._others, *self._servers.values()]
 
 
 def _printed(child: Child, told: Told, most: int) -> Told:
@@ -94,30 +103,11 @@ def _printed(child: Child, told: Told, most: int) -> Told:
     return {**shown, "stopped": told["stopped"]}
 
 
-def _plain(found: Any) -> Told | None:
-    """Returns what a process told, without anything that is not of the form it should have; None if nothing is."""
-    if not isinstance(found, dict) or not isinstance(found.get("text"), str):
-        return None
-    told: Told = {"text": found["text"], "cut": found.get("cut") is True}
-    told |= {name: found[name] for name in ("rows", "size") if type(found.get(name)) is int}
-    match found.get("error"):
-        case {"types": list() as types, "message": str() as message}:
-            told["error"] = {"types": [one for one in types if isinstance(one, str)], "message": message}
-    return told
-
-
-def _environment() -> dict[str, str]:
-    """Returns what a program finds in its environment, so that Python in it has the packages of the session."""
-    packages = os.pathsep.join(path for path in sys.path if path.startswith("/packages/"))
-    return {"PATH": _PATH, "PYTHONPATH": packages}
-
-
 def _shell(command: str) -> NoReturn:
     os.chdir(WORLD)
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
+    as_in_a_shell()
     try:
-        os.execve("/bin/sh", ["sh", "-c", command], os.environ | _environment())  # noqa: S606
+        os.execve("/bin/sh", ["sh", "-c", command], os.environ | environment())  # noqa: S606
     except (OSError, ValueError) as error:  # it is too long, or has a zero
         os.write(1, f"the command cannot be run: {error}\n".encode())
         os._exit(126)
@@ -236,93 +226,6 @@ def _table(names: Sequence[str], rows: Iterable[Sequence[Any]], most: int) -> To
     if shown < count:
         text += f"\n… ({count:,} rows; the first {shown:,} are shown)"
     return {"text": text, "size": size, "cut": shown < count, "rows": count}
-
-
-class _StoppedError(Exception):
-    """A process has used too much; the message is what of."""
-
-
-class _Session:
-    """A process that lives on from call to call.
-
-    Attributes:
-        lost: whether the process of the call before was ended, or ended itself.
-        pid: its process; 0 if there is none.
-    """
-
-    def __init__(self, child: Child, serve: Callable[[Exchange], None]) -> None:
-        self.lost = False
-        self._child, self._serve = child, serve
-        self._exchange: Exchange | None = None
-        self.pid = 0
-        self._deadline = 0.0
-
-    def ask(self, request: Told, seconds: float) -> Told:
-        """Sends a request and returns the answer; a process that uses too much is ended."""
-        self._deadline = time.monotonic() + seconds
-        self.lost = False
-        try:
-            if self._exchange is not None:
-                os.kill(self.pid, signal.SIGCONT)
-            exchange = self._exchange or self._begin()
-            exchange.send(request)
-            told = _plain(exchange.receive())
-            if told is not None:
-                return told
-            stopped = None
-        except _StoppedError as error:
-            stopped = str(error)
-        except ClosedError:
-            stopped = None
-        self.end()
-        self.lost = True
-        if stopped is not None:
-            return {"stopped": stopped, "text": ""}
-        return {"error": {"types": ["SystemExit"], "message": "the code ended its own process"}, "text": ""}
-
-    def _begin(self) -> Exchange:
-        asking, answering = os.pipe(), os.pipe()
-        exchange = Exchange(answering[0], asking[1], _MOST_MESSAGE, self._watch)
-
-        def ready() -> None:
-            os.close(asking[0])
-            os.close(answering[1])
-            exchange.receive()
-
-        def serve() -> None:
-            privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
-            os.chdir(WORLD)
-            os.environ.update(_environment())
-            own = Exchange(3, 4, _MOST_REQUEST)
-            own.send({})
-            self._serve(own)
-
-        self._exchange = exchange
-        ends = {1: 0, 2: 0, 3: asking[0], 4: answering[1]}
-        self.pid = self._child.begin(ends, _SESSION_CPU_S, serve, ready)
-        return exchange
-
-    def _watch(self) -> None:
-        reason = self._child.excess(self.pid, self._deadline)
-        if reason is not None:
-            raise _StoppedError(reason)
-
-    def stop(self) -> bool:
-        """Stops all threads of the process, if there is one; returns whether they are, which may take a moment."""
-        if not self.pid:
-            return True
-        os.kill(self.pid, signal.SIGSTOP)
-        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-        return os.waitid(os.P_PID, self.pid, options) is not None
-
-    def end(self) -> None:
-        """Ends the process, if there is one."""
-        if self._exchange is not None:
-            self._exchange.close()
-            self._exchange = None
-            if self.pid:
-                self._child.end(self.pid)
-                self.pid = 0
 
 
 def _serve_others(exchange: Exchange, configuration: Configuration) -> None:

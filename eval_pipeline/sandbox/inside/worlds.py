@@ -19,7 +19,7 @@ def serve(configuration: Configuration) -> None:
 
     Args:
         configuration: as for `zygote.serve`, with `databases` (name → file in the world and whether it is read-only),
-            `world_bytes`, `world_files` and `kept_bytes`.
+            `servers` (name → command and environment), `world_bytes`, `world_files` and `kept_bytes`.
     """
     privileges.die_with(os.getppid())
     control = socket.socket(fileno=os.dup(0))

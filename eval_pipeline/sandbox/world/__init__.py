@@ -9,6 +9,7 @@ from eval_pipeline.sandbox.world.tools import TOOLS as TOOLS
 from eval_pipeline.sandbox.world.tools import tool as tool
 from eval_pipeline.sandbox.world.tools import why_wrong as why_wrong
 from eval_pipeline.sandbox.world.worlds import OpenWorld as OpenWorld
+from eval_pipeline.sandbox.world.worlds import Servers as Servers
 from eval_pipeline.sandbox.world.worlds import WorldError as WorldError
 from eval_pipeline.sandbox.world.worlds import WorldLimits as WorldLimits
 from eval_pipeline.sandbox.world.worlds import Worlds as Worlds

@@ -56,14 +56,16 @@ def why_wrong(name: str, arguments: Mapping[str, Json], tools: Mapping[str, Tool
     if name not in tools:
         return f"there is no tool '{name}'; there are: {', '.join(tools)}"
     schema = tools[name].parameters
-    known, required = schema["properties"], schema["required"]
+    known, required = schema.get("properties") or {}, schema.get("required") or ()
+    is_closed = schema.get("additionalProperties") is False
     for argument in required:
         if argument not in arguments:
             return f"'{name}' needs the argument '{argument}'"
     for argument, given in arguments.items():
-        if argument not in known:
+        if argument not in known and is_closed:
             return f"'{name}' has no argument '{argument}'; it has: {', '.join(known) or 'none'}"
-        words, kind = _TYPES.get(known[argument].get("type", ""), ("", object))
+        told = known.get(argument)
+        words, kind = _TYPES.get(str(told.get("type")) if isinstance(told, dict) else "", ("", object))
         is_right = isinstance(given, kind) and not (kind is int and isinstance(given, bool))
         if not is_right and not (given is None and argument not in required):
             return f"the argument '{argument}' of '{name}' must be {words}"

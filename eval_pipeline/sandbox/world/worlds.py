@@ -6,7 +6,7 @@ import os
 import socket
 import struct
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,6 +28,7 @@ _HEAD = struct.Struct("<II")
 _START_S, _GRACE_S = 60.0, 30.0
 _MOST_HEADER = 64 * MIB
 _MOST_COUNT = 1 << 53
+_PLAIN = frozenset({"ShellError", "ToolError"})  # nothing that a program calls so
 _NOTE_BYTES = 200  # of a text that is cut already
 
 
@@ -49,6 +50,19 @@ class WorldLimits:
     kept_bytes: int = 32 * MIB
     processes: int = 64
     memory_bytes: int = 1024 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Servers of tools that are started in a world when one of their tools is called.
+
+    Attributes:
+        commands: by name, the command with its arguments, and what it finds in its environment besides.
+        folder: their own files, read-only: the folder in which they start, and which nothing else sees.
+    """
+
+    commands: Mapping[str, tuple[Sequence[str], Mapping[str, str]]]
+    folder: Path | None = None
 
 
 class WorldError(Exception):
@@ -88,6 +102,7 @@ class Worlds:
         folder: Path,
         databases: Mapping[str, tuple[str, bool]] | None = None,
         state: Mapping[str, ChangedFile] | None = None,
+        servers: Servers | None = None,
     ) -> AsyncIterator["OpenWorld"]:
         """Opens a world for one attempt; what it changes is gone in the end, unless `end_state` was asked for.
 
@@ -95,12 +110,13 @@ class Worlds:
             folder: files and databases, which are never written to.
             databases: by name, the file in the folder and whether it is read-only.
             state: an end state to begin with.
+            servers: further tools.
 
         Raises:
             NoSandboxError: no jail can be started.
             WorldError: the world cannot be made.
         """
-        zygote = await self._zygote(folder, databases or {})
+        zygote = await self._zygote(folder, databases or {}, servers or Servers({}))
         world = await zygote.keeper(self._limits)
         try:
             await world.begin(state or {})
@@ -108,19 +124,21 @@ class Worlds:
         finally:
             await world.close()
 
-    async def _zygote(self, folder: Path, databases: Mapping[str, tuple[str, bool]]) -> "_Zygote":
-        key = (os.path.realpath(folder), json_text(databases))
+    async def _zygote(self, folder: Path, databases: Mapping[str, tuple[str, bool]], servers: Servers) -> "_Zygote":
+        tools = None if servers.folder is None else os.path.realpath(servers.folder)
+        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools]))
         if key in self._zygotes and self._zygotes[key].done() and not self._is_alive(key):
             del self._zygotes[key]
         if key not in self._zygotes:
             told = {
                 "databases": databases,
+                "servers": servers.commands,
                 "told_bytes": self._limits.told_bytes,
                 "world_bytes": self._limits.world_bytes,
                 "world_files": self._limits.world_files,
                 "kept_bytes": self._limits.kept_bytes,
             }
-            starts = _Zygote.start(WorldMount(key[0], told), _sandbox_limits(self._limits))
+            starts = _Zygote.start(WorldMount(key[0], told, tools), _sandbox_limits(self._limits))
             self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
         return await asyncio.shield(self._zygotes[key])
 
@@ -228,18 +246,37 @@ class OpenWorld:
         if told.get("problem") is not None:
             raise WorldError(str(told["problem"]))
 
-    async def call(self, name: str, arguments: Mapping[str, Json], seconds: float) -> ToolResult:
+    async def call(
+        self, name: str, arguments: Mapping[str, Json], seconds: float, server: str | None = None
+    ) -> ToolResult:
         """Calls a tool, which may take that many seconds. A wrong call is a result that says what is wrong.
+
+        Args:
+            name: one of `TOOLS`, or what `server` calls it.
+            arguments: of the call.
+            seconds: for the call, and for starting the server.
+            server: the server whose tool it is.
 
         Raises:
             WorldError: the jail is gone.
         """
-        wrong = why_wrong(name, arguments)
+        wrong = why_wrong(name, arguments) if server is None else None
         if wrong is not None:
             return ToolResult(wrong, ErrorClass.VALUE, size=len(wrong.encode()))
-        asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds}
+        asked = {"op": "call", "name": name, "arguments": dict(arguments), "seconds": seconds, "server": server}
         told, _ = await self._asked(asked, seconds + _GRACE_S)
         return self._result(told, seconds)
+
+    async def listed(self, server: str, seconds: float) -> list[Any] | str:
+        """Returns the tools of a server as it tells them, or why there are none.
+
+        Raises:
+            WorldError: the jail is gone.
+        """
+        asked = {"op": "list", "server": server, "seconds": seconds}
+        told, _ = await self._asked(asked, _START_S + seconds)
+        tools = told.get("tools")
+        return tools if isinstance(tools, list) else self._result(told, seconds).text
 
     def _result(self, told: Mapping[str, Any], seconds: float) -> ToolResult:
         """Reads what a process gave, which may be anything."""
@@ -250,7 +287,7 @@ class OpenWorld:
                 error_class, message = stopped(reason, replace(self._sandbox, wall_s=seconds))
             case {"error": {"types": [*types], "message": str() as message}}:
                 error_class = classify([str(one) for one in types], message)
-                message = f"{types[0]}: {message}" if types and types[0] != "ShellError" else message
+                message = f"{types[0]}: {message}" if types and types[0] not in _PLAIN else message
             case {"text": str()}:
                 text, size, cut = self._bounded(shown)
                 is_cut = cut or told.get("cut") is True

@@ -44,13 +44,10 @@ class TurnGold:
     case: Case
     turn: Turn
     code: str
-    _fingerprint: str = field(default="", init=False, compare=False)
 
     def fingerprint(self) -> str:
         """Returns a hash of the gold and of the code that makes answers from it."""
-        if not self._fingerprint:  # an attempt of an agent asks with each of its calls
-            self._fingerprint = json_hash([self.code, self.track.gold_json(self.turn)])
-        return self._fingerprint
+        return json_hash([self.code, self.track.gold_json(self.turn)])
 
     def oracle(self) -> str:
         """Returns the right answer in the track's answer form."""

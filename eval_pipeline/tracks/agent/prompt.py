@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from eval_pipeline.core.model import Message
-from eval_pipeline.tracks.agent.cases.case_file import ASK, AgentCase, AgentContext, AgentTurn
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentTurn
+from eval_pipeline.tracks.agent.trajectory import ASK
 from eval_pipeline.tracks.texts.prompt_parts import EXAMPLES, PromptParts
 
 VERSIONS = ("agent-1",)

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext, AgentGold, AgentTurn
+    from eval_pipeline.tracks.agent.cases.servers import ServedTools
     from eval_pipeline.tracks.agent.cases.settings import AgentOptions
     from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
 
-Shared = tuple["Mapping[str, WorldOfSuite]", "AgentOptions"]
+Shared = tuple["Mapping[str, WorldOfSuite]", "AgentOptions", "ServedTools"]
 
 
 class AgentTrack(
@@ -69,15 +70,18 @@ class AgentTrack(
     reads_in_sandbox: bool = True
 
     def read_shared(self, folder: Path, options: Mapping[str, Json]) -> Shared:
-        """Returns the suite's worlds and options after checking them."""
+        """Returns the suite's worlds, options and tools of servers after checking them."""
+        from eval_pipeline.tracks.agent.cases.servers import read_served
         from eval_pipeline.tracks.agent.cases.settings import AgentOptions
         from eval_pipeline.tracks.agent.cases.worlds import read_worlds
 
-        return read_worlds(folder), read_options(AgentOptions, options, f"{folder.name}/suite.yaml")
+        told, worlds = read_options(AgentOptions, options, f"{folder.name}/suite.yaml"), read_worlds(folder)
+        return worlds, told, read_served(folder, told, next(iter(worlds.values())))
 
     def shared_rows(self, shared: Shared) -> Mapping[str, Mapping[str, Sequence[Any]]]:
         """Returns a row for each world; if a world or the options change, what depends on them is made again."""
-        worlds, options = list(shared[0].values()), canonical_json(shared[1].model_dump(mode="json"))
+        served = {"served": shared[2].hash} if shared[2].tools else {}
+        worlds, options = list(shared[0].values()), canonical_json(shared[1].model_dump(mode="json") | served)
         told = [one.told() for one in worlds]
         return {
             WORLDS.name: {
@@ -112,7 +116,7 @@ class AgentTrack(
         context = case.context
         facts = [[list(fact.about), fact.say] for fact in context.facts or ()]
         told = [context.world.hash, list(context.tools), facts, context.otherwise, list(context.then)]
-        return json_hash([*told, context.limits.output_bytes])
+        return json_hash([*told, context.served.hash, context.limits.output_bytes])
 
     def world(self, executor: Executor, case: "AgentCase", turn: "AgentTurn") -> AbstractAsyncContextManager[World]:
         """Returns a world as the case begins with."""

@@ -18,6 +18,8 @@ before it had said what to do next, or by an error of the world."""
 _MEASURED = ("input_tokens", "output_tokens", "usd", "latency_ms", "from_journal", "seconds")
 ANSWER = "answer"
 """The tool that ends an attempt; its argument `answer` is the answer."""
+ASK = "ask_user"
+"""The tool that asks the user."""
 
 
 @value

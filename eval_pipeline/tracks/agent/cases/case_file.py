@@ -11,6 +11,7 @@ from eval_pipeline.core.reading.complaints import told_value
 from eval_pipeline.core.values import value
 from eval_pipeline.sandbox.world import TOOLS, tool, why_wrong
 from eval_pipeline.table_comparison.contracts import Contract
+from eval_pipeline.tracks.agent.cases.servers import ServedTools
 from eval_pipeline.tracks.agent.cases.settings import (
     KINDS,
     STRICT,
@@ -20,15 +21,13 @@ from eval_pipeline.tracks.agent.cases.settings import (
     Check,
     StateCheck,
     Text,
-    Tools,
 )
 from eval_pipeline.tracks.agent.cases.worlds import WorldOfSuite
-from eval_pipeline.tracks.agent.trajectory import ANSWER
+from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK
 from eval_pipeline.tracks.base import CaseError
 from eval_pipeline.tracks.capabilities import ActLimits
 from eval_pipeline.tracks.options import checked_form
 
-ASK = "ask_user"
 DONE = "done"
 """The answer of a gold where only what it does counts."""
 ANSWERS: Mapping[str, Tool] = {
@@ -62,7 +61,8 @@ class AgentContext:
     """The setting of a case.
 
     Attributes:
-        tools: names of the tools of its world that may be called.
+        tools: names of the tools of its world, and of servers, that may be called.
+        served: the tools of the suite's servers.
         guidelines: of the suite and of the case.
         facts: what the user knows; None if nobody can be asked.
         otherwise: what the user says to any other question.
@@ -70,6 +70,7 @@ class AgentContext:
     """
 
     world: WorldOfSuite
+    served: ServedTools
     tools: tuple[str, ...]
     limits: ActLimits
     guidelines: str
@@ -79,7 +80,8 @@ class AgentContext:
 
     def all_tools(self) -> dict[str, Tool]:
         """Returns all tools by name, `answer` last."""
-        found = {name: TOOLS[name] for name in self.tools}
+        known = {**TOOLS, **self.served.tools}
+        found = {name: known[name] for name in self.tools}
         return found | ({ASK: ANSWERS[ASK]} if self.facts is not None else {}) | {ANSWER: ANSWERS[ANSWER]}
 
 
@@ -140,7 +142,7 @@ class AgentCaseFile(BaseModel):
     world: Text
     task: Text
     guidelines: str = ""
-    tools: Tools | None = None
+    tools: tuple[Text, ...] | None = None
     limits: CaseLimits = CaseLimits()
     user: _UserFile | None = None
     then: tuple[Text, ...] = ()
@@ -164,8 +166,9 @@ def read_case(
     line: int,
     worlds: Mapping[str, WorldOfSuite],
     options: AgentOptions,
+    served: ServedTools,
 ) -> AgentCase:
-    """Reads a case of a suite with these worlds and options.
+    """Reads a case of a suite with these worlds, options and tools of servers.
 
     Raises:
         CaseError: names each field that is wrong.
@@ -175,10 +178,14 @@ def read_case(
     if form.world not in worlds:
         told = f"there is no world '{form.world}'; expected one of {', '.join(worlds)}"
         raise CaseError([(("world",), told)])
+    tools = served.chosen(options.tools if form.tools is None else form.tools)
+    if isinstance(tools, str):
+        raise CaseError([(("tools",), tools)])
     user = form.user
     context = AgentContext(
         worlds[form.world],
-        options.tools if form.tools is None else form.tools,
+        served,
+        tools,
         form.limits.over(options.limits.over(ActLimits())),
         "\n\n".join(filter(None, (options.guidelines.strip(), form.guidelines.strip()))),
         None if user is None else tuple(Fact(one.about, one.say) for one in user.facts),

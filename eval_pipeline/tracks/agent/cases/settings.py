@@ -3,10 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from eval_pipeline.core.model import Json
-from eval_pipeline.sandbox.world import TOOLS
 from eval_pipeline.table_comparison.contracts import Contract, WrittenContract
 from eval_pipeline.tracks.capabilities import ActLimits
 
@@ -16,14 +15,19 @@ STATEMENTS = ("ALTER", "CREATE", "DELETE", "DROP", "INSERT", "TRUNCATE", "UPDATE
 """Kinds of statements that a case may forbid."""
 
 
-def _known(names: tuple[str, ...]) -> tuple[str, ...]:
-    unknown = [name for name in names if name not in TOOLS]
-    if unknown:
-        raise ValueError(f"expected some of {', '.join(TOOLS)}, found '{unknown[0]}'")
-    return names
+class WrittenServer(BaseModel):
+    """A server of tools (MCP over standard input and output), as users of its clients write it.
 
+    Attributes:
+        command: the program; it starts in the suite's folder `tools`.
+        env: what it finds in its environment besides.
+    """
 
-Tools = Annotated[tuple[str, ...], AfterValidator(_known)]
+    model_config = STRICT
+
+    command: Text
+    args: tuple[str, ...] = ()
+    env: dict[Text, str] = Field(default_factory=dict)
 
 
 class CaseLimits(BaseModel):
@@ -48,14 +52,16 @@ class AgentOptions(BaseModel):
     """The `options` of a suite of this track.
 
     Attributes:
-        tools: tools of a world that may be called; `answer` can always be.
+        tools: tools of a world, and of servers, that may be called, default: all; `answer` can always be.
+        mcp: servers of further tools by name.
         guidelines: is part of the system message.
         compare: in what answers and tables may differ and still be the same, see `table_comparison.contracts`.
     """
 
     model_config = STRICT
 
-    tools: Tools = tuple(TOOLS)
+    tools: tuple[Text, ...] | None = None
+    mcp: dict[Text, WrittenServer] = Field(default_factory=dict)
     limits: CaseLimits = CaseLimits()
     guidelines: str = ""
     compare: WrittenContract = Contract()

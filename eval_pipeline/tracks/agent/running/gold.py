@@ -9,7 +9,7 @@ from eval_pipeline.sandbox.world import ChangedFile, WorldError, changed
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.running.blocking import own_worlds
 from eval_pipeline.tracks.agent.running.looking import Looked, look_code, looked
-from eval_pipeline.tracks.agent.running.solving import TaskWorld, followed
+from eval_pipeline.tracks.agent.running.solving import TaskWorld, followed, opened_for
 from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.base import plain_json
 
@@ -24,7 +24,7 @@ def gold_run(case: AgentCase) -> Trajectory | str:
     """Returns what the gold of a case does in its world, or why it does not run; it is run once a process."""
     context, script = case.context, [[call.name, dict(call.arguments)] for call in case.turns[0].gold.script]
     told = plain_json([context.tools, context.limits, context.facts, context.otherwise, context.then])
-    key = json_hash([context.world.hash, told, script])
+    key = json_hash([context.world.hash, context.served.hash, told, script])
     if (known := _runs.get(key)) is not None:
         return known
     try:
@@ -35,7 +35,7 @@ def gold_run(case: AgentCase) -> Trajectory | str:
 
 async def _followed(case: AgentCase) -> Trajectory:
     context = case.context
-    async with own_worlds().worlds.open(context.world.folder(), context.world.files) as opened:
+    async with opened_for(own_worlds().worlds, context) as opened:
         return await followed(TaskWorld(opened, context), case.turns[0].gold.script, context)
 
 

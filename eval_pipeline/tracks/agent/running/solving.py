@@ -2,14 +2,14 @@
 
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import ClassVar
 
 from eval_pipeline.core.model import ErrorClass as Class
 from eval_pipeline.core.model import Failed, Json, Outcome, Ran, ToolCall, ToolResult
 from eval_pipeline.sandbox.world import OpenWorld, WorldError, WorldLimits, Worlds, why_wrong
-from eval_pipeline.tracks.agent.cases.case_file import ASK, AgentCase, AgentContext
-from eval_pipeline.tracks.agent.trajectory import ANSWER, ActStep, Trajectory
+from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentContext
+from eval_pipeline.tracks.agent.trajectory import ANSWER, ASK, ActStep, Trajectory
 
 
 class TaskWorld:
@@ -29,7 +29,7 @@ class TaskWorld:
             return self._answer(arguments[ANSWER])
         if name == ASK:
             return _said(_reply(self._context, str(arguments["question"])))
-        return await self._world.call(name, arguments, seconds)
+        return await self._world.call(name, arguments, seconds, self._context.served.server_of.get(name))
 
     def _answer(self, answer: Json) -> ToolResult:
         at, self._answers = self._answers, self._answers + 1
@@ -56,6 +56,12 @@ def _names(question: str, word: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(word)}(?!\w)", question, re.IGNORECASE) is not None
 
 
+def opened_for(worlds: Worlds, context: AgentContext) -> AbstractAsyncContextManager[OpenWorld]:
+    """Returns the world of a case, to be opened for one attempt."""
+    world = context.world
+    return worlds.open(world.folder(), world.files, servers=context.served.servers)
+
+
 class AgentExecutor:
     """Follows scripts; what an agent has done already is its own result. It holds the worlds of attempts."""
 
@@ -76,7 +82,7 @@ class AgentExecutor:
         """Opens a world as a case begins with."""
         context = case.context
         worlds = await self._of(context.limits.output_bytes)
-        async with worlds.open(context.world.folder(), context.world.files) as opened:
+        async with opened_for(worlds, context) as opened:
             yield TaskWorld(opened, context)
 
     async def execute(self, artefact: Trajectory, case: AgentCase) -> Outcome:
