@@ -86,6 +86,12 @@ def run_command() -> NoReturn:
     _leave(command_line())
 
 
+def _colour_no_files() -> None:
+    """Keeps typer from colouring help in files and pipes where the environment has FORCE_COLOR, as on CI servers."""
+    if not sys.stdout.isatty():
+        os.environ["_TYPER_FORCE_DISABLE_TERMINAL"] = "1"
+
+
 def command_line() -> int:
     """Runs the command in `sys.argv` and returns its exit code.
 
@@ -99,6 +105,7 @@ def command_line() -> int:
     output = _output()
     try:
         check_utf8(arguments)
+        _colour_no_files()
         code = app(arguments, standalone_mode=False)
         if code == INTERRUPTED:  # typer turns Ctrl-C into this code
             raise KeyboardInterrupt

@@ -68,6 +68,14 @@ def test_a_failed_command_ends_with_its_code(lab: Lab) -> None:
     assert "eval-pipeline run" in found.stderr
 
 
+def test_help_in_a_file_is_plain_text_though_colours_are_wished(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As CI servers wish them."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    found = python(lab, "-c", ENDING, "--help")
+    assert (found.returncode, "sql-diff" in found.stdout, "\x1b" in found.stdout) == (0, True, False)
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_output_that_cannot_be_written_is_a_failure(lab: Lab) -> None:
     with open("/dev/full", "w") as full:
