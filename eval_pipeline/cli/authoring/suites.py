@@ -1,4 +1,4 @@
-"""The commands `suite …`: what is known about a suite."""
+"""The commands `suite …`: what is known about a suite, and its tasks served to agents."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from eval_pipeline.operations.suite_work.suite_items import SuiteItems
     from eval_pipeline.statistics.items import Item
 
-suite_app = typer.Typer(help="Shows what is known about a suite.", no_args_is_help=True)
+suite_app = typer.Typer(help="Shows what is known about a suite, and serves its tasks.", no_args_is_help=True)
 _LISTED = 10
 _WORDS = {
     "tells apart": "tell model versions apart",
@@ -42,6 +42,28 @@ def report(
     if to_csv is not None:
         _write(to_csv, found)
         typer.echo(f"{to_csv}: {shown.turns(sum(len(one.turns) for one in found))}")
+
+
+@suite_app.command("serve")
+def serve(
+    suite: Annotated[str, typer.Argument(help="Suite, of a track with tools.")],
+    case: Annotated[str, typer.Argument(help="Id of the case.")],
+    output: Annotated[
+        Path | None, typer.Option(help="Append the attempt to a file that `import predictions` reads.")
+    ] = None,
+) -> None:
+    """Serves a task's tools to any agent, by MCP on standard input and output; tells in the end whether it is right."""
+    from eval_pipeline.cli.terminal import note
+    from eval_pipeline.operations.suite_work.serving import ServedTask, row_text, served_case
+    from eval_pipeline.operations.suite_work.serving import serve as serve_case
+
+    def ended(task: ServedTask) -> None:
+        if output is not None:
+            with output.open("a", encoding="utf-8") as file:
+                file.write(row_text(task))
+        note(task.verdict)
+
+    serve_case(*served_case(open_workspace().suite(suite), case), ended)
 
 
 def _lines(found: "SuiteItems") -> Iterator[str]:

@@ -44,7 +44,8 @@ class Attempted:
         responses: what the model has answered.
     """
 
-    def __init__(self, version: ModelVersion, limits: ActLimits, messages: Sequence[Message]) -> None:
+    def __init__(self, version: ModelVersion | None, limits: ActLimits, messages: Sequence[Message]) -> None:
+        """Nothing yet; without a version no model is asked."""
         self.messages, self.steps = list(messages), list[Json]()
         self.responses: list[Response] = []
         self.answer: Json = None
@@ -75,13 +76,13 @@ class Attempted:
         )
 
     def add_result(self, call: ToolCall, told: Mapping[str, Json]) -> None:
-        """Adds what a tool gave, as `_result_told` has it."""
+        """Adds what a tool gave, as `result_told` has it."""
         self._seconds += told["seconds"]
         self.messages.append(Message("tool", told["result"], call_id=call.id))
         self.steps.append({"kind": "tool", **_told(call), **told})
 
     def _usd(self, response: Response) -> float | None:
-        if response.usd is not None:
+        if response.usd is not None or self._version is None:
             return response.usd
         return cost_usd(self._version, response.usage, response.asked_on, batch=False)
 
@@ -189,7 +190,7 @@ async def _call_tools(
         async def make(one: ToolCall = one, now: list[Mapping[str, Json]] = now) -> Response:
             began = perf_counter()
             result = await _called(world, one, done.seconds_left)
-            now.append(_result_told(result, perf_counter() - began))
+            now.append(result_told(result, perf_counter() - began))
             return Response("", metadata={_RESULT: now[-1]})
 
         place = [before, len(done.steps), one.name, dict(one.arguments), one.malformed]
@@ -210,7 +211,8 @@ async def _called(world: World, call: ToolCall, seconds: float) -> ToolResult:
     return await world.call(call.name, call.arguments, seconds)
 
 
-def _result_told(result: ToolResult, seconds: float) -> dict[str, Any]:
+def result_told(result: ToolResult, seconds: float) -> dict[str, Any]:
+    """Returns a tool's result as it is kept, and what of it is a step of a trajectory."""
     return {
         "result": result.text,
         "error_class": None if result.error_class is None else result.error_class.value,
