@@ -156,6 +156,9 @@ COST = [CostPoint("a", 1, 0.5, on_front=True), CostPoint("b", 2, 0.6, on_front=T
         # Numbers of turns stand where they cover nothing.
         (level_chart([LevelPoint(n, 0.4 + n % 2 / 2, few=6) for n in range(8)], CeilingMark(0.5), "steps", "w"),
          {'class="dot s0"': 8, ">n=6<": 8}),
+        # The name of the threshold, at the end of its line, is covered by no number.
+        (level_chart([*(LevelPoint(n, 0.9) for n in range(6)), LevelPoint(6, 0.5, few=2), LevelPoint(7, 1.0)],
+                     CeilingMark(0.5), "steps", "w"), {">n=2<": 0}),
         (level_chart([LevelPoint(n, 0.4, few=6) for n in range(16)], CeilingMark(0.5), "steps", "w"),
          {'class="dot s0"': 16, ">n=6<": 0}),
         # A part that nothing is in is only in the legend.

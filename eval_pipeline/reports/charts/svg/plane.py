@@ -121,7 +121,8 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     low, high = min(levels), max(levels)
     along = Scale(low - 0.5, high + 0.5, _LEFT, WIDTH - _RIGHT)
     up, marks = _rates([0.0, 1.0])
-    marks += _bounds(ceiling, along, up, _side(points, ceiling.threshold))
+    side = _side(points, ceiling.threshold)
+    marks += _bounds(ceiling, along, up, side)
     step = max(1, -(-len(levels) // _MOST_LEVELS))
     for level in sorted(levels)[::step]:
         marks.append(text(along(level), _TOP + _PLOT + 15, f"{level:g}", "tick", "middle"))
@@ -132,6 +133,9 @@ def level_chart(points: Sequence[LevelPoint], ceiling: CeilingMark, axis: str, w
     if len(joined) > 1:
         marks.append(element("polyline", "line s0", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in joined)))
     taken: list[Box] = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in known]
+    wide, base = width_of(percent(ceiling.threshold)), up(ceiling.threshold) - 4
+    left = along.start + 4 if side == "start" else along.end - wide
+    taken.append((left, base - _APART + 3, left + wide, base + 3))
     marks += [
         _at(point, x, y, up, "dot s0", _few(point, x, y, taken), 1.0 if point.few is None else _SMALL)
         for point, x, y in known
@@ -210,7 +214,7 @@ def _at(
 def _few(point: LevelPoint, x: float, y: float, taken: list[Box]) -> str:
     """Returns the number of turns beside a point that has few; at the left where the chart ends at the right.
 
-    Empty where it would cover a point or another number, as a reader finds it at the point, too; `taken` grows.
+    Empty where it would cover a point or another text, as a reader finds it at the point, too; `taken` grows.
     """
     if point.few is None:
         return ""
