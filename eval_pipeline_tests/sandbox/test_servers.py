@@ -128,7 +128,6 @@ def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
     return Started(tmp_path_factory.mktemp("served"))
 
 
-@pytest.mark.always
 def test_a_server_acts_in_the_world_of_the_attempt(started: Started) -> None:
     write = "open('/world/made.txt', 'w').write(open('secret.txt').read())"
     told, changed = started.called(

@@ -9,8 +9,9 @@ import pytest
 
 from eval_pipeline.core.errors import InputError
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline.tracks.agent.running.gold import gold_run
 from eval_pipeline.tracks.agent.track import TRACK
-from eval_pipeline.tracks.agent.trajectory import parse_trajectory
+from eval_pipeline.tracks.agent.trajectory import Trajectory
 from eval_pipeline.tracks.base import CaseError
 
 SERVER = '''
@@ -54,7 +55,7 @@ def suite(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_tools_of_a_real_server_are_offered_and_called(suite: Path) -> None:
+def test_tools_of_a_real_server_are_offered_and_called(suite: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"mcp": {"notes": NOTES}}
     shared = TRACK.read_shared(suite, options)
     case = TRACK.read_case(CASE, "desk", "cases.yaml", 1, shared)
@@ -67,33 +68,24 @@ def test_tools_of_a_real_server_are_offered_and_called(suite: Path) -> None:
     assert (offered["add_note"].description, schema["required"]) == ("Adds a note.", ["text"])
     assert schema["properties"]["times"]["type"] == "integer"
 
-    script = json.dumps(
-        [
-            {"name": name, "arguments": arguments}
-            for name, arguments in (
-                ("add_note", {"text": "milk"}),
-                ("add_note", {"words": "milk"}),
-                ("add_note", {"text": "milk", "times": "many"}),
-                ("shell", {"command": "cat notes.txt; ls /tools"}),
-                ("notes", {}),
-                ("answer", {"answer": 2}),
-            )
-        ]
-    )
-
-    async def followed() -> Any:
-        async with TRACK.executor() as executor, executor.world(case) as world:  # type: ignore[attr-defined]
-            told = [await world.call(one.calls[0].name, one.calls[0].arguments, 60.0) for one in steps]
-            return told, await world.end_state()
-
-    steps = parse_trajectory(script).steps
-    told, changed = asyncio.run(followed())
-    assert told[0].text == "1 added" and told[3].text == "- bread\n- milk\n"
-    assert "needs the argument 'text'" in told[1].text and "must be a number" in told[2].text
-    assert json.loads(told[4].text) == {"count": 2}
-    assert set(changed) == {"notes.txt"}
-    assert TRACK.check_gold(case) == []
+    run = gold_run(case)
+    assert isinstance(run, Trajectory) and TRACK.check_gold(case) == []
+    assert run.steps[0].text == "2 added" and json.loads(run.steps[1].text) == {"count": 3}
+    assert set(run.end_state) == {"notes.txt"}
     close_worlds()
+
+    calls: list[tuple[str, dict[str, Any]]] = [
+        ("add_note", {"words": "milk"}),
+        ("add_note", {"text": "milk", "times": "many"}),
+        ("shell", {"command": "cat notes.txt; ls /tools"}),
+    ]
+
+    async def wrong_ones() -> list[str]:
+        async with TRACK.executor() as executor, TRACK.world(executor, case, case.turns[0]) as world:
+            return [(await world.call(*call, 60.0)).text for call in calls]
+
+    unnamed, many, shown = asyncio.run(wrong_ones())
+    assert "needs the argument 'text'" in unnamed and "must be a number" in many and shown == "- bread\n"
 
     few = TRACK.read_case({**CASE, "tools": ["add_note", "notes"]}, "desk", "cases.yaml", 1, shared)
     assert [tool.name for tool in TRACK.tools(few)] == ["add_note", "notes", "answer"]
@@ -104,6 +96,9 @@ def test_tools_of_a_real_server_are_offered_and_called(suite: Path) -> None:
         assert refused.value.problems[0][0][0] == field
 
     before = TRACK.surroundings(case), TRACK.shared_rows(shared)
+    (kept,) = (suite.parent / "home" / "worlds").glob("tools-*.json")
+    listed = json.loads(kept.read_text())
+    monkeypatch.setattr("eval_pipeline.tracks.agent.cases.servers._listed", lambda *_: listed)
     (suite / "tools" / "notes.py").write_text(SERVER.replace("added", "noted"))
     changed_suite = TRACK.read_shared(suite, options)
     now = TRACK.read_case(CASE, "desk", "cases.yaml", 1, changed_suite)
