@@ -1,5 +1,7 @@
 """What an attempt of an agent costs with a model that answers at once: `python -m benchmarks.agents [--attempts 1000]`.
 
+With `--peers`, Inspect's own agent does the same tasks beside it, in folders instead of jails.
+
 Each attempt makes 12 calls of tools in a world of its own; the whole evaluation runs, from cases to the published
 store, in a process of its own, with the journal on disk. CPU seconds are those of all its processes, jails included
 (the most that was seen at a time: who ends a jail does not learn what its processes have used); start-up and what does
@@ -14,12 +16,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import psutil
 
 from benchmarks.costs import Cost, peak_mib
+from benchmarks.peers.harnesses import HERE, PEERS
+from benchmarks.pipeline import fixed_work_s
 
 FEW, CASES = 100, 10
 _BUILD = """
@@ -75,6 +81,22 @@ def run(way: str, attempts: int) -> Cost:
     return cost
 
 
+def run_peer(place: Path, way: str, attempts: int) -> Cost:
+    """What Inspect takes for the same, with a log of every attempt."""
+    peer = next(one for one in PEERS if one.name == "inspect-ai")
+    peer.install(place)
+    with tempfile.TemporaryDirectory() as folder:
+        write_data(Path(folder), way, attempts)
+        suite = Path(folder) / "data" / "suites" / "bench"
+        world = suite / "worlds" / "shop" / "files"
+        subprocess.run([sys.executable, "-c", _BUILD], cwd=world, check=True)
+        command = [str(place / peer.package / "venv/bin/python"), str(HERE / "inspect_agent.py")]
+        cost = _seen([*command, str(suite / "cases.jsonl"), str(world), str(attempts), str(Path(folder) / "logs")])
+    if cost.code:
+        raise SystemExit(f"{peer.package} ended with {cost.code}")
+    return cost
+
+
 def _seen(command: list[str]) -> Cost:
     """Runs a command to its end and looks at all its processes on the way."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -102,12 +124,22 @@ def main() -> None:
     """Prints the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--attempts", type=int, default=1000)
-    attempts = parser.parse_args().attempts
-    print("| tools | CPU ms an attempt | MiB at most, 100 attempts | MiB at most, all |\n|---|---|---|---|")
+    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--place", type=Path, default=Path("tmp/peers"), help="where the peers are installed")
+    chosen = parser.parse_args()
+    attempts = chosen.attempts
+    harnesses: dict[str, Callable[[str, int], Cost]] = {"eval_pipeline": run}
+    if chosen.peers:
+        harnesses["inspect-ai"] = partial(run_peer, chosen.place.resolve())
+    print(
+        "| harness | tools | CPU ms an attempt | MiB at most, 100 attempts | MiB at most, all |\n|---|---|---|---|---|"
+    )
     for way in WAYS:
-        few, all_of_them = run(way, FEW), run(way, attempts)
-        each = 1000 * (all_of_them.cpu_s - few.cpu_s) / (attempts - FEW)
-        print(f"| {way} | {each:.0f} | {few.peak_mib:.0f} | {all_of_them.peak_mib:.0f} |", flush=True)
+        for name, measured in harnesses.items():
+            few, all_of_them = measured(way, FEW), measured(way, attempts)
+            each = 1000 * (all_of_them.cpu_s - few.cpu_s) / (attempts - FEW)
+            print(f"| {name} | {way} | {each:.0f} | {few.peak_mib:.0f} | {all_of_them.peak_mib:.0f} |", flush=True)
+    print(f"fixed work: {fixed_work_s():.2f} CPU s")
 
 
 if __name__ == "__main__":

@@ -6,18 +6,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
 from eval_pipeline.core.errors import EvalError, InputError
 from eval_pipeline.core.model import Attempt, Json, Ran, Response
+from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.stages.checks.fairness import measure
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase
 from eval_pipeline.tracks.agent.metrics import FAILURE_MODES, METRICS
-from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline.tracks.agent.running.blocking import BlockingWorlds, close_worlds
 from eval_pipeline.tracks.agent.track import TRACK
 from eval_pipeline.tracks.agent.trajectory import parse_trajectory
 from eval_pipeline.tracks.base import CaseError
+from eval_pipeline.tracks.capabilities import NO_GOLD
 
 BUILD = """
 import sqlite3
@@ -173,6 +176,26 @@ def test_an_end_state_is_judged_by_its_content(
     assert told["failure_mode"] == mode, told["why"]
     assert told["task_correct"] is (mode is None)
     assert why in "; ".join(told["why"])
+
+
+def test_a_world_that_ends_while_it_is_looked_at_says_nothing_about_the_attempt(
+    suite: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = case_of(suite, FIX)
+    other = ("write_file", {"path": "spent.csv", "text": "customer;total\nAda;40.5\nBob;0\n"})
+    text, turn = script(DELETE, other, DONE), case.turns[0]
+
+    async def outcome() -> Any:
+        async with TRACK.executor() as executor:
+            return await executor.execute(parse_trajectory(text), case)
+
+    attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), asyncio.run(outcome()))
+    with monkeypatch.context() as patch:
+        patch.setattr(BlockingWorlds, "changed", Mock(side_effect=WorldError("the jail is gone")))
+        (told,) = TRACK.gather(case, turn, attempt)
+    assert (told.verdict, told.value) == (NO_GOLD, None)
+    assert "the jail is gone" in str(told.details["message"])
+    assert {one.verdict for one in TRACK.gather(case, turn, attempt)} == {"passed"}
 
 
 def test_what_may_be_anything_is_not_compared_and_new_things_can_be_refused(suite: Path) -> None:

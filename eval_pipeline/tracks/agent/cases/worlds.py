@@ -171,6 +171,7 @@ def _files(folder: Path) -> list[Path]:
 
 def _build(files: Path, build: Path, made: Path) -> None:
     """Runs `build.py` in a jail over the files of a world, and keeps what comes of it."""
+    from eval_pipeline.sandbox.world import WorldError
     from eval_pipeline.tracks.agent.running.blocking import build_worlds
 
     base = made.with_name(f".{made.name}.making")
@@ -179,7 +180,10 @@ def _build(files: Path, build: Path, made: Path) -> None:
     try:
         if files.is_dir():
             shutil.copytree(files, base, dirs_exist_ok=True)
-        found = build_worlds().changed(base, read_text(build), _BUILD_S)
+        try:
+            found = build_worlds().changed(base, read_text(build), _BUILD_S)
+        except WorldError as error:
+            raise EvalError(f"{build} fails: {error}") from error
         if isinstance(found, str):
             raise EvalError(f"{build} fails: {found}")
         for path, one in found.items():

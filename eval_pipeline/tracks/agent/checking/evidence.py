@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from eval_pipeline.core.model import Attempt, Evidence, Json, Ran
+from eval_pipeline.sandbox.world import WorldError
 from eval_pipeline.table_comparison.comparison import compare
 from eval_pipeline.table_comparison.table import ComparedTable
 from eval_pipeline.tracks.agent.cases.case_file import AgentCase, AgentTurn
@@ -41,11 +42,15 @@ def evidence_of(case: AgentCase, turn: AgentTurn, final: Attempt[Trajectory]) ->
         return (Evidence(turn.id, final.sample, "gold", NO_GOLD, None, {"message": gold}),)
     told = _Told(case, turn, final.artefact, outcome.value, gold)
     rows = []
-    for number, check in enumerate(turn.gold.checks):
-        passed, details = told.checked(number, check)
-        details |= {"check": number, "weight": check.weight}
-        verdict = PASSED if passed else FAILED
-        rows.append(Evidence(turn.id, final.sample, kind_of(check), verdict, float(passed), details))
+    try:
+        for number, check in enumerate(turn.gold.checks):
+            passed, details = told.checked(number, check)
+            details |= {"check": number, "weight": check.weight}
+            verdict = PASSED if passed else FAILED
+            rows.append(Evidence(turn.id, final.sample, kind_of(check), verdict, float(passed), details))
+    except WorldError as error:  # no fault of the model's
+        why = f"the end state was not looked at: {error}"
+        return (Evidence(turn.id, final.sample, "gold", NO_GOLD, None, {"message": why}),)
     return tuple(rows)
 
 
@@ -62,7 +67,9 @@ class _Told:
     def _look(self, *, at_gold: bool) -> Looked:
         if at_gold not in self._looks:
             state = self._gold.end_state if at_gold else self._result["end_state"]
-            self._looks[at_gold] = look(self._case, state, self._queries)
+            found = self._looks[at_gold] = look(self._case, state, self._queries)
+            if at_gold and found.problem:
+                raise WorldError(f"that of the gold cannot be: {found.problem}")
         return self._looks[at_gold]
 
     def checked(self, number: int, check: Check) -> tuple[bool, dict[str, Json]]:
@@ -104,8 +111,9 @@ class _Told:
         looks: tuple[Looked | None, Looked | None] = (None, None)
         if has_to_look(self._case, mine, right):
             looks = self._look(at_gold=False), self._look(at_gold=True)
-            if problem := next((one.problem for one in looks if one and one.problem), ""):
-                return False, {"words": f"the end state cannot be looked at: {problem}", "beside": [], "changed": True}
+            if looks[0].problem:
+                words = f"the end state cannot be looked at: {looks[0].problem}"
+                return False, {"words": words, "beside": [], "changed": True}
         found = list(differences(self._case, check, (mine, looks[0]), (right, looks[1])))
         beside = [one.words for one in found if one.beside][:_MOST_WORDS]
         missing = [one.words for one in found if not one.beside][:_MOST_WORDS]

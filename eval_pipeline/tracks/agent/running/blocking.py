@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from eval_pipeline.sandbox.blocking import OwnLoop
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, WorldError, WorldLimits, Worlds
+from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
 
 T = TypeVar("T")
 Databases = Mapping[str, tuple[str, bool]]
@@ -51,6 +51,7 @@ class BlockingWorlds:
 
         Raises:
             NoSandboxError: this machine has no jail.
+            WorldError: the world has ended, or cannot be made.
         """
         return self.wait(self._changed(folder, code, seconds, databases, state))
 
@@ -62,12 +63,9 @@ class BlockingWorlds:
         databases: Databases | None,
         state: Mapping[str, ChangedFile] | None,
     ) -> dict[str, ChangedFile] | str:
-        try:
-            async with self._worlds.open(folder, databases, state) as world:
-                told = await world.call("python", {"code": code}, seconds)
-                return told.text if told.error_class is not None else await world.end_state()
-        except WorldError as error:
-            return str(error)
+        async with self._worlds.open(folder, databases, state) as world:
+            told = await world.call("python", {"code": code}, seconds)
+            return told.text if told.error_class is not None else await world.end_state()
 
     def close(self) -> None:
         """Ends all processes."""

@@ -40,7 +40,11 @@ async def _followed(case: AgentCase) -> Trajectory:
 
 
 def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple[str, str]]) -> Looked:
-    """Returns what databases, tables in files and queries give in an end state; it is looked at once a process."""
+    """Returns what databases, tables in files and queries give in an end state; it is looked at once a process.
+
+    Raises:
+        WorldError: its world has ended, which says nothing about the end state.
+    """
     world = case.context.world
     key = json_hash([world.hash, dict(end_state), list(queries)])
     if (known := _looks.get(key)) is not None:
