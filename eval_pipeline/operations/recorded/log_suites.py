@@ -112,7 +112,7 @@ def import_log(
         raise UsageError(f"the suite '{suite}' exists: another --suite names the one to make of the traffic")
     if suite not in workspace.suites:
         cases, entries = _cases(source, entries, notes, golds=traffic is None)
-        made = _made(source, form, suite, cases, choices.answer_form)
+        made = _made(source, form, suite, cases, choices.answer_form, notes)
         workspace = Workspace(workspace.home)
     else:
         notes.append(f"the suite '{suite}' exists: the answers were assigned to its cases")
@@ -213,7 +213,12 @@ def _lacking(entries: Sequence[Entry]) -> str:
 
 
 def _made(
-    source: Path, form: str, suite: str, cases: Sequence[Mapping[str, Json]], answer_form: str | None
+    source: Path,
+    form: str,
+    suite: str,
+    cases: Sequence[Mapping[str, Json]],
+    answer_form: str | None,
+    notes: list[str],
 ) -> ImportedSuite:
     labels: tuple[str, ...] = ()
     turns: list[Any] = [turn for case in cases for turn in (case.get("turns") or [case])]
@@ -222,23 +227,23 @@ def _made(
         answer_form = "label"
         last = max(letter for turn in known for letter in (*_CHOICE.findall(str(turn["question"])), turn["answer"]))
         labels = tuple(chr(code) for code in range(ord("A"), ord(str(last)) + 1))
+    right = [answer for turn in known for answer in (turn["answer"], *turn.get("accept", ()))]
+    short, assents = _are_short(right), [one for one in right if str(one).lower() in _ASSENT]
+    if short and assents:  # both are in "yes and no"
+        notes.append(f"an answer has to be the right one, not only to contain it, as '{assents[0]}' is among those")
+    elif short:
+        notes.append("the right answers are names and the like: an answer is right if it contains one (`contains`)")
     with TemporaryDirectory() as folder:
         file = Path(folder) / "cases.jsonl"
         file.write_text("".join(canonical_json(case) + "\n" for case in cases), encoding="utf-8")
         origin = f"{source.name} (a log, {form})"
-        columns = Columns({}, answer_form, origin, labels, _CONTAINS if _are_short(known) else "")
+        columns = Columns({}, answer_form, origin, labels, _CONTAINS if short and not assents else "")
         return import_at_arms_length("text", file, suite, None, (), columns)
 
 
-def _are_short(turns: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether right answers are names and the like, which an answer in a sentence may give, too.
-
-    Those of yes and no are not: both are in "yes and no".
-    """
-    right = [answer for turn in turns for answer in (turn["answer"], *turn.get("accept", ()))]
-    return bool(right) and all(
-        isinstance(one, str) and len(one.split()) <= _MOST_WORDS and one.lower() not in _ASSENT for one in right
-    )
+def _are_short(right: Sequence[Json]) -> bool:
+    """Whether right answers are names and the like, which an answer in a sentence may give, too."""
+    return bool(right) and all(isinstance(one, str) and len(one.split()) <= _MOST_WORDS for one in right)
 
 
 def _placed(workspace: Workspace, suite: str, entries: Sequence[Entry]) -> list[Entry]:

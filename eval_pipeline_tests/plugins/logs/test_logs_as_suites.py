@@ -226,15 +226,24 @@ def test_a_log_becomes_suite_answers_and_agreement(lab: Lab, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("expected", "is_contained"),
-    [("Paris", True), ("the North Sea", True), ("It is the sea to the north", False), ("No", False), (42, False)],
+    ("expected", "is_contained", "said_of_it"),
+    [
+        (["Paris"], True, "contains"),
+        (["the North Sea"], True, "contains"),
+        (["It is the sea to the north"], False, ""),
+        (["No"], False, "not only to contain it, as 'No'"),
+        (["Paris", "No"], False, "not only to contain it, as 'No'"),
+        ([42], False, ""),
+    ],
 )
 def test_short_right_answers_may_be_given_in_a_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: Any, is_contained: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expected: list[Any], is_contained: bool, said_of_it: str
 ) -> None:
     made: list[Any] = []
+    notes: list[str] = []
     monkeypatch.setattr(log_suites, "import_at_arms_length", lambda *told: made.append(told[-1]))
-    log_suites._made(tmp_path, "rows", "s", [{"question": "Q?", "answer": expected}], None)
+    log_suites._made(tmp_path, "rows", "s", [{"question": "Q?", "answer": one} for one in expected], None, notes)
+    assert bool(notes) == bool(said_of_it) and said_of_it in "".join(notes)
     assert made[0].metric == ("contains" if is_contained else "")
     rows = tmp_path / "rows.jsonl"
     rows.write_text(json.dumps({"id": "a", "question": "Where?", "answer": "Paris"}))
