@@ -48,15 +48,16 @@ class Judgement:
 
 
 class Judge(Protocol):
-    """Compares a generated query with an expected one; an async context manager."""
+    """Compares a generated query with an expected one; an async context manager.
+
+    Attributes:
+        counters: calls so far.
+    """
+
+    counters: Counters
 
     async def judge(self, generated: str, expected: str, schema: str | None = None) -> Judgement:
         """Asks whether both have the same meaning; `schema` is the DDL of the database."""
-        ...
-
-    @property
-    def counters(self) -> Counters:
-        """Calls so far."""
         ...
 
     async def __aenter__(self) -> Self: ...

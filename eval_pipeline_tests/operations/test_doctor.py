@@ -61,6 +61,13 @@ def test_what_only_store_or_record_holds_is_named_and_publishing_mends_it(small:
     assert all(one.fine for one in doctor.examine(small.home) if one.topic == "store")
 
 
+def test_a_file_that_cannot_be_read_is_told_once(small: Lab) -> None:
+    (small.home.data / "model_versions.yaml").write_text("nonsense: [")
+    found = {one.topic: one.text for one in doctor.examine(small.home) if not one.fine}
+    assert [topic for topic, text in found.items() if "model_versions.yaml" in text] == ["model versions"]
+    assert found["models"] == "not looked at, for what is said of model versions"
+
+
 def test_models_that_are_not_there_are_told_where_the_provider_tells_it_for_nothing(
     small: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
         _record,
         _store,
     )
+    known: dict[str, str] = {}
     for look in looks:
         topic = look.__name__.strip("_").replace("_", " ")
         try:
@@ -76,7 +77,11 @@ def examine(home: Home, progress: Progress = SILENT) -> Iterator[Finding]:
                 findings = list(look(workspace))
             yield from findings
         except (EvalError, OSError) as error:
-            yield Finding(topic, False, str(error), "correct the file that is named here")
+            first = known.setdefault(str(error), topic)
+            told = str(error) if first == topic else f"not looked at, for what is said of {first}"
+            yield Finding(
+                topic, False, told, "correct the file that is named here" if first == topic else "correct that"
+            )
 
 
 def _versions(_: Workspace) -> Iterator[Finding]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TypeVar
 
+from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.batches.queue import BatchQueue
 from eval_pipeline.asking.batches.work import Pace
 from eval_pipeline.asking.calls import Caller
@@ -21,10 +22,12 @@ from eval_pipeline.providers.standins.inprocess import Immediate
 from eval_pipeline.stages.attempts.ask import Asker, FailedCall, prefix_uses
 from eval_pipeline.stages.attempts.executing import open_executor
 from eval_pipeline.stages.attempts.rows import load_attempts
+from eval_pipeline.stages.attempts.so_far import made_again
 from eval_pipeline.stages.spending import budget_of, limit_facts
 from eval_pipeline.store.tables import GENERATIONS, RECOVERY_ATTEMPTS
 from eval_pipeline.tracks.code import damage_code
 from eval_pipeline.workspace.inputs import Inputs
+from eval_pipeline.workspace.watching.status import errors_text
 from eval_pipeline.workspace.workspace import Workspace
 
 T = TypeVar("T")
@@ -127,8 +130,7 @@ async def ask_together(
 def asking_facts(inputs: Inputs) -> dict[str, Json]:
     """Returns a stage's facts about its calls."""
     version, counts = inputs.version, inputs.counts
-    facts: dict[str, Json] = {"calls": counts.calls, "journal_hits": counts.journal_hits}
-    facts["call_errors"] = counts.failures
+    facts = calls_told(counts) | {"journal_hits": counts.journal_hits, "call_errors": counts.failures}
     if counts.refused:
         facts["refused_by_budget"] = counts.refused
     facts |= limit_facts(inputs)
@@ -136,6 +138,14 @@ def asking_facts(inputs: Inputs) -> dict[str, Json]:
         limit = shared_limit(version)
         facts |= {"tokens_spent": counts.tokens, "usd_spent": counts.usd}
         facts |= {"in_flight_limit": limit.limit, "in_flight_limit_lowest": int(limit.lowest)}
+    return facts
+
+
+def calls_told(counts: Counters) -> dict[str, Json]:
+    """Returns a stage's facts about calls, and of those that failed and were made again."""
+    facts: dict[str, Json] = {"calls": counts.calls}
+    if counts.retried:
+        facts["calls_made_again"] = errors_text(made_again(counts), "call", "calls")
     return facts
 
 

@@ -4,6 +4,7 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from eval_pipeline.asking.answers import Counters
 from eval_pipeline.core.model import Attempt, CallErrorKind, Case, Failed, Turn
@@ -72,7 +73,7 @@ class SoFar:
         counts: Counters = self._inputs.counts
         status.done, status.readable, status.refused = self.done, self.readable, self.refused
         status.errors, status.why_unscored = counted(self.errors), self.why
-        status.retried = counted({kind: (times, shown(text)) for kind, (times, text) in counts.retried.items()})
+        status.retried = made_again(counts)
         status.scored, status.right, status.low, status.high = self._rate
         status.calls, status.journal, status.unanswered = counts.calls, counts.journal_hits, counts.failures
         status.usd, status.tokens = counts.usd, counts.tokens
@@ -125,6 +126,11 @@ class SoFar:
             if verdict is not None and place not in failed:
                 self._verdicts.append(bool(verdict))
                 self._clusters.append(self._known.setdefault(case.cluster, len(self._known)))
+
+
+def made_again(counts: Counters) -> list[list[Any]]:
+    """Returns after which errors calls were made again, as a status has errors."""
+    return counted({kind: (times, shown(text)) for kind, (times, text) in counts.retried.items()})
 
 
 def why_not_scored(inputs: Inputs) -> str:

@@ -6,7 +6,6 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from datetime import UTC, datetime
 from itertools import chain
 
-from eval_pipeline.asking.answers import Counters
 from eval_pipeline.asking.budgets import Budget
 from eval_pipeline.asking.on_the_way import OnTheWay
 from eval_pipeline.core.errors import UsageError
@@ -26,9 +25,9 @@ from eval_pipeline.judge import (
     why_no_judge,
 )
 from eval_pipeline.providers.prices import cost_usd
-from eval_pipeline.stages.attempts.model_calls import run_together
+from eval_pipeline.stages.attempts.model_calls import calls_told, run_together
 from eval_pipeline.stages.attempts.rows import attempted_turns
-from eval_pipeline.stages.attempts.seen import shown
+from eval_pipeline.stages.attempts.so_far import made_again
 from eval_pipeline.stages.evidence import load_evidence
 from eval_pipeline.stages.scoring.gold import gold_failure, gold_problems
 from eval_pipeline.stages.settings import JUDGE_PROMPT
@@ -45,7 +44,7 @@ from eval_pipeline.tracks.abilities import measured_kinds_of
 from eval_pipeline.tracks.capabilities import Judged, ToJudge
 from eval_pipeline.workspace.inputs import Inputs
 from eval_pipeline.workspace.outputs import Outputs
-from eval_pipeline.workspace.watching.status import JUDGING, Status, counted
+from eval_pipeline.workspace.watching.status import JUDGING, Status
 
 KIND = "judgement"
 """The kind under which metrics receive judgements as evidence."""
@@ -97,12 +96,12 @@ def judging_settings(inputs: Inputs) -> dict[str, str]:
 
 
 def judging_facts(inputs: Inputs) -> dict[str, Json]:
-    """Returns the numbers of pairs, of questions asked, and of missing values and errors."""
+    """Returns the numbers of pairs, of questions asked, of calls, and of missing values and errors."""
     found = inputs.read(JUDGEMENTS, ["value", "error", "asked"])
     rows = found.num_rows
     facts: dict[str, Json] = {"rows": rows, "asked": sum(found["asked"].to_pylist())}
     facts |= {"without_value": found["value"].null_count, "errors": rows - found["error"].null_count}
-    return facts | limit_facts(inputs)
+    return facts | calls_told(inputs.counts) | limit_facts(inputs)
 
 
 def not_all_judged(inputs: Inputs) -> bool:
@@ -232,7 +231,8 @@ async def _judge_all(
         try:
             cache, prompt = inputs.workspace.home.judgements, prompt_of(inputs)
             async with open_judge(version, cache, prompt=prompt, budget=budget) as judge:
-                with _watched(inputs, version, budget, judge.counters, waiting, said):
+                judge.counters = inputs.counts
+                with _watched(inputs, version, budget, waiting, said):
                     await run_together([work(judge) for _ in range(min(_WORKERS, len(waiting)))], on_the_way.landed)
         finally:
             inputs.progress.finish(label)
@@ -243,7 +243,6 @@ def _watched(
     inputs: Inputs,
     version: ModelVersion,
     budget: Budget,
-    counters: Counters,
     waiting: Sequence[int],
     said: Sequence[Judgement | None],
 ) -> AbstractContextManager[None]:
@@ -251,8 +250,8 @@ def _watched(
 
     def look(status: Status) -> None:
         status.done = sum(said[place] is not None for place in waiting)
-        status.usd, status.tokens, status.calls = budget.usd, budget.tokens, counters.calls
-        status.retried = counted({kind: (times, shown(text)) for kind, (times, text) in counters.retried.items()})
+        status.usd, status.tokens, status.calls = budget.usd, budget.tokens, inputs.counts.calls
+        status.retried = made_again(inputs.counts)
 
     if inputs.run.watch is None:
         return nullcontext()

@@ -28,18 +28,12 @@ def by_conditions(facts: Facts, count: int, rng: Rng) -> list[int]:
 
 def by_group(facts: Facts, column: str, sizes: list[int], rng: Rng) -> list[int]:
     """Returns rows of a few groups; from each group as many as one of the sizes says, if it has them."""
-    many = facts.counted(column)
-    if many.empty:
-        return []
-    most = max(sizes)
-    large = many[many >= most]
-    pool = (large if len(large) >= len(sizes) else many.head(max(len(sizes), 3))).index
-    chosen = rng.permutation(len(pool))[: len(sizes)]
+    codes, most_first, counts = facts.coded(column)
+    large = most_first[counts[most_first] >= max(sizes)]
+    pool = large if len(large) >= len(sizes) else most_first[: max(len(sizes), 3)]
     rows: list[int] = []
-    for size, place in zip(sizes, chosen, strict=False):
-        rows += _some(
-            np.flatnonzero((facts.frame[column] == pool[place]).fillna(False).to_numpy(dtype=bool)), size, rng
-        )
+    for size, code in zip(sizes, rng.permutation(pool), strict=False):
+        rows += _some(np.flatnonzero(codes == code), size, rng)
     return list(dict.fromkeys(rows))
 
 
@@ -89,9 +83,9 @@ def narrowed(facts: Facts, rows: list[int], keys: list[str], rng: Rng) -> list[i
     known = [column for column in keys if column in facts.frame.columns and column not in facts.unique]
     if not known:
         return rows
-    column = known[int(rng.integers(len(known)))]
-    drawn = facts.frame[column].take(rows).dropna().drop_duplicates().head(_MOST_KEYS)
-    same = np.flatnonzero(facts.frame[column].isin(list(drawn)))
+    codes = facts.coded(known[int(rng.integers(len(known)))])[0]
+    drawn = [code for code in dict.fromkeys(codes[rows].tolist()) if code >= 0]
+    same = np.flatnonzero(np.isin(codes, drawn[:_MOST_KEYS]))
     return list(dict.fromkeys([*rows, *_some(same, len(rows) // 2, rng)]))
 
 

@@ -47,7 +47,7 @@ class Facts:
         self.together += [sorted(pair) for pair in pairs if _are_different(frame, pair)]
         self.conditions: list[RowCondition] = []
         self.periods: list[Period] = []
-        self._counted: dict[str, pd.Series] = {}
+        self._coded: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
     def editable(self, columns: list[str]) -> bool:
         """Returns whether cells of these columns may be replaced."""
@@ -58,11 +58,15 @@ class Facts:
         """Which conditions hold for which rows, as an array of shape (rows, conditions); used when all are known."""
         return np.array([one.holds for one in self.conditions]).reshape(len(self.conditions), len(self.frame)).T
 
-    def counted(self, column: str) -> pd.Series:
-        """Returns how often each value of a column occurs."""
-        if column not in self._counted:
-            self._counted[column] = self.frame[column].dropna().value_counts()
-        return self._counted[column]
+    def coded(self, column: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Returns a column as numbers of its values, -1 if missing; the numbers, the most frequent first; and how often
+        each occurs.
+        """
+        if column not in self._coded:
+            codes = pd.factorize(self.frame[column])[0]
+            counts = np.bincount(codes[codes >= 0])
+            self._coded[column] = codes, np.argsort(-counts, kind="stable"), counts
+        return self._coded[column]
 
 
 class RowCondition:

@@ -39,6 +39,8 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
             continue
         if kind == _PERIODS and not any(one.periods for one in facts):
             continue
+        if rows > _FEW_ROWS and not _changes_any(change, facts):
+            continue
         rng = np.random.default_rng([hints["seed"], number])
         sketches = _chosen(facts, hints, rows, group_first, rng)
         if kind == _VALUES and not _take_values(sketches, hints, rows, rng):
@@ -48,6 +50,11 @@ def derive(tables: Tables, hints: Hints) -> Iterator[tuple[dict[str, Any], Table
     yield from _built(found, tables, facts)
     for recipes in _edges(tables, facts, hints):
         yield from _built([("computed edge", recipes)], tables, facts)
+
+
+def _changes_any(change: _Change, facts: list[Facts]) -> bool:
+    """Whether there is anything in the tables that a change is about."""
+    return change not in _CHANGED or any(getattr(one, name) for one in facts for name in _CHANGED[change])
 
 
 def _built(
@@ -265,6 +272,15 @@ KINDS: tuple[tuple[str, int, bool, _Change], ...] = (
     (_PERIODS, _MOST_ROWS, False, _at_own_periods),
 )
 """Name, rows, whether whole groups are chosen first, and what is done to the cells."""
+_FEW_ROWS = 20
+"""Variants of at most so many rows are made even if nothing in them is changed, as there are no others so small."""
+_CHANGED: dict[_Change, tuple[str, ...]] = {
+    _boundaries: ("conditions",),
+    _empty: ("conditions",),
+    _missing: ("nullable",),
+    _mixed: ("conditions", "nullable"),
+}
+"""What a table must have for a change to change anything; without it, a variant is like those with rows as they are."""
 _EDGE_ROWS = ((40, True), (2000, False))
 """As for `KINDS`, the rows in which computed edges are looked for."""
 _MOST_EDGES = 4

@@ -34,7 +34,7 @@ def outcome(code: Any, tables: Tables) -> Outcome:
 
     Random numbers start from the same seed each time.
     """
-    own = {name: frame.copy() for name, frame in tables.items()}
+    own = {name: frame.copy(deep=False) for name, frame in tables.items()}
     names: dict[str, Any] = {"__name__": "__main__", "pd": pd, "np": np, **own}
     if len(own) == 1:
         names["df"] = next(iter(own.values()))

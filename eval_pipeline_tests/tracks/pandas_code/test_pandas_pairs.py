@@ -1,5 +1,6 @@
 """Pairs of right code and code that is wrong by little: variants refute the latter only, with values data can have."""
 
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -127,6 +128,20 @@ def test_what_looks_like_a_key_or_is_declared_stays_different() -> None:
     assert ties  # amounts are not mentioned, so they are not changed
     ranked = 'result = orders.nlargest(3, "amount", keep="all")'
     assert not all(built["orders"]["amount"].dropna().is_unique for _, built in _derived(ranked, frames))
+
+
+def test_variants_of_which_nothing_would_be_changed_are_left_out_unless_they_are_small() -> None:
+    frames = {"orders": _frames()["orders"]}
+    quantity = 'result = orders.groupby("shop")["quantity"].sum()'
+    codes = (
+        quantity,
+        quantity.replace("quantity", "amount"),
+        quantity.replace("orders", "orders[orders.order_id > 3]"),
+    )
+    plain, missing, filtered = (Counter(kind for kind, _ in _derived(code, frames, many=False)) for code in codes)
+    assert plain["boundaries"] == plain["empty groups"] == plain["one row"] == 1
+    assert missing - plain == Counter(["missing values", "mixed"])
+    assert filtered - plain == Counter(["boundaries", "mixed"])
 
 
 def test_values_stay_within_those_of_the_columns() -> None:

@@ -124,7 +124,8 @@ def test_who_watches_the_judge_sees_calls_that_are_made_again(lab: Lab, graded: 
     lab.evaluate("causes", upto="evidence")
     asked = asked_for([Partition("causes", "puppet", DAY)], Scope(), "")
     with watching(lab.home, "run", asked) as watch:
-        lab.stage("judgements", lab.inputs("causes", run=RunContext("run", canary=False, watch=watch)))
+        made = lab.stage("judgements", lab.inputs("causes", run=RunContext("run", canary=False, watch=watch)))
+        assert (made.facts["calls"], made.facts["calls_made_again"]) == (3, "2 calls (2 rate_limited)")
         status = watch.status
         assert (status.step, status.done, status.calls) == (JUDGING, 1, 3)
         assert "2 calls made again (2 rate_limited)" in line(status)
