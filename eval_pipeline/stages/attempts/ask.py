@@ -44,13 +44,13 @@ class TurnGold:
     case: Case
     turn: Turn
     code: str
-    _fingerprint: str = field(default="", init=False, compare=False)
+    _known: list[str] = field(default_factory=list, init=False, compare=False)
 
     def fingerprint(self) -> str:
         """Returns a hash of the gold and of the code that makes answers from it."""
-        if not self._fingerprint:  # an attempt of an agent asks with each of its calls
-            self._fingerprint = json_hash([self.code, self.track.gold_json(self.turn)])
-        return self._fingerprint
+        if not self._known:  # an attempt of an agent asks with each of its calls
+            self._known.append(json_hash([self.code, self.track.gold_json(self.turn)]))
+        return self._known[0]
 
     def oracle(self) -> str:
         """Returns the right answer in the track's answer form."""
