@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive import DifferenceSampler, History, Sampler, fit_factors
+from eval_pipeline.statistics.adaptive import EARLIER, DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
 from eval_pipeline.statistics.adaptive.units import Floats
 from eval_pipeline_tests.statistics import adaptive_campaign
 from eval_pipeline_tests.statistics.test_adaptive import suite
@@ -91,33 +95,81 @@ def _gains(name: str) -> Iterator[Cell]:
 
 
 SHARES = (0.1, 0.2, 0.3)
-MATRICES = ("crux", "gsm", "math-l5")
+SOURCES = {"crux": "ZeroEval", "gsm": "ZeroEval", "math-l5": "ZeroEval", "bird": "BIRD"}
+"""The matrices of different models. Models of one source are partly the same."""
 
 
-def _splits(name: str) -> Iterator[Cell]:
-    """Any third of the models as new ones; of the 60 questions of math-l5, a tenth is too few to ask."""
-    outcomes = adaptive_campaign.matrix(name)
-    for share in SHARES if len(outcomes) > 100 else SHARES[1:]:
+def _splits(name: str, folder: Path) -> Iterator[Cell]:
+    """Any third of the models as new ones; of few questions, a tenth is too few to ask."""
+
+    @cache
+    def outcomes() -> tuple[Floats, SuiteUnits | None]:
+        if name == "finqa":
+            units, runs = adaptive_campaign.recorded()
+            return np.column_stack([*runs.values()]), units
+        return _bird(folder / "bird.npy") if name == "bird" else adaptive_campaign.matrix(name), None
+
+    for share in SHARES if name != "math-l5" else SHARES[1:]:
 
         def rows(seeds: range, share: float = share) -> Floats:
-            return adaptive_campaign.splits(outcomes, share, seeds)
+            matrix, units = outcomes()
+            return adaptive_campaign.splits(matrix, share, seeds, units)
 
         yield Cell(f"splits-{name}-{share:.0%}", 12, rows, _split_gains)
 
 
+def _shapes(name: str, items: int, models: int) -> Cell:
+    """A matrix cut to so many questions and models, other ones in each split."""
+
+    def rows(seeds: range) -> Floats:
+        outcomes, found = adaptive_campaign.matrix(name), []
+        for seed in seeds:
+            rng = np.random.default_rng([13, seed])
+            part = rng.permutation(outcomes)[:items, rng.permutation(outcomes.shape[1])[:models]]
+            found.append(adaptive_campaign.splits(part, 0.3, range(seed, seed + 1)))
+        return np.vstack(found)
+
+    return Cell(f"cut-{name}-{items}-by-{models}-30%", 12, rows, _split_gains)
+
+
+def _bird(file: Path) -> Floats:
+    """What four published models got right of BIRD's mini-dev, by results on databases made from statistics."""
+    if not file.exists():
+        from benchmarks.sql_experts import judged, model_answers
+
+        os.environ.setdefault("EVAL_HOME", str(file.parent / "home"))
+        right: dict[str, list[float]] = {}
+        with tempfile.TemporaryDirectory() as place:
+            for one in judged(Path(place), model_answers(1)):
+                right.setdefault(one.group, []).append(float(one.right("expert")))
+        np.save(file, np.column_stack([*right.values()]))
+    return np.asarray(np.load(file), dtype=np.float64)
+
+
 def _split_gains(found: Floats) -> str:
+    found, known = np.hsplit(found, 2)
     low, middle, high = np.nanquantile(found, (0.1, 0.5, 0.9))
-    return f"gain {math.exp(np.nanmean(np.log(found))):.2f}, of single models {middle:.2f} ({low:.2f} to {high:.2f})"
+    return (
+        f"gain {_mean(found):.2f}, of single models {middle:.2f} ({low:.2f} to {high:.2f}); "
+        f"with coefficients known {_mean(known):.2f}"
+    )
+
+
+def _mean(found: Floats) -> float:
+    return math.exp(np.nanmean(np.log(found)))
 
 
 def _over_matrices(folder: Path) -> Iterator[str]:
-    """One figure for each share, over the matrices that have been run."""
+    """One figure for each share, over the matrices of different models that have been run, and by source."""
     for share in SHARES:
-        files = [folder / f"splits-{name}-{share:.0%}" / "000000.npy" for name in MATRICES]
-        found = [np.load(file) for file in files if file.exists()]
+        files = {name: folder / f"splits-{name}-{share:.0%}" / "000000.npy" for name in SOURCES}
+        found = {name: np.hsplit(np.load(file), 2)[0] for name, file in files.items() if file.exists()}
         if len(found) > 1:
-            middle, low, high = adaptive_campaign.over_matrices(found)
-            yield f"over {len(found)} matrices, {share:.0%}: gain {middle:.2f}, 95% interval {low:.2f} to {high:.2f}"
+            middle, low, high = adaptive_campaign.over_matrices([*found.values()])
+            by = {of: [math.log(_mean(found[n])) for n in found if SOURCES[n] == of] for of in SOURCES.values()}
+            each = ", ".join(f"{of} {math.exp(np.mean(logs)):.2f}" for of, logs in by.items() if logs)
+            name = f"over {len(found)} matrices, {share:.0%}"
+            yield f"{name}: gain {middle:.2f}, 95% interval {low:.2f} to {high:.2f}; {each}"
 
 
 def _recorded() -> Iterator[Cell]:
@@ -139,7 +191,7 @@ def _recorded() -> Iterator[Cell]:
 
         def compared(seeds: range, known: str = known, new: str = new) -> Floats:
             ends = [round(share * len(units.ids)) for share in adaptive_campaign.SCHEDULE]
-            history = fit_factors(History(runs[known][:, None]))
+            history = fit_factors(History(runs[known][:, None]), EARLIER)
             found = [
                 adaptive_campaign.decided(DifferenceSampler(units, history, runs[known], seed=seed), runs[new], ends)
                 for seed in seeds
@@ -157,7 +209,7 @@ def _decisions(found: Floats) -> str:
     )
 
 
-def cells() -> Iterator[Cell]:
+def cells(folder: Path) -> Iterator[Cell]:
     """Yields all campaigns."""
     effect = adaptive_campaign.effect(1000)
     yield _comparisons("equal", 0.0, 20_000)
@@ -174,8 +226,10 @@ def cells() -> Iterator[Cell]:
     yield _stops("conversations", [1, 2, 3, 6] * 40)
     yield from _gains("crux")
     yield from _gains("gsm")
-    for name in MATRICES:
-        yield from _splits(name)
+    for name in (*SOURCES, "finqa"):
+        yield from _splits(name, folder)
+    for name, (items, models) in product(("crux", "gsm"), ((721, 41), (60, 10))):
+        yield _shapes(name, items, models)
     yield from _recorded()
 
 
@@ -187,7 +241,7 @@ def main() -> None:
     options.add_argument("--repeats", type=int, help="at most so many repeats of each")
     options.add_argument("--no-run", action="store_true", help="only sum up what is there")
     chosen = options.parse_args()
-    for cell in cells():
+    for cell in cells(chosen.folder):
         if chosen.only not in cell.name:
             continue
         folder = chosen.folder / cell.name

@@ -1,15 +1,21 @@
 """A decision that may ask only part of the suite: its schedule, and what it says at the end."""
 
 import warnings
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from eval_pipeline.analysis.draws.looks import Answers, Draw, schedule
 from eval_pipeline.core.covering.until import Until
+from eval_pipeline.core.errors import UsageError
+from eval_pipeline.core.model import Partition
 from eval_pipeline.statistics import paired_difference
 from eval_pipeline.statistics.adaptive.looks import spending
-from eval_pipeline.workspace.asked.draws import Candidate, Design
+from eval_pipeline.store.record import Record
+from eval_pipeline.workspace.asked.draws import Candidate, Design, read_design, write_design
 
 WITHIN = Until.parse("decided-against a within 30%")
 
@@ -103,3 +109,29 @@ def test_looks_spend_the_error_so_that_the_whole_suite_decides_less_often() -> N
     draw = drawn(a, b, AGAINST)
     assert [look.looks for look in draw.looks] == [6] * 6 and not draw.design.left
     assert draw.stopped == "every case was asked: undecided against a"
+
+
+@pytest.mark.parametrize(("method", "least"), [(1, 0.25), (2, 0.1)])
+def test_a_draw_on_record_is_read_with_the_settings_that_it_was_drawn_with(
+    method: int, least: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of 0.2.0, which named none: a quarter of a uniform draw at least, a tenth today."""
+    history = ["000000"] * 30 + ["010101", "101010"] * 5 + ["111111"] * 60
+    cases = tuple(Candidate(f"c{i}", (f"s/c{i}#0",), (told,)) for i, told in enumerate(history))
+    names = tuple(f"m{i} 2026-03-01" for i in range(6))
+    design = Design(Until.parse("±5pp"), 7, (10, 20, 40), names, None, cases, method=method)
+    draw = Draw.unasked(design)
+    assert draw._sampler._engine._uniform == least
+    design = design.with_batch(draw.next_batch())
+    if method == 1:
+        write = Record.writer
+        monkeypatch.setattr(Record, "writer", lambda own, table, key, told: write(
+            own, table, key, {name: value for name, value in told.items() if name != "method"}
+        ))  # fmt: skip
+    record, place = Record(tmp_path), Partition("s", "a", date(2026, 3, 2))
+    write_design(record, place, design)
+    assert read_design(record, place) == design
+    answers = Answers({case.turns[0]: 1.0 for case in cases}, {})
+    assert Draw(design, answers).looks
+    with pytest.raises(UsageError, match="another version drew them"):
+        Draw(replace(design, method=3 - method), answers)

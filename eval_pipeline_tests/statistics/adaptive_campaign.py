@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from eval_pipeline.statistics._special import t_critical
-from eval_pipeline.statistics.adaptive import DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
+from eval_pipeline.statistics.adaptive import EARLIER, DifferenceSampler, History, Sampler, SuiteUnits, fit_factors
+from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities
 from eval_pipeline.statistics.adaptive.engine import Engine
 from eval_pipeline.statistics.adaptive.evidence import BatchEvidence
 from eval_pipeline.statistics.adaptive.looks import spending
@@ -86,21 +87,40 @@ def expected_gain(new: Sampler, truth: Floats, n: int, seed: int, batches: int =
     return number**2 / n * (1 - n / number) * spread / units.turns**2 * weights**2 / found
 
 
-def splits(outcomes: Floats, share: float, seeds: range, new: int = 6) -> Floats:
+def splits(outcomes: Floats, share: float, seeds: range, units: SuiteUnits | None = None, new: int = 6) -> Floats:
     """Gains of a few models, drawn from a random third, with the others as history; one row a split.
 
-    Models that are all right or all wrong have no variance to gain on and are passed over.
+    Each is followed by what `known_gain` says of it. Models that are all right or all wrong have no variance to gain on
+    and are passed over.
     """
     turns, models = outcomes.shape
-    n, rows = int(turns * share), []
-    units = SuiteUnits(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
+    units = units or SuiteUnits(tuple(f"{i}" for i in range(turns)), np.ones(turns, dtype=np.int64))
+    n, third, rows = int(len(units.ids) * share), max(1, models // 3), []
     for seed in seeds:
         order = np.random.default_rng([11, seed]).permutation(models)
-        later = [m for m in order[: models // 3] if 0.0 < outcomes[:, m].mean() < 1.0][:new]
-        sampler = Sampler(units, fit_factors(History(outcomes[:, order[models // 3 :]])), seed=0)
+        later = [m for m in order[:third] if 0.0 < outcomes[:, m].mean() < 1.0][:new]
+        sampler = Sampler(units, fit_factors(History(outcomes[:, order[third:]])), seed=0)
         found = [expected_gain(sampler, outcomes[:, m], n, seed, min(8, n // 3)) for m in later]
-        rows.append(found + [math.nan] * (new - len(found)))
+        found += [math.nan] * (new - len(found)) + [known_gain(sampler, outcomes[:, m], n) for m in later]
+        rows.append(found + [math.nan] * (2 * new - len(found)))
     return np.array(rows)
+
+
+def known_gain(new: Sampler, truth: Floats, n: int) -> float:
+    """As `expected_gain`, if the model's coefficients were known beforehand from all its answers, and relied on.
+
+    What is then left to draw is what earlier models do not tell of this one.
+    """
+    engine = again(new, 0)._engine
+    engine._turn_outcomes = truth.copy()
+    engine._learn()
+    engine._predict()
+    units, scores = engine._suite, np.sqrt(engine._variances / engine._suite.sizes)
+    q = inclusion_probabilities(scores, n)
+    each, left = (units.sums(truth) - engine._expected) / q, (1 - q) * q
+    found = float((left * (each - (left * each).sum() / left.sum()) ** 2).sum())
+    number, spread = len(units.ids), float(units.sums(truth - truth.mean()).var(ddof=1))
+    return number**2 / n * (1 - n / number) * spread / found
 
 
 def over_matrices(found: Sequence[Floats]) -> tuple[float, float, float]:
@@ -276,7 +296,7 @@ def clustered_decisions(units: SuiteUnits, ability: float, seeds: range, *, know
     Suites are samples of clusters, so with an ability of 0 the two are equal, though not on this very suite. Unless
     clusters are ``known``, each case is taken for independent.
     """
-    factors, ends = factors_of(units.turns), [round(share * len(units.ids)) for share in SCHEDULE]
+    factors, ends = factors_of(units.turns, settings=EARLIER), [round(share * len(units.ids)) for share in SCHEDULE]
     cluster, told = np.repeat(units.codes, units.sizes), units if known else replace(units, clusters=())
     found = np.zeros((len(seeds), 2))
     for row, seed in enumerate(seeds):

@@ -12,6 +12,7 @@ from eval_pipeline.statistics.adaptive import (
     Factors,
     History,
     Sampler,
+    Settings,
     SuiteUnits,
     UnitBatch,
     expected_turns,
@@ -21,12 +22,14 @@ from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, sys
 from eval_pipeline.statistics.adaptive.units import Floats
 
 
-def factors_of(turns: int, evaluations: int = 12, seed: int = 0, gaps: float = 0.0) -> Factors | None:
+def factors_of(
+    turns: int, evaluations: int = 12, seed: int = 0, gaps: float = 0.0, settings: Settings | None = None
+) -> Factors | None:
     rng = np.random.default_rng(seed)
     odds = rng.normal(0.5, 1, evaluations) + rng.normal(0, 1.5, turns)[:, None]
     table = (rng.random(odds.shape) < 1 / (1 + np.exp(-odds))).astype(float)
     table[rng.random(odds.shape) < gaps] = np.nan
-    return fit_factors(History(table))
+    return fit_factors(History(table), settings)
 
 
 def suite(sizes: Sequence[int]) -> SuiteUnits:

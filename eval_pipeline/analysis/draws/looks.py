@@ -14,7 +14,7 @@ from eval_pipeline.statistics import estimate_rate
 from eval_pipeline.workspace.asked.draws import Candidate, Design, Drawn
 
 if TYPE_CHECKING:
-    from eval_pipeline.statistics.adaptive import Factors, Sampler, SuiteUnits
+    from eval_pipeline.statistics.adaptive import Factors, Sampler, Settings, SuiteUnits
 
 _AROUND_EXPECTED = (0.5, 0.8, 1.1, 1.5, 2.2)
 """When to look for a width, in terms of what is expected to be enough."""
@@ -252,20 +252,22 @@ def baseline_outcomes(design: Design) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 
 def _model(
-    candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None
+    candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None, settings: "Settings | None" = None
 ) -> "tuple[SuiteUnits, Factors | None]":
     from eval_pipeline.statistics.adaptive import History, SuiteUnits, fit_factors
 
     sizes = np.array([len(candidate.turns) for candidate in candidates], dtype=np.int64)
     ids = tuple(candidate.case_id for candidate in candidates)
     units = SuiteUnits(ids, sizes, tuple((clusters or {}).get(name, name) for name in ids))
-    return units, fit_factors(History(matrix(candidates)))
+    return units, fit_factors(History(matrix(candidates)), settings)
 
 
 def _sampler(design: Design, clusters: Mapping[str, str]) -> "Sampler | Any":
     from eval_pipeline.statistics import adaptive
 
-    units, factors = _model(design.candidates, clusters)
+    settings = adaptive.EARLIER if design.method == 1 or design.baseline is not None else adaptive.Settings()
+    units, factors = _model(design.candidates, clusters, settings)
     if design.baseline is None:
-        return adaptive.Sampler(units, factors, seed=design.seed, uniform=design.until.ranked)
+        uniform = 1.0 if design.until.ranked else settings.uniform
+        return adaptive.Sampler(units, factors, seed=design.seed, uniform=uniform)
     return adaptive.DifferenceSampler(units, factors, baseline_outcomes(design), seed=design.seed)

@@ -32,7 +32,7 @@ class DifferenceSampler:
 
         Args:
             units: The suite.
-            factors: From `fit_factors`, or None.
+            factors: From `fit_factors` with the settings `EARLIER`, or None.
             baseline: Shape (turns,), A's outcomes, 1 or 0.
             seed: Random seed of all draws.
 

@@ -24,12 +24,10 @@ from eval_pipeline.statistics.adaptive.draws import inclusion_probabilities, sys
 from eval_pipeline.statistics.adaptive.evidence import BatchContribution, BatchEvidence
 from eval_pipeline.statistics.adaptive.factors import expit
 from eval_pipeline.statistics.adaptive.spread import FEWEST_CLUSTERS, UNKNOWN, Spread, suite_spread
-from eval_pipeline.statistics.adaptive.units import Floats, Integers, SuiteUnits
+from eval_pipeline.statistics.adaptive.units import EARLIER, Floats, Integers, SuiteUnits
 
 _NOISE: Final = 0.3
 """Variance of the log odds of a turn that the factors do not explain."""
-_UNIFORM: Final = 0.25
-"""Least part of the draw that is uniform."""
 _WITHIN: Final = 0.2
 """Assumed correlation of two residuals of one unit; wrong, it costs precision and not validity."""
 _SURE: Final = 0.01
@@ -66,12 +64,12 @@ class Engine:
         *,
         seed: int,
         known: Floats | None = None,
-        uniform: bool = False,
+        uniform: float = EARLIER.uniform,
     ) -> None:
         """Takes the suite, shape (turns, p) of regressors, and the normal prior of their coefficients.
 
-        ``known`` are the outcomes, shape (turns,), from which differences are of interest. With ``uniform``, units are
-        drawn with equal probabilities, whatever is predicted.
+        ``known`` are the outcomes, shape (turns,), from which differences are of interest. ``uniform`` is
+        that of `Settings`.
         """
         self._known = units.sums(np.zeros(units.turns) if known is None else known)
         self._suite, self._design, self._mean = units, design, mean
@@ -224,10 +222,10 @@ class Engine:
         A unit is most informative per asked turn if sd(t_i) / sqrt(size_i) is large (Neyman's allocation with costs).
         """
         free = np.flatnonzero(~self._asked)
-        if self._uniform:
+        if self._uniform >= 1.0:
             return free, np.full(len(free), n / len(free))
         scores = np.sqrt(self._variances[free] / self._suite.sizes[free])
-        uniform = min(max(_UNIFORM, 1.0 - 1.0 / self._seen.dispersion()), 1.0)
+        uniform = min(max(self._uniform, 1.0 - 1.0 / self._seen.dispersion()), 1.0)
         scores = (1.0 - uniform) * scores / scores.mean() + uniform
         return free, inclusion_probabilities(scores, n)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive.units import Floats, History
+from eval_pipeline.statistics.adaptive.units import Floats, History, Settings
 
 _ROUNDS: Final = 20
 _ENOUGH_FOR_FACTORS: Final = 8
@@ -23,10 +23,6 @@ _WIDE: Final = 1.5
 """Prior standard deviation of abilities and easiness, in log odds."""
 _ALIKE: Final = 5
 """The covariance of the coefficients counts as if so many more evaluations had shown the one assumed beforehand."""
-_INFLATION: Final = 5.0
-"""A new model is further from the earlier ones than they are from each other: it is newer."""
-_FREEDOM: Final = 0.25
-"""Variance of the coefficient of easiness."""
 
 
 @dataclass(frozen=True)
@@ -51,18 +47,17 @@ def expit(x: Floats) -> Floats:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)), dtype=np.float64)
 
 
-def fit_factors(history: History, seed: int = 0) -> Factors | None:
+def fit_factors(history: History, settings: Settings | None = None) -> Factors | None:
     """Fits the factor model.
 
     Args:
         history: Earlier evaluations; evaluations without any outcome are left out. Turns without history are expected
             to be as easy as the average.
-        seed: Unused at present: the fit starts from a singular value decomposition and draws nothing.
+        settings: Those of today by default.
 
     Returns:
         The factors; None without any outcome, or if no turn differs from another one.
     """
-    del seed
     known = ~np.isnan(history.outcomes)
     table, known = history.outcomes[:, known.any(0)], known[:, known.any(0)]
     if table.size == 0 or not known.any() or len(np.unique(table[known])) < 2:
@@ -92,10 +87,14 @@ def fit_factors(history: History, seed: int = 0) -> Factors | None:
         )  # fmt: skip
         easiness, items = found[:, 0], found[:, 1:]
     coefficients = np.column_stack([ability, np.ones(evaluations), persons])
-    return Factors(np.column_stack([np.ones(turns), easiness, items]), *_expected(coefficients), evaluations)
+    return Factors(
+        np.column_stack([np.ones(turns), easiness, items]),
+        *_expected(coefficients, settings or Settings()),
+        evaluations,
+    )
 
 
-def _expected(coefficients: Floats) -> tuple[Floats, Floats]:
+def _expected(coefficients: Floats, settings: Settings) -> tuple[Floats, Floats]:
     """Mean and covariance of a new model's coefficients; the fewer earlier models, the wider."""
     evaluations, p = coefficients.shape
     mean = coefficients.mean(0)
@@ -103,8 +102,8 @@ def _expected(coefficients: Floats) -> tuple[Floats, Floats]:
     assumed = np.diag(np.r_[1.0, 0.0, np.ones(p - 2)])
     spread = (centred.T @ centred + _ALIKE * assumed) / (evaluations + _ALIKE - 1)
     # Of one or two evaluations, easiness is fitted roughly, so its coefficient can be far from 1.
-    freedom = np.r_[0.05, _FREEDOM + 1.0 / evaluations, np.full(p - 2, 0.05)]
-    return mean, _INFLATION * spread + np.diag(freedom)
+    freedom = np.r_[0.05, settings.freedom + 1.0 / evaluations, np.full(p - 2, 0.05)]
+    return mean, settings.inflation * spread + np.diag(freedom)
 
 
 def _newton(x: Floats, y: Floats, known: Floats, b: Floats, precision: Floats, mean: Floats, offset: Floats) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,25 @@ class SuiteUnits:
     def sums(self, values: Floats) -> Floats:
         """Sums of a value of each turn, by unit: shape (turns,) to (units,)."""
         return np.asarray(np.add.reduceat(values, self.starts), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a draw assumes; one on record is read again with its own, as its probabilities follow from them.
+
+    Attributes:
+        uniform: Least part of the draw that is uniform; 1 draws all units with equal probabilities.
+        inflation: A new model is further from the earlier ones than they are from each other: it is newer.
+        freedom: Variance of the coefficient of easiness.
+    """
+
+    uniform: float = 0.1
+    inflation: float = 2.0
+    freedom: float = 0.1
+
+
+EARLIER: Final = Settings(0.25, 5.0, 0.25)
+"""Of comparisons, and of what 0.2.0 drew."""
 
 
 @dataclass(frozen=True)

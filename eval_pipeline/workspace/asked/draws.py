@@ -54,6 +54,7 @@ class Design:
         candidates: all cases that may be drawn, in the suite's order.
         batches: what was drawn.
         ended: why no more is asked, of a ranking, which goes by several evaluations; empty while more may be.
+        method: edition of the settings that it is drawn with.
     """
 
     until: Until
@@ -64,6 +65,7 @@ class Design:
     candidates: tuple[Candidate, ...]
     batches: tuple[Drawn, ...] = ()
     ended: str = ""
+    method: int = 2
 
     @property
     def asked(self) -> int:
@@ -125,6 +127,7 @@ def write_design(record: Record, partition: Partition, design: Design) -> None:
         "evaluations": json_text(design.evaluations),
         "baseline": json_text(design.baseline),
         "ended": design.ended,
+        "method": str(design.method),
     }
     with record.writer(SAMPLING_DESIGN, RecordKey.of(partition), told) as writer:
         writer.write(columns)
@@ -157,6 +160,7 @@ def read_design(record: Record, partition: Partition) -> Design | None:
             for number in sorted(batches)
         ),
         told.get("ended", ""),
+        int(told.get("method", "1")),
     )
 
 
