@@ -265,7 +265,7 @@ def _model(
 def _sampler(design: Design, clusters: Mapping[str, str]) -> "Sampler | Any":
     from eval_pipeline.statistics import adaptive
 
-    settings = adaptive.EARLIER if design.method == 1 or design.baseline is not None else adaptive.Settings()
+    settings = adaptive.Settings() if design.method > 1 and design.until.half_width else adaptive.EARLIER
     units, factors = _model(design.candidates, clusters, settings)
     if design.baseline is None:
         uniform = 1.0 if design.until.ranked else settings.uniform

@@ -81,7 +81,7 @@ class Settings:
 
 
 EARLIER: Final = Settings(0.25, 5.0, 0.25)
-"""Of comparisons, and of what 0.2.0 drew."""
+"""Of comparisons, rankings and budgets, and of what 0.2.0 drew."""
 
 
 @dataclass(frozen=True)
