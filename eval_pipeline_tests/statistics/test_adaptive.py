@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval_pipeline.statistics.adaptive import (
+    DrawSettings,
     Factors,
     History,
     Sampler,
-    Settings,
     SuiteUnits,
     UnitBatch,
     expected_turns,
@@ -23,7 +23,7 @@ from eval_pipeline.statistics.adaptive.units import Floats
 
 
 def factors_of(
-    turns: int, evaluations: int = 12, seed: int = 0, gaps: float = 0.0, settings: Settings | None = None
+    turns: int, evaluations: int = 12, seed: int = 0, gaps: float = 0.0, settings: DrawSettings | None = None
 ) -> Factors | None:
     rng = np.random.default_rng(seed)
     odds = rng.normal(0.5, 1, evaluations) + rng.normal(0, 1.5, turns)[:, None]

@@ -14,7 +14,7 @@ from eval_pipeline.statistics import estimate_rate
 from eval_pipeline.workspace.asked.draws import Candidate, Design, Drawn
 
 if TYPE_CHECKING:
-    from eval_pipeline.statistics.adaptive import Factors, Sampler, Settings, SuiteUnits
+    from eval_pipeline.statistics.adaptive import DrawSettings, Factors, Sampler, SuiteUnits
 
 _AROUND_EXPECTED = (0.5, 0.8, 1.1, 1.5, 2.2)
 """When to look for a width, in terms of what is expected to be enough."""
@@ -252,7 +252,7 @@ def baseline_outcomes(design: Design) -> np.ndarray[tuple[int], np.dtype[np.floa
 
 
 def _model(
-    candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None, settings: "Settings | None" = None
+    candidates: Sequence[Candidate], clusters: Mapping[str, str] | None = None, settings: "DrawSettings | None" = None
 ) -> "tuple[SuiteUnits, Factors | None]":
     from eval_pipeline.statistics.adaptive import History, SuiteUnits, fit_factors
 
@@ -265,7 +265,7 @@ def _model(
 def _sampler(design: Design, clusters: Mapping[str, str]) -> "Sampler | Any":
     from eval_pipeline.statistics import adaptive
 
-    settings = adaptive.Settings() if design.method > 1 and design.until.half_width else adaptive.EARLIER
+    settings = adaptive.DrawSettings() if design.method > 1 and design.until.half_width else adaptive.EARLIER
     units, factors = _model(design.candidates, clusters, settings)
     if design.baseline is None:
         uniform = 1.0 if design.until.ranked else settings.uniform

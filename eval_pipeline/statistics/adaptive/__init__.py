@@ -10,16 +10,16 @@ from eval_pipeline.statistics.adaptive.comparison import DifferenceSampler
 from eval_pipeline.statistics.adaptive.factors import Factors, fit_factors
 from eval_pipeline.statistics.adaptive.planning import expected_turns
 from eval_pipeline.statistics.adaptive.sampler import SampledShare, Sampler, UnitBatch
-from eval_pipeline.statistics.adaptive.units import EARLIER, History, Settings, SuiteUnits
+from eval_pipeline.statistics.adaptive.units import EARLIER, DrawSettings, History, SuiteUnits
 
 __all__ = [
     "EARLIER",
     "DifferenceSampler",
+    "DrawSettings",
     "Factors",
     "History",
     "SampledShare",
     "Sampler",
-    "Settings",
     "SuiteUnits",
     "UnitBatch",
     "expected_turns",

@@ -69,7 +69,7 @@ class Engine:
         """Takes the suite, shape (turns, p) of regressors, and the normal prior of their coefficients.
 
         ``known`` are the outcomes, shape (turns,), from which differences are of interest. ``uniform`` is
-        that of `Settings`.
+        that of `DrawSettings`.
         """
         self._known = units.sums(np.zeros(units.turns) if known is None else known)
         self._suite, self._design, self._mean = units, design, mean

@@ -14,7 +14,7 @@ from typing import Final
 
 import numpy as np
 
-from eval_pipeline.statistics.adaptive.units import Floats, History, Settings
+from eval_pipeline.statistics.adaptive.units import DrawSettings, Floats, History
 
 _ROUNDS: Final = 20
 _ENOUGH_FOR_FACTORS: Final = 8
@@ -47,7 +47,7 @@ def expit(x: Floats) -> Floats:
     return np.asarray(0.5 * (1.0 + np.tanh(0.5 * x)), dtype=np.float64)
 
 
-def fit_factors(history: History, settings: Settings | None = None) -> Factors | None:
+def fit_factors(history: History, settings: DrawSettings | None = None) -> Factors | None:
     """Fits the factor model.
 
     Args:
@@ -89,12 +89,12 @@ def fit_factors(history: History, settings: Settings | None = None) -> Factors |
     coefficients = np.column_stack([ability, np.ones(evaluations), persons])
     return Factors(
         np.column_stack([np.ones(turns), easiness, items]),
-        *_expected(coefficients, settings or Settings()),
+        *_expected(coefficients, settings or DrawSettings()),
         evaluations,
     )
 
 
-def _expected(coefficients: Floats, settings: Settings) -> tuple[Floats, Floats]:
+def _expected(coefficients: Floats, settings: DrawSettings) -> tuple[Floats, Floats]:
     """Mean and covariance of a new model's coefficients; the fewer earlier models, the wider."""
     evaluations, p = coefficients.shape
     mean = coefficients.mean(0)

@@ -11,7 +11,7 @@ import numpy as np
 from eval_pipeline.statistics.adaptive.engine import Engine, UnitBatch
 from eval_pipeline.statistics.adaptive.factors import Factors
 from eval_pipeline.statistics.adaptive.looks import critical, student
-from eval_pipeline.statistics.adaptive.units import Floats, Settings, SuiteUnits
+from eval_pipeline.statistics.adaptive.units import DrawSettings, Floats, SuiteUnits
 
 __all__ = ["SampledShare", "Sampler", "UnitBatch"]
 
@@ -47,7 +47,7 @@ class Sampler:
     """
 
     def __init__(
-        self, units: SuiteUnits, factors: Factors | None, *, seed: int, uniform: float = Settings.uniform
+        self, units: SuiteUnits, factors: Factors | None, *, seed: int, uniform: float = DrawSettings.uniform
     ) -> None:
         """Creates a sampler that has asked nothing yet.
 
@@ -56,8 +56,8 @@ class Sampler:
             factors: From `fit_factors`; with None, turns are drawn uniformly per unit of cost, and only the share of
                 right turns is learned.
             seed: Random seed of all draws.
-            uniform: As in `Settings`. With 1 the same units are drawn whatever the outcomes, so that several models can
-                be asked the same; the factors then only predict.
+            uniform: As in `DrawSettings`. With 1 the same units are drawn whatever the outcomes, so that several models
+                can be asked the same; the factors then only predict.
 
         Raises:
             ValueError: If the factors are for another number of turns.

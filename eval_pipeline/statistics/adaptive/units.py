@@ -66,7 +66,7 @@ class SuiteUnits:
 
 
 @dataclass(frozen=True)
-class Settings:
+class DrawSettings:
     """What a draw assumes; one on record is read again with its own, as its probabilities follow from them.
 
     Attributes:
@@ -80,7 +80,7 @@ class Settings:
     freedom: float = 0.1
 
 
-EARLIER: Final = Settings(0.25, 5.0, 0.25)
+EARLIER: Final = DrawSettings(0.25, 5.0, 0.25)
 """Of comparisons, rankings and budgets, and of what 0.2.0 drew."""
 
 
