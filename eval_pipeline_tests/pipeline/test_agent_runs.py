@@ -106,6 +106,8 @@ def test_a_model_works_in_a_world_over_each_wire(
         assert len(server.asked) == ROUNDS * calls == len(set(server.asked))
         again = lab.cli("run", "--suite", "work", "--model-version", version, "--no-report")
         assert (again.code, len(server.asked)) == (0, ROUNDS * calls)
+        plan = lab.cli("plan", "--suite", "work", "--model-version", version).text
+        assert f"in the journal {ROUNDS}, calls to make 0" in plan
     rows = told(lab, version)
     for number in range(ROUNDS):
         row = (f"work/t{number}#0", True, None, "answered", f"{40.5 + number}", 7, 1, calls)

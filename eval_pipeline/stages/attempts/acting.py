@@ -139,14 +139,14 @@ async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case:
         FatalCallError: no call of this run can succeed.
         StoreError: the journal cannot be read or written.
     """
-    tools, limits, surroundings = track.tools(case), track.limits(case), track.surroundings(case)
+    limits, surroundings = track.limits(case), track.surroundings(case)
     done = Attempted(caller.version, limits, call.prompt.messages)
     from_journal = True
     changed: Mapping[str, Json] = {}
     try:
         async with track.world(executor, case, turn) as world:
             while (end := done.reached()) is None:
-                asked = replace(call, prompt=replace(call.prompt, messages=tuple(done.messages), tools=tools))
+                asked = replace(call, prompt=replace(call.prompt, messages=tuple(done.messages)))
                 answer = await caller.ask(asked)
                 if isinstance(answer, CallFailure):
                     return answer

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from random import Random
 from typing import Any
 
@@ -164,7 +164,7 @@ def call_of(track: Track, suite: str, question: Question, prefix_uses: Mapping[s
         turn_index=turn.index,
         sample=question.sample,
         number=number,
-        prompt=question.prompt,
+        prompt=replace(question.prompt, tools=track.tools(case)) if isinstance(track, Acts) else question.prompt,
         gold=TurnGold(track, case, turn, code),
         task=TurnTask(track, case, turn, question.history, failed),
         prefix_uses=prefix_uses.get(case.id, 1),
