@@ -63,7 +63,7 @@ def test_prompts_are_asked_scored_and_compared_like_model_versions(lab: Lab) -> 
         assert len(server.asked) == 4
 
         plan = lab.cli("plan", "--suite", "small", "--all-prompts").out
-        planned = [line.removeprefix(" small").split() for line in plan.splitlines() if " fake-1" in line]
+        planned = [line.removeprefix("small").split() for line in plan.splitlines() if " fake-1" in line]
         assert [row[0] for row in planned] == ["fake-1", "fake-1+steps", "fake-1+bare"]
         assert {tuple(row[1:]) for row in planned} == {("4", "4", "0", "0", "$0.00")}, "all in the journal"
         shown = lab.cli("validate", "--suite", "small", "--show-prompt", "steps").out

@@ -100,7 +100,7 @@ def test_the_track_of_the_example_runs_like_ours(lab: Lab, site: Path) -> None:
     left_out = "note: 'careless' is not evaluated on example_quantities: it has no rates for the track 'quantities'"
     said = child(lab, site, "plan", "--suite", "example_quantities")
     assert (said.code, left_out in said.err) == (0, True), said.text
-    planned = [line.removeprefix(" example_quantities").split()[1:5] for line in said.out.splitlines() if "$" in line]
+    planned = [line.removeprefix("example_quantities").split()[1:5] for line in said.out.splitlines() if "$" in line]
     assert planned[:-1] == [["4", "0", "4", "4"]] * 3, "turns, in the journal, to ask, calls"
     assert "recovery" not in said.out
 
