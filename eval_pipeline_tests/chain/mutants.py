@@ -65,8 +65,15 @@ def _changes(node: ast.AST) -> Iterator[Change]:
         yield Change((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset), repr(node.value + 1))
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in _COMPARISONS:
         yield _between(node.left, node.comparators[0], _COMPARISONS[type(node.ops[0])])
-    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
+    elif isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC and not _is_text(node):
         yield _between(node.left, node.right, _ARITHMETIC[type(node.op)])
+
+
+def _is_text(node: ast.expr) -> bool:
+    """Whether texts are put together: with another sign nothing would run, and so no figure could change."""
+    if isinstance(node, ast.BinOp):
+        return _is_text(node.left) or _is_text(node.right)
+    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
 
 
 def _between(left: ast.expr, right: ast.expr, new: str) -> Change:
