@@ -105,7 +105,7 @@ def attempt(folder: Path, script: Sequence[Step], track: Adding | None = None, *
 
 async def _act(caller: Caller, track: Adding, text: str = "What is it?") -> Answer:
     nothing: Any = None
-    return await act(track, nothing, caller, make_call(0, text=text), nothing, nothing)
+    return await act(track, nothing, caller, make_call(0, text=text, tools=(TOOL,)), nothing, nothing)
 
 
 def trajectory(answer: Answer) -> Any:
@@ -277,7 +277,7 @@ def test_tags_of_reasoning_within_a_trajectory_are_no_reasoning_of_its_own() -> 
 
 def test_stand_ins_follow_the_script_of_the_gold_step_by_step(tmp_path: Path) -> None:
     script = [{"name": "add", "arguments": {"n": 4}}, {"name": "answer", "arguments": {"answer": 4}}]
-    call = make_call(0, gold=PlainGold(json.dumps(script)))
+    call = make_call(0, gold=PlainGold(json.dumps(script)), tools=(TOOL,))
     told = []
     for name, kind in (("oracle", OracleProvider), ("null", NullProvider)):
         version = ModelVersion(name="v", provider=name)

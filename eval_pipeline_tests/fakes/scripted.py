@@ -7,7 +7,7 @@ from random import Random
 from types import TracebackType
 from typing import Self
 
-from eval_pipeline.core.model import Json, Message, Prompt, Response
+from eval_pipeline.core.model import Json, Message, Prompt, Response, Tool
 from eval_pipeline.core.model_versions import ModelVersion
 from eval_pipeline.providers.base import Call, Environment, Traits
 
@@ -126,9 +126,10 @@ def make_call(
     track: str = "",
     complexity: int = 0,
     schema: Mapping[str, Json] | None = None,
+    tools: tuple[Tool, ...] = (),
 ) -> Call:
     """A call about turn `suite/<case>#<turn>`."""
-    prompt = Prompt((Message("system", "Answer."), Message("user", text)), shared=1, answer_schema=schema)
+    prompt = Prompt((Message("system", "Answer."), Message("user", text)), shared=1, answer_schema=schema, tools=tools)
     place = {"suite": "suite", "case_id": case, "turn_id": f"suite/{case}#{turn}", "turn_index": turn}
     asked = {"prompt": prompt, "gold": gold or PlainGold(), "task": PlainTask(text)}
     return Call(**place, **asked, sample=sample, number=number, track=track, complexity=complexity)

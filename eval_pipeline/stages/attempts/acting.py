@@ -129,7 +129,7 @@ class Attempted:
 
 
 async def act(track: Acts, executor: Executor, caller: Caller, call: Call, case: Case, turn: Turn) -> Answer:
-    """Makes an attempt: asks the model and calls its tools until it has answered or reached a limit.
+    """Makes an attempt: asks the model and calls the tools of its prompt until it has answered or reached a limit.
 
     Returns:
         A response with the trajectory; the failure if the model could not be asked. What was done is in the journal, so
