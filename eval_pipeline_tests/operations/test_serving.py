@@ -13,6 +13,7 @@ from eval_pipeline.operations.suite_work.serving import ServedTask, served_case
 from eval_pipeline.suites.headers import read_header
 from eval_pipeline.tracks.abilities import executor_of
 from eval_pipeline.tracks.agent.running.blocking import close_worlds
+from eval_pipeline.tracks.capabilities import Acts
 
 CASE = """
 - id: left
@@ -71,9 +72,11 @@ def test_a_client_of_mcp_works_on_a_task_over_stdio(data: Path, tmp_path: Path) 
 def served(data: Path, *calls: tuple[str, dict[str, Any]]) -> ServedTask:
     """The task after these calls, and nobody there any more."""
     track, case = served_case(read_header(data / "suites" / "books"), "left")
+    assert isinstance(track, Acts)
+    opened = track.world
 
     async def work() -> ServedTask:
-        async with executor_of(track) as executor, track.world(executor, case, case.turns[0]) as world:  # type: ignore[attr-defined]
+        async with executor_of(track) as executor, opened(executor, case, case.turns[0]) as world:
             task = ServedTask(track, case, executor, world, told.append)
             for call in calls:
                 await task.call(*call)
@@ -91,7 +94,7 @@ def test_what_is_done_is_judged_by_the_checks(data: Path) -> None:
     look = ("list_files", dict[str, Any]())
     told = {
         "books/left#0: right, after 2 calls": served(data, WRITE, DONE),
-        "books/left#0: wrong, after 1 calls": served(data, DONE),
+        "books/left#0: wrong, after 1 call of tools": served(data, DONE),
         "books/left#0: wrong (it had not answered after 4 calls": served(data, *[look] * 5, DONE),
         "books/left#0: wrong (it ended without": served(data),
     }

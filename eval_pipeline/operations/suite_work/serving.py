@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from time import perf_counter
 
+from eval_pipeline.core import shown
 from eval_pipeline.core.errors import UsageError
 from eval_pipeline.core.ids import json_text, parse_json
 from eval_pipeline.core.installed.extras import absent, install
@@ -79,7 +80,7 @@ class ServedTask:
             ((_, right),) = await judged(self._track, runner, self._executor, self._case, [(turn, text)])
             told = "right" if right else f"wrong{f' ({why})' if why else ''}"
         finally:
-            self.verdict = f"{turn.id}: {told}, after {len(self._done.steps)} calls of tools"
+            self.verdict = f"{turn.id}: {told}, after {shown.counted(len(self._done.steps), 'call', 'calls')} of tools"
             self._ended(self)
 
 
