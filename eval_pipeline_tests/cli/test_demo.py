@@ -12,11 +12,12 @@ from typing import Any
 
 import psutil
 import pytest
+import yaml
 
 from eval_pipeline.cli import terminal
 from eval_pipeline.cli.evaluating import beside
 from eval_pipeline.cli.evaluating.beside import Part, halves
-from eval_pipeline.cli.evaluating.demo import LOCAL
+from eval_pipeline.cli.evaluating.demo import LOCAL, TASKS
 from eval_pipeline.core.model import Partition
 from eval_pipeline.core.system.processes import is_alive, started
 from eval_pipeline.workspace.asked.scope import Scope
@@ -112,6 +113,29 @@ def test_the_demo_leaves_imported_suites_and_full_evaluations_of_today_alone(alo
     assert said.code == 0, said.text
     assert f"{LOCAL} is left out for small" in said.text
     assert len(puppet.asked) == 5 + 5
+
+
+def test_of_some_suites_a_few_tasks_are_evaluated(
+    alone: Lab, puppet: type[Puppet], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    alone.suite("small", [case(f"c{i}", ("50", 50.0)) for i in range(5)])
+    monkeypatch.setattr("eval_pipeline.cli.evaluating.demo.TASKS", {"small": ("c1", "c3")})
+    alone.evaluate("small", "simulated-weak", day=date.today(), publish=True)
+    puppet.reset()
+    said = alone.cli("demo")
+    assert said.code == 0, said.text
+    scopes = alone.sql("SELECT model_version, scope FROM runs WHERE model_version LIKE 'simulated%' ORDER BY 1")
+    assert scopes == [("simulated-strong", '{"cases":["c1","c3"]}'), ("simulated-weak", "full")]
+    assert len(puppet.asked) == 2 + 1
+
+
+def test_the_tasks_of_the_sample_stand_for_all() -> None:
+    folder = ROOT / "data" / "suites" / "agents_sample" / "cases"
+    cases = {one["id"]: one for path in folder.glob("*.yaml") for one in yaml.safe_load(path.read_text())}
+    chosen = [cases[name] for name in TASKS["agents_sample"]]
+    assert {one["world"] for one in chosen} == {one["world"] for one in cases.values()}
+    assert any("user" in one for one in chosen)
+    assert any(one.get("unanswerable") for one in chosen)
 
 
 def test_what_the_other_process_says_follows(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,12 +15,24 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from eval_pipeline.cli.evaluating.beside import Outcome, Part
+    from eval_pipeline.core.model import Partition
     from eval_pipeline.workspace.workspace import Workspace
 
 SIMULATED = ("simulated-strong", "simulated-weak")
 LOCAL = "smollm2-135m"
 SLICE = 1
 """How many conversations of each suite the local model answers; it takes up to a minute on one thread."""
+TASKS = {
+    "agents_sample": (
+        "shop_top_customer",
+        "energy_clean",
+        "bikes_mend_daily",
+        "ledger_entered_twice",
+        "energy_pools_bill",
+        "shop_margin",
+    )
+}
+"""Tasks of a suite that stand for all: one in each world, one with a user, one that cannot be answered."""
 BEYOND_LOCAL = ("agent", "pandas", "sdmx", "sql")
 """Tracks that ask for more than the local model can write: it repeats itself until it may not write more."""
 
@@ -85,40 +97,44 @@ def _evaluated(workspace: "Workspace", part: "Part", *, lines: bool = False) -> 
     from eval_pipeline.core.model import Partition
     from eval_pipeline.defs.running.launch import launch
     from eval_pipeline.operations.upkeep.keeping import evaluation_is_current
-    from eval_pipeline.workspace.asked.planned import guard_scope
     from eval_pipeline.workspace.asked.scope import Scope
     from eval_pipeline.workspace.inputs import Inputs
 
     day = date.fromisoformat(part.day)
-    problems, done = evaluate(
-        workspace,
-        [Partition(suite, name, day) for name in SIMULATED for suite in part.suites],
-        Scope(),
-        "",
-        report=True,
-        launcher=launch,
-        lines=lines,
-    )
+    wanted = [(Partition(suite, name, day), TASKS.get(suite, ())) for name in SIMULATED for suite in part.suites]
     asked: dict[Scope, list[Partition]] = {}
+    for partition, tasks in wanted:
+        is_full = not tasks or _is_full(workspace, partition)
+        asked.setdefault(Scope() if is_full else Scope(cases=tasks), []).append(partition)
     for suite in part.suites if part.local else ():
         if (track := workspace.track(suite).name) in BEYOND_LOCAL:
             note(f"{LOCAL} is left out for {suite}: answers of the track {track} are beyond it")
             continue
         partition, scope = Partition(suite, LOCAL, day), Scope(sample_size=SLICE)
-        try:
-            guard_scope(workspace, partition, scope)
-        except UsageError:
-            # There is a full evaluation of today. It is only shown if it is current, since making it again would take
-            # hours.
+        if _is_full(workspace, partition):
+            # It is only shown if it is current, since making it again would take hours.
             scope = Scope()
             if not evaluation_is_current(Inputs.of(workspace, partition)):
                 note(f"{LOCAL} is left out for {suite}: today's full evaluation is out of date; `run` makes it anew")
                 continue
         asked.setdefault(scope, []).append(partition)
+    problems, done = list[str](), list[Partition]()
     for scope, partitions in asked.items():
         wrong, made = evaluate(workspace, partitions, scope, "", report=True, launcher=launch, lines=lines)
         problems, done = problems + wrong, done + made
     return Outcome(problems, [(partition.suite, partition.model_version) for partition in done])
+
+
+def _is_full(workspace: "Workspace", partition: "Partition") -> bool:
+    """Returns whether today's evaluation is a full one, which a part must not replace."""
+    from eval_pipeline.workspace.asked.planned import guard_scope
+    from eval_pipeline.workspace.asked.scope import Scope
+
+    try:
+        guard_scope(workspace, partition, Scope(sample_size=SLICE))
+    except UsageError:
+        return True
+    return False
 
 
 def _why_not_local(workspace: "Workspace") -> str | None:
