@@ -96,8 +96,8 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
     arguments += ["--unshare-cgroup-try", "--as-pid-1", "--die-with-parent", "--new-session", "--clearenv"]
     # The zygote creates namespaces and mounts for each snippet, whose process then drops this right.
     arguments += ["--cap-drop", "ALL", "--cap-add", "CAP_SYS_ADMIN"]
-    if world is not None:  # its keepers mount overlays, and read in the end what was made unreadable
-        arguments += ["--cap-add", "CAP_DAC_OVERRIDE"]
+    if world is not None:  # its keepers mount overlays, read in the end what was made unreadable, and have guests
+        arguments += ["--cap-add", "CAP_DAC_OVERRIDE", "--cap-add", "CAP_SYS_CHROOT"]
     arguments += ["--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "box"]
     for name, value in {**_ENVIRONMENT, "HOME": _SCRATCH, "TMPDIR": _SCRATCH}.items():
         arguments += ["--setenv", name, value]

@@ -116,7 +116,7 @@ REACHING = {
 ENDING = {
     "exit": ("import os; os._exit(0)", ErrorClass.SANDBOX),
     "replaced encoder": (
-        "import inside.snippet; inside.snippet.encode = lambda *_: b'forged'; result = 1",
+        "import inside.encode; inside.encode.encode = lambda *_: b'forged'; result = 1",
         ErrorClass.SANDBOX,
     ),
     "flood": ("while True: print('A' * 100_000)", ErrorClass.SANDBOX),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -276,6 +277,17 @@ ESCAPES: dict[str, tuple[Call, ...]] = {
     "socket of the machine": (python("import socket; socket.socket(socket.AF_UNIX).connect('\\0planted{port}')"),),
     "kill": (shell("kill -9 -1"), shell("kill -9 1; kill -9 $PPID"), shell("echo alive")),
     "trace": (shell("gdb -p 1; strace -p 1"), python("import ctypes; ctypes.CDLL(None).ptrace(16, 1, 0, 0)")),
+    "host of the session": (
+        python(
+            "import os, signal\nkept = 7\n"
+            "for look in ('ns/mnt', 'ns/pid', 'root/up', 'cwd/up', 'mem', 'environ'):\n"
+            "    try:\n        os.close(os.open(f'/proc/1/{look}', os.O_RDONLY))\n        assert False, look\n"
+            "    except PermissionError:\n        pass\n"
+            "assert os.listdir('/proc/1/fd') == []\n"
+            "os.kill(1, signal.SIGKILL); os.kill(1, signal.SIGTERM)"
+        ),
+        python("assert kept == 7, 'it was ended'"),
+    ),
     "set user": (shell("su -c id; sudo id; setpriv --reuid 0 id"),),
     "kernel": (
         python("import ctypes\n[ctypes.CDLL(None, use_errno=True).syscall(n, 0, 0, 0) for n in (321, 298, 250)]"),
@@ -503,6 +515,24 @@ asyncio.run(main())
         await_sleeping(mark, there=True)
         process.kill()
     await_sleeping(mark, there=False)
+
+
+def test_worlds_end_with_the_process_that_sessions_are_forked_from_and_can_be_opened_again(acting: Acting) -> None:
+    async def interrupted() -> None:
+        async with acting.worlds.open(acting.folder, DATABASES) as world:
+            await world.call("python", {"code": "kept = 1"}, 20.0)
+            (jail,) = [one.result() for one in acting.worlds._zygotes.values()]
+            (zygote,) = psutil.Process(jail._process.pid).children()
+            max(zygote.children(), key=lambda one: one.memory_info().rss).kill()
+            try:
+                while True:
+                    await world.call("python", {"code": "kept"}, 20.0)
+            finally:
+                await jail._process.wait()
+
+    with pytest.raises(WorldError, match="jail is gone"):
+        acting._runner.run(interrupted())
+    assert acting.act(python("6 * 7"))[0][0].text == "42\n"
 
 
 def await_sleeping(mark: str, *, there: bool) -> None:

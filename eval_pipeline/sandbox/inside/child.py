@@ -12,11 +12,9 @@ from typing import Any, NoReturn
 
 from . import privileges, seccomp
 from .buffers import Buffer
-from .checker import check
 from .exchange import Exchange
 from .scratch import too_full
 from .separation import Separation
-from .served import serve_code
 from .snippet import described, namespace, run_snippet
 
 _LOOK_S = 0.05
@@ -62,14 +60,14 @@ class Child:
             output, output_end = self._pipe(self.output)
             result, result_end = self._pipe(self.result)
             deadline = time.monotonic() + wall_s
-            pid = self._start({1: output_end, 2: output_end, 3: result_end}, wall_s, work)
+            pid = self.start({1: output_end, 2: output_end, 3: result_end}, wall_s, work)
             _close(output_end, result_end)
             return self._seen(pid, pid, {output: self.output, result: self.result}, deadline)
 
     def begin(self, ends: dict[int, int], cpu_s: float, work: Callable[[], None], ready: Callable[[], object]) -> int:
         """Starts a process that lives on, with descriptors by number; returns its id once `ready` has returned."""
         with self._separation.scratch():
-            pid = self._start(ends, cpu_s, work)
+            pid = self.start(ends, cpu_s, work)
             ready()
             return pid
 
@@ -87,6 +85,9 @@ class Child:
             next_code: puts the code into `code`, which first contains the tests and the reference code. The code's
                 process is forked after that, so the tests were never in its memory.
         """
+        from .checker import check
+        from .served import serve_code
+
         with self._separation.scratch():
             output, output_end = self._pipe(self.output)
             verdict, verdict_end = self._pipe(self.result)
@@ -103,13 +104,13 @@ class Child:
                 check(told["tests"], told["reference"], names, exchange, _RESULT_FD)
 
             ends = {1: 0, 2: 0, 3: verdict_end, 4: answering[0], 5: asking[1]}
-            checker = self._start(ends, wall_s, tests)
+            checker = self.start(ends, wall_s, tests)
             _close(verdict_end)
             try:
                 self.code.clear()
                 next_code()
                 ends = {1: output_end, 2: output_end, 3: answering[1], 4: asking[0]}
-                pid = self._start(ends, wall_s, lambda: serve_code(given(), namespace(tables), Exchange(4, 3, most)))
+                pid = self.start(ends, wall_s, lambda: serve_code(given(), namespace(tables), Exchange(4, 3, most)))
                 _close(output_end, *asking, *answering)
                 return self._seen(pid, checker, {output: self.output, verdict: self.result}, deadline)
             finally:
@@ -156,7 +157,7 @@ class Child:
             "peak_bytes": used.ru_maxrss * 1024,
         }
 
-    def _start(self, ends: dict[int, int], wall_s: float, work: Callable[[], None]) -> int:
+    def start(self, ends: dict[int, int], wall_s: float, work: Callable[[], None]) -> int:
         """Starts a process that first gives up everything that the code must not have, and then does its work.
 
         Args:
@@ -210,12 +211,12 @@ class Child:
         try:
             privileges.die_with(parent)
             os.setsid()
+            self._separation.enter()
             # First copy above all used numbers, because a descriptor may itself be one of the numbers to be assigned.
             copies = {number: fcntl.fcntl(end, fcntl.F_DUPFD, 100) for number, end in ends.items()}
             for number, copy in copies.items():
                 os.dup2(copy, number)
             os.closerange(max(ends) + 1, 4096)
-            self._separation.enter()
             if configuration["seccomp"]:
                 privileges.drop_capabilities()
             _lower_limits(configuration, wall_s)
@@ -257,8 +258,8 @@ def _threads(pid: int) -> int:
     return int(_stat(pid)[17])  # num_threads of proc(5)
 
 
-def _stat(pid: int) -> list[bytes]:
-    """Returns what the kernel tells of a process, from its state on."""
+def _stat(pid: int | str) -> list[bytes]:
+    """Returns what the kernel tells of a process or a thread, from its state on."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()
@@ -286,6 +287,20 @@ def _too_many(threads: int, memory_bytes: int) -> str | None:
 def running() -> set[int]:
     """Returns the processes that this one sees, without those that have ended and are still listed."""
     return {pid for pid in _listed() if _stat(pid)[0] not in {b"Z", b"X"}}
+
+
+def stands_still(pid: int) -> bool:
+    """Returns whether no thread of a process runs: all are stopped, or it has ended."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+    except OSError:
+        return True
+    return all(_stat(f"{pid}/task/{thread}")[0] in {b"T", b"Z", b"X"} for thread in threads)
+
+
+def guest() -> int:
+    """Returns the process that came from outside into what this one sees, so that no parent of it is seen; or 0."""
+    return next((pid for pid in running() - {os.getpid()} if _stat(pid)[1] == b"0"), 0)
 
 
 def _listed() -> set[int]:

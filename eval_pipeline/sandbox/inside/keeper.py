@@ -14,9 +14,9 @@ they leave in the world is read as bytes only.
 
 import json
 import os
+import socket
 import stat
 import struct
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -35,17 +35,18 @@ _LONGEST_PATH = 3500  # of a path's 4096 bytes, which include a name and the fol
 class Keeper:
     """Serves one attempt."""
 
-    def __init__(self, configuration: Configuration, own: int) -> None:
+    def __init__(self, configuration: Configuration, own: int, hosts: socket.socket) -> None:
         """Mounts the world.
 
         Args:
             configuration: see `worlds.serve`.
             own: the socket on which it is asked.
+            hosts: see `Tools`.
         """
         self._own = own
         self._configuration = configuration
         mount_overlay(LOWER, UPPER, WORLD, configuration["world_bytes"], configuration["world_files"])
-        self._tools = Tools(self._child(UPPER, LOWER, FOLDER), self._child(UPPER, LOWER), configuration)
+        self._tools = Tools(self._child(UPPER, LOWER, FOLDER), self._child(UPPER, LOWER), hosts, configuration)
 
     def _child(self, *hidden: str) -> Child:
         return Child(self._configuration, Buffer(1), Separation(self._configuration["mounted"], hidden))
@@ -68,9 +69,7 @@ class Keeper:
                     self._send_changes()
 
     def _call(self, header: Told) -> Told:
-        began = time.monotonic()
-        told = self._tools.call(header["name"], header["arguments"], header["seconds"], header["server"])
-        return {**told, "seconds": time.monotonic() - began}
+        return self._tools.call(header["name"], header["arguments"], header["seconds"], header["server"])
 
     def _begin(self, files: list[Any], body: bytes) -> str | None:
         """Puts an earlier end state into the world."""

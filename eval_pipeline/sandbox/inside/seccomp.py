@@ -87,7 +87,7 @@ def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
 
 def install(*, acts: bool = False) -> None:
     """Installs the filter in this process permanently. Raises an OSError if the kernel refuses it."""
-    code = program(os.getpid(), platform.machine(), acts)
+    code = program(0 if acts else os.getpid(), platform.machine(), acts)
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))

@@ -59,12 +59,16 @@ class Separation:
         """Same as `os.fork`, but the new process is the first one of a new PID namespace."""
         if not self.on:
             return os.fork()
-        _checked(_libc.unshare(_CLONE_NEWPID))
+        self._leave()
         pid = os.fork()
         if pid:
             # Until then this process could neither start a thread nor create another namespace.
             _checked(_libc.setns(self._own, _CLONE_NEWPID))
         return pid
+
+    def _leave(self) -> None:
+        """Has the next process forked in another PID namespace."""
+        _checked(_libc.unshare(_CLONE_NEWPID))
 
     def enter(self) -> None:
         """Mounts, in the forked process, a `/proc` that only shows this process."""
@@ -81,6 +85,23 @@ class Separation:
             if error.errno != _EINVAL:
                 raise
             _mount("proc", "/proc", flags, "")
+
+
+class Joined(Separation):
+    """The namespaces of another process, which has made them for itself.
+
+    Attributes:
+        pids, mounts: descriptors of the namespaces that the next process is forked into.
+    """
+
+    pids = mounts = -1
+
+    def _leave(self) -> None:
+        _checked(_libc.setns(self.pids, _CLONE_NEWPID))
+
+    def enter(self) -> None:
+        """Sees, in the forked process, what that process sees."""
+        _checked(_libc.setns(self.mounts, _CLONE_NEWNS))
 
 
 def mount_overlay(lower: str, upper: str, merged: str, most_bytes: int, most_files: int) -> None:

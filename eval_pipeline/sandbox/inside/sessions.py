@@ -2,19 +2,25 @@
 
 import os
 import signal
+import socket
 import sys
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any, NoReturn
 
 from . import privileges
-from .child import Child, Told
+from .buffers import Buffer
+from .child import Child, Configuration, Told, guest, stands_still
 from .exchange import ClosedError, Exchange
+from .separation import Joined
 
 WORLD = "/world"
 SESSION_CPU_S = 3600.0
 _PATH = "/box/bin:/usr/local/bin:/usr/bin:/bin"
 _MOST_MESSAGE, _MOST_REQUEST = 1 << 20, 1 << 26
+_START_S = 60.0
+_HOSTS = 5
 
 
 class StoppedError(Exception):
@@ -26,19 +32,20 @@ class Living:
 
     Attributes:
         lost: whether the process of the call before was ended, or ended itself.
-        pid: its process; 0 if there is none.
+        pid: its process, with which all that it has started ends; 0 if there is none.
+        acting: the process that acts, which is another one in a `GuestSession`.
     """
 
     def __init__(self, child: Child) -> None:
         """Starts nothing yet."""
-        self.lost, self.pid = False, 0
+        self.lost, self.pid, self.acting = False, 0, 0
         self._child, self._deadline = child, 0.0
 
     def _wake(self, seconds: float) -> None:
         """Lets the process go on, if there is one, for that many seconds."""
         self._deadline, self.lost = time.monotonic() + seconds, False
         if self.pid:
-            os.kill(self.pid, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
 
     def _watch(self) -> None:
         reason = self._child.excess(self.pid, self._deadline)
@@ -49,31 +56,44 @@ class Living:
         """Stops all threads of the process, if there is one; returns whether they are, which may take a moment."""
         if not self.pid:
             return True
-        os.kill(self.pid, signal.SIGSTOP)
-        options = os.WSTOPPED | os.WEXITED | os.WNOWAIT | os.WNOHANG
-        return os.waitid(os.P_PID, self.pid, options) is not None
+        self._signal(signal.SIGSTOP)
+        return stands_still(self.acting or self.pid)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):  # it has ended
+            os.kill(self.acting or self.pid, number)
 
     def end(self) -> None:
         """Ends the process, if there is one."""
         if self.pid:
             self._child.end(self.pid)
-            self.pid = 0
+            self.pid = self.acting = 0
 
 
 class CodeSession(Living):
     """A process that runs what is written here."""
 
-    def __init__(self, child: Child, serve: Callable[[Exchange], None]) -> None:
-        """Starts nothing yet; the process will answer by `serve`."""
+    def __init__(self, child: Child, work: Callable[[], None], ends: Mapping[int, int] | None = None) -> None:
+        """Starts nothing yet.
+
+        Args:
+            child: starts the process.
+            work: done in the process: `answer_by`.
+            ends: further descriptors of the process, by number.
+        """
         super().__init__(child)
-        self._serve = serve
+        self._work, self._ends = work, ends or {}
         self._exchange: Exchange | None = None
 
     def ask(self, request: Told, seconds: float) -> Told:
-        """Sends a request and returns the answer; a process that uses too much is ended."""
-        self._wake(seconds)
+        """Sends a request and returns the answer; a process that uses too much is ended.
+
+        Seconds count from when it can answer: starting it is not the work of who asks.
+        """
+        self._wake(_START_S)
         try:
             exchange = self._exchange or self._begin()
+            self._deadline = time.monotonic() + seconds
             exchange.send(request)
             told = _plain(exchange.receive())
             if told is not None:
@@ -98,17 +118,9 @@ class CodeSession(Living):
             os.close(answering[1])
             exchange.receive()
 
-        def serve() -> None:
-            privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
-            os.chdir(WORLD)
-            os.environ.update(environment())
-            own = Exchange(3, 4, _MOST_REQUEST)
-            own.send({})
-            self._serve(own)
-
         self._exchange = exchange
-        ends = {1: 0, 2: 0, 3: asking[0], 4: answering[1]}
-        self.pid = self._child.begin(ends, SESSION_CPU_S, serve, ready)
+        ends = {1: 0, 2: 0, 3: asking[0], 4: answering[1], **self._ends}
+        self.pid = self._child.begin(ends, SESSION_CPU_S, self._work, ready)
         return exchange
 
     def end(self) -> None:
@@ -117,6 +129,60 @@ class CodeSession(Living):
             self._exchange.close()
             self._exchange = None
         super().end()
+
+
+class GuestSession(CodeSession):
+    """A session of a process that has imported more than this one, and comes into the namespaces that are made for it.
+
+    They are those of a process without any rights, which is the first one in there and whose end is the end of all.
+    """
+
+    def __init__(self, child: Child, hosts: socket.socket) -> None:
+        """Starts nothing yet; who hears on the other end of `hosts` will `visit`."""
+        super().__init__(child, _host, {_HOSTS: hosts.fileno()})
+
+    def _begin(self) -> Exchange:
+        exchange = super()._begin()
+        self.acting = guest()
+        return exchange
+
+
+def _host() -> NoReturn:
+    """Hands over its namespaces, and with them the descriptors of a session."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel forgets those that end in here
+    with socket.socket(fileno=_HOSTS) as hosts:
+        own = [os.open(f"/proc/self/ns/{kind}", os.O_RDONLY) for kind in ("pid", "mnt")]
+        socket.send_fds(hosts, [b"come"], [*own, 3, 4])
+    os.closerange(0, 4096)
+    while True:
+        signal.pause()
+
+
+def visit_all(configuration: Configuration, hosts: socket.socket, serve: Callable[[Exchange], None]) -> None:
+    """Forks a process into the namespaces of each host, which answers by `serve`."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    joined = Joined(configuration["mounted"])
+    child = Child(configuration, Buffer(1), joined)
+
+    def work() -> None:
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        answer_by(serve)
+
+    while True:
+        _, (joined.pids, joined.mounts, reading, writing), _, _ = socket.recv_fds(hosts, 16, 4)
+        child.start({1: 0, 2: 0, 3: reading, 4: writing}, SESSION_CPU_S, work)
+        for one in (joined.pids, joined.mounts, reading, writing):
+            os.close(one)
+
+
+def answer_by(serve: Callable[[Exchange], None]) -> None:
+    """Answers the requests to a session, in its process."""
+    privileges.be_readable()  # by the keeper, which measures its memory; no other process sees it
+    os.chdir(WORLD)
+    os.environ.update(environment())
+    own = Exchange(3, 4, _MOST_REQUEST)
+    own.send({})
+    serve(own)
 
 
 def environment() -> dict[str, str]:

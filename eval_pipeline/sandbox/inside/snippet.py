@@ -10,8 +10,6 @@ import sys
 import types
 from typing import Any
 
-from .encode import ResultError, encode
-
 FILENAME = "<snippet>"
 _LONGEST_MESSAGE = 2000
 
@@ -36,11 +34,13 @@ def namespace(tables: dict[str, Any]) -> dict[str, Any]:
 
 def run_snippet(code: str, names: dict[str, Any], result_fd: int, most: int) -> None:
     """Runs the code and writes the outcome, of which whoever reads it takes no more than `most` bytes."""
+    from . import encode as encoding
+
     try:
         exec(compile(code, FILENAME, "exec"), names)  # noqa: S102 - what the jail is for
         if "result" not in names:
-            raise ResultError("the code did not set `result`")
-        told = b'{"result":' + encode(names["result"], most) + b"}"
+            raise encoding.ResultError("the code did not set `result`")
+        told = b'{"result":' + encoding.encode(names["result"], most) + b"}"
     except BaseException as error:
         told = json.dumps({"error": described(error)}).encode()
     finally:

@@ -8,6 +8,7 @@ import ast
 import io
 import os
 import signal
+import socket
 import sqlite3
 import sys
 import time
@@ -20,7 +21,7 @@ from .child import Child, Configuration, Told, running
 from .cut_text import cut_text
 from .exchange import Exchange
 from .servers import Server
-from .sessions import WORLD, CodeSession, Living, as_in_a_shell, environment
+from .sessions import WORLD, CodeSession, GuestSession, Living, answer_by, as_in_a_shell, environment
 from .snippet import FILENAME, described, namespace
 
 _REST_S = 5.0
@@ -36,12 +37,19 @@ class Tools:
     processes that live on are stopped, and whatever they have started is ended.
     """
 
-    def __init__(self, child: Child, serving: Child, configuration: Configuration) -> None:
-        """Starts nothing yet; `serving` starts servers, which see what others do not."""
+    def __init__(self, child: Child, serving: Child, hosts: socket.socket, configuration: Configuration) -> None:
+        """Starts nothing yet.
+
+        Args:
+            child: starts processes.
+            serving: starts servers, which see what others do not.
+            hosts: where a process with pandas is asked for.
+            configuration: see `worlds.serve`.
+        """
         self._child, self._most = child, configuration["told_bytes"]
         self._most_processes = configuration["threads"]
-        self._python = CodeSession(child, lambda exchange: _serve_python(exchange, self._most))
-        self._others = CodeSession(child, lambda exchange: _serve_others(exchange, configuration))
+        self._python = GuestSession(child, hosts)
+        self._others = CodeSession(child, lambda: answer_by(lambda exchange: _serve_others(exchange, configuration)))
         self._servers = {name: Server(serving, name, *told) for name, told in configuration.get("servers", {}).items()}
 
     def call(self, name: str, arguments: dict[str, Any], seconds: float, server: str | None = None) -> Told:
@@ -71,7 +79,7 @@ class Tools:
         deadline, pause = time.monotonic() + _REST_S, 1e-4
         while time.monotonic() < deadline:
             is_stopped = session.stop()
-            others = running() - {os.getpid(), *(one.pid for one in self._all())}
+            others = running() - {os.getpid(), *(pid for one in self._all() for pid in (one.pid, one.acting))}
             if is_stopped and not others:
                 return
             if len(others) > self._most_processes:
@@ -239,7 +247,8 @@ def _serve_others(exchange: Exchange, configuration: Configuration) -> None:
         exchange.send(told)
 
 
-def _serve_python(exchange: Exchange, most: int) -> None:
+def serve_python(exchange: Exchange, most: int) -> None:
+    """Runs code in a session, and tells at most so many bytes of what it prints."""
     names = namespace({})
     while True:
         code = exchange.receive()["code"]

@@ -1,16 +1,20 @@
 """The zygote of a world: forks a keeper for each attempt that acts in it. It runs inside the jail.
 
 Each message on standard input, a Unix socket, brings the socket of a new keeper; the keeper ends when that is closed.
+Forking costs what a process has imported: only a process of its own, begun when Python is first asked for, has pandas.
 """
 
 import gc
 import os
+import platform
+import select
 import socket
 
-from . import privileges
+from . import privileges, seccomp, tools
 from .child import Configuration
 from .keeper import Keeper
 from .separation import Separation
+from .sessions import visit_all
 from .zygote import warm_up
 
 
@@ -26,20 +30,42 @@ def serve(configuration: Configuration) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
-    warm_up(landlock=False)
-    _warm_up_tools()
+    seccomp.program(0, platform.machine(), True)  # its children find it made
+    gc.collect()
+    gc.freeze()
     privileges.be_unreadable()
     separation = Separation(configuration["mounted"])
     os.dup2(nothing, 2)  # a file outside, of which attempts would have one for all
+    hosts, heard = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    also: socket.socket | int = heard
     control.send(b"ready")
     while True:
+        ready, _, _ = select.select([control, also], [], [])
+        if heard in ready:
+            also = os.pidfd_open(_with_pandas(configuration, heard))
+        elif also in ready:  # that process has ended, and its guests with it: the worlds are not what they were
+            return
+        if control not in ready:
+            continue
         told, sockets, _, _ = socket.recv_fds(control, 16, 1)
         if not told:
             return
         if separation.fork() == 0:
-            _keep(separation, configuration, control, sockets[0])
+            _keep(separation, configuration, control, hosts, sockets[0])
         os.close(sockets[0])
         _reap()
+
+
+def _with_pandas(configuration: Configuration, heard: socket.socket) -> int:
+    """Starts the process that is forked for sessions of Python; returns its id."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            warm_up(landlock=False)
+            visit_all(configuration, heard, lambda exchange: tools.serve_python(exchange, configuration["told_bytes"]))
+        finally:
+            os._exit(1)
+    return pid
 
 
 def _reap() -> None:
@@ -51,24 +77,13 @@ def _reap() -> None:
         return
 
 
-def _warm_up_tools() -> None:
-    import sqlite3
-
-    import duckdb
-
-    from . import tools  # noqa: F401
-
-    sqlite3.connect(":memory:").close()
-    duckdb.connect(":memory:", config={"threads": 1}).close()
-    gc.collect()
-    gc.freeze()
-
-
-def _keep(separation: Separation, configuration: Configuration, control: socket.socket, own: int) -> None:
+def _keep(
+    separation: Separation, configuration: Configuration, control: socket.socket, hosts: socket.socket, own: int
+) -> None:
     try:
         privileges.die_with(0)
         control.close()
         separation.enter()
-        Keeper(configuration, own).serve()
+        Keeper(configuration, own, hosts).serve()
     finally:
         os._exit(0)  # the kernel then ends whatever is left in this process's PID namespace

@@ -56,7 +56,7 @@ def warm_up(*, landlock: bool) -> None:
     """Imports everything that would be imported late, so that no snippet has to spend time on it."""
     import pandas as pd
 
-    from . import outputs  # noqa: F401
+    from . import checker, encode, outputs, served  # noqa: F401
 
     frame = pd.DataFrame({"a": [1, 2, 2], "b": ["x", "y", None], "c": pd.to_datetime(["2020-01-01"] * 3)})
     frame.groupby("a").agg({"c": "max"})

@@ -25,7 +25,7 @@ from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, rea
 from eval_pipeline.sandbox.world.tools import why_wrong
 
 _HEAD = struct.Struct("<II")
-_START_S, _GRACE_S = 60.0, 30.0
+_START_S, _GRACE_S = 60.0, 90.0  # the latter with a start in it
 _MOST_HEADER = 64 * MIB
 _MOST_COUNT = 1 << 53
 _PLAIN = frozenset({"ShellError", "ToolError"})  # nothing that a program calls so
