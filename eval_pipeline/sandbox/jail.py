@@ -79,11 +79,13 @@ class WorldMount:
         folder: the world's own folder, which is never written to.
         told: what its keepers have to know; see `inside.worlds.serve`.
         tools: the folder that servers of tools see, if there is one.
+        databases: the folder with the files of databases on a server, if there are some.
     """
 
     folder: str
     told: Mapping[str, Any]
     tools: str | None = None
+    databases: str | None = None
 
 
 def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) -> Launch:
@@ -114,6 +116,9 @@ def bwrap_launch(bwrap: str, limits: Limits, world: WorldMount | None = None) ->
             ["--tmpfs", _TOOLS, "--remount-ro", _TOOLS] if world.tools is None else ["--ro-bind", world.tools, _TOOLS]
         )
         arguments += tools
+        if world.databases is not None:
+            arguments += ["--ro-bind", world.databases, "/postgres-low", "--dir", "/postgres-up", "--dir", "/postgres"]
+            arguments += ["--symlink", f"{_SCRATCH}/passwd", "/etc/passwd"]
     # Not `--dev`: terminals need a second user namespace, in which the zygote could no longer mount.
     arguments += ["--tmpfs", "/dev", *(word for name in _DEVICES for word in _device(name))]
     if world is not None:

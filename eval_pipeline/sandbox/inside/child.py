@@ -223,7 +223,7 @@ class Child:
             if configuration["landlock"]:
                 _confine(configuration)
             if configuration["seccomp"]:
-                seccomp.install(acts=self._acts)
+                seccomp.install(acts=self._acts, hosts=configuration.get("hosts", False))
             work()
         # This is before the code runs; such a problem is reported like an exception of the code.
         except OSError as error:

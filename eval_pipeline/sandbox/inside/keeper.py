@@ -6,6 +6,8 @@ Frames as in `zygote`:
         → {"problem": sentence or null}
     {"op": "call", "name", "arguments", "seconds", "server": name or null} → what the process gave; see `tools`
     {"op": "list", "server", "seconds"} → {"tools"} as the server tells them, or what went wrong
+    {"op": "make", "scripts": {name: [text, …]}} → as `end`, the files of databases that are made; or {"problem"}
+    {"op": "look", "name", "queries", "most_rows"} → {"problem": sentence or null}, body: see `postgres.look`
     {"op": "end"} → {"files": [[path, what], …], "left_out": [path, …]}, body: the files
 
 Nothing that runs in the processes can reach this one: they are in PID namespaces of their own and without rights. What
@@ -17,17 +19,21 @@ import os
 import socket
 import stat
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import Any
 
+from . import postgres
 from .buffers import Buffer
 from .child import Child, Configuration, Told
-from .separation import Separation, mount_overlay
+from .postgres import place
+from .separation import Separation, give_room, mount_overlay
 from .servers import FOLDER
 from .tools import Tools
 
 _HEAD = struct.Struct("<II")
 LOWER, UPPER, WORLD = "/low", "/up", "/world"
+_MAKE_S, _LOOK_S = 600.0, 60.0
 _MOST_NAMES = 4 << 20  # as JSON
 _LONGEST_PATH = 3500  # of a path's 4096 bytes, which include a name and the folder of the world
 
@@ -46,10 +52,26 @@ class Keeper:
         self._own = own
         self._configuration = configuration
         mount_overlay(LOWER, UPPER, WORLD, configuration["world_bytes"], configuration["world_files"])
-        self._tools = Tools(self._child(UPPER, LOWER, FOLDER), self._child(UPPER, LOWER), hosts, configuration)
+        self._hosted: list[str] = []
+        databases: list[str] = []
+        if configuration.get("postgres"):
+            self._hosted = [name for name, (file, _) in configuration["databases"].items() if file == place(name)]
+            databases = [postgres.LOWER, postgres.UPPER, postgres.FOLDER]
+            mount_overlay(
+                postgres.LOWER,
+                postgres.UPPER,
+                postgres.FOLDER,
+                configuration["world_bytes"],
+                configuration["world_files"],
+            )
+        self._were_asked = False
+        child, serving = self._child(UPPER, LOWER, FOLDER, *databases), self._child(UPPER, LOWER, *databases)
+        hosting = self._child(UPPER, LOWER, FOLDER, WORLD, *databases[:2], hosts=True)
+        self._tools = Tools(child, serving, hosting, hosts, configuration)
 
-    def _child(self, *hidden: str) -> Child:
-        return Child(self._configuration, Buffer(1), Separation(self._configuration["mounted"], hidden))
+    def _child(self, *hidden: str, hosts: bool = False) -> Child:
+        configuration = {**self._configuration, "hosts": hosts}
+        return Child(configuration, Buffer(1), Separation(configuration["mounted"], hidden))
 
     def serve(self) -> None:
         """Answers requests until there are no more."""
@@ -64,46 +86,93 @@ class Keeper:
                     self._send(self._call(header))
                 case "list":
                     self._send(self._tools.listed(header["server"], header["seconds"]))
+                case "make":
+                    self._make(header["scripts"])
+                case "look":
+                    self._look(header)
                 case "end":
+                    databases = list(self._changed_databases())
                     self._tools.end()
-                    self._send_changes()
+                    self._send_changes(chain(databases, changes(LOWER, os.path.join(UPPER, "u"), WORLD)))
 
     def _call(self, header: Told) -> Told:
+        self._were_asked |= header["name"] == "sql"
         return self._tools.call(header["name"], header["arguments"], header["seconds"], header["server"])
+
+    def _make(self, scripts: Told) -> None:
+        told = self._tools.of_databases({"op": "make", "scripts": scripts}, _MAKE_S)
+        if set(told) & {"error", "stopped"}:
+            self._send({"problem": told.get("stopped") or told["error"]["message"]})
+        else:
+            self._tools.end()
+            self._send_changes(changes(postgres.LOWER, os.path.join(postgres.UPPER, "u"), postgres.FOLDER))
+
+    def _look(self, header: Told) -> None:
+        told = self._tools.of_databases(header, _LOOK_S)
+        if set(told) & {"error", "stopped"} or os.path.getsize(postgres.LOOKED) > self._configuration["kept_bytes"]:
+            self._send({"problem": told.get("stopped") or told.get("error", {}).get("message", "there is too much")})
+            return
+        with open(postgres.LOOKED, "rb", opener=_no_link) as file:
+            self._send({"problem": None}, file.read())
+
+    def _changed_databases(self) -> Iterator[tuple[str, Any]]:
+        """Yields what databases on a server hold, if that is not what they held in the beginning."""
+        waiting = {name: os.path.join(postgres.STATES, name) for name in self._hosted}
+        asked = [name for name in self._hosted if self._were_asked and not os.path.exists(waiting[name])]
+        if asked:  # what they hold is told even if nothing else had any room
+            give_room(postgres.UPPER, *(2 * self._configuration[most] for most in ("world_bytes", "world_files")))
+        told = self._tools.of_databases({"op": "dump", "names": asked}, _LOOK_S) if asked else {}
+        for name in self._hosted:
+            before, now = os.path.join(postgres.LOWER, "dumps", name), os.path.join(postgres.DUMPS, name)
+            if name not in asked:
+                if os.path.exists(waiting[name]):
+                    yield place(name), waiting[name]
+            elif set(told) & {"error", "stopped"}:
+                yield place(name), {"special": True}
+            elif not os.path.exists(now):
+                yield place(name), None
+            elif not _same(now, before):
+                yield place(name), now
 
     def _begin(self, files: list[Any], body: bytes) -> str | None:
         """Puts an earlier end state into the world."""
         start = 0
         try:
             for path, what in files:
-                place = os.path.join(WORLD, path)
-                folder = os.path.dirname(place)
-                if os.path.normpath(place) != place or not place.startswith(f"{WORLD}/"):
+                target = self._of_database(path) or os.path.join(WORLD, path)
+                folder = os.path.dirname(target)
+                if os.path.normpath(target) != target or not target.startswith((f"{WORLD}/", f"{postgres.STATES}/")):
                     return f"{path}: no path in the world"
                 if os.path.realpath(folder) != folder:
                     return f"{path}: its folder is a link"
-                _remove(place)
+                _remove(target)
+                if what is None and target.startswith(postgres.STATES):
+                    what = 0  # a database that was dropped, or is not known, holds nothing
                 if what is None:
                     continue
                 os.makedirs(folder, exist_ok=True)
                 if isinstance(what, int):
-                    with open(place, "xb") as file:
+                    with open(target, "xb") as file:
                         file.write(body[start : start + what])
                     start += what
                 elif "link" in what:
-                    os.symlink(what["link"], place)
+                    os.symlink(what["link"], target)
                 else:
-                    os.mkdir(place)
+                    os.mkdir(target)
         except OSError as error:
             return f"{path}: {error.strerror}"
         return None
 
-    def _send_changes(self) -> None:
+    def _of_database(self, path: str) -> str | None:
+        """Returns where an earlier state of a database waits for its server, if a path is that of one."""
+        return next((os.path.join(postgres.STATES, name) for name in self._hosted if path == place(name)), None)
+
+    def _send_changes(self, found: Iterable[tuple[str, Any]]) -> None:
         files: list[Any] = []
         left_out: list[str] = []
         bodies: list[bytes] = []
         room, names = self._configuration["kept_bytes"], _MOST_NAMES
-        for path, what in changes(LOWER, os.path.join(UPPER, "u"), WORLD):
+        for path, what in found:
             names -= len(json.dumps([path, "" if isinstance(what, str) else what]))
             if names < 0:
                 left_out.append("…")

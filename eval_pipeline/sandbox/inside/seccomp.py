@@ -12,7 +12,7 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .syscalls import ACTING, FIRST_NEW, MACHINES, NEW_ALLOWED
+from .syscalls import ACTING, FIRST_NEW, HOSTING, MACHINES, NEW_ALLOWED
 
 Step = tuple[int, int, int, int]
 """An instruction of classic BPF: operation, steps to skip if true, steps to skip if false, operand."""
@@ -24,6 +24,7 @@ _REFUSE, _MISSING = _ERRNO | 1, _ERRNO | 38  # EPERM, ENOSYS
 _CLONE_THREAD = 0x00010000
 _CLONE_NEW = 0x7E020000  # every new namespace but time, for which `clone` has no flag
 _PR_SET_PDEATHSIG = 1
+_AF_UNIX, _PAGE = 1, 4096
 # Signals sent by way of a file: F_SETOWN, F_SETSIG, F_SETOWN_EX; and F_SETLEASE, which delays others that open it.
 _FCNTL_REFUSED = (8, 10, 15, 1024)
 _IOCTL_REFUSED = (0x5412, 0x541C, 0x8901)  # TIOCSTI and TIOCLINUX type for the user, FIOSETOWN is F_SETOWN
@@ -36,13 +37,14 @@ def supported() -> bool:
 
 
 @lru_cache(maxsize=2)
-def program(pid: int, machine: str, acts: bool = False) -> bytes:
+def program(pid: int, machine: str, acts: bool = False, hosts: bool = False) -> bytes:
     """Returns the filter as BPF, for a process with that id on that kind of machine.
 
     It refuses with EPERM the system calls in the table, `clone` of anything but a thread, signals to other processes
     and changes of their limits, and some equivalents by `prctl`, `fcntl` and `ioctl`. Calls newer than the table are
     treated as missing (ENOSYS). So is `clone3`, because a filter cannot see its flags; the C library then uses `clone`.
     A process that `acts` may start others and signal them, but not in new namespaces: it has one of its own for them.
+    One that `hosts` a server of databases may open Unix sockets and one page of memory that processes share besides.
 
     Raises:
         KeyError: the machine is not supported.
@@ -59,7 +61,14 @@ def program(pid: int, machine: str, acts: bool = False) -> bytes:
         code += _when(known.clone, [_load(0), (_ANY_BIT, 0, 1, _CLONE_THREAD), (_RETURN, 0, 0, _ALLOW)], _REFUSE)
         for call in (known.tgkill, known.prlimit64):
             code += _when(call, [_load(0), *_verdicts([pid, 0], _ALLOW)], _REFUSE)
-    code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
+    if hosts:
+        code += _when(refused["socket"], [_load(0), *_verdicts([_AF_UNIX], _ALLOW)], _REFUSE)
+        small = [_load(1, high=True), (_EQUAL, 1, 0, 0), (_RETURN, 0, 0, _REFUSE)]
+        small += [_load(1), (_AT_LEAST, 1, 0, _PAGE + 1), (_RETURN, 0, 0, _ALLOW)]
+        code += _when(refused["shmget"], small, _REFUSE)
+        refused = {name: number for name, number in refused.items() if name not in HOSTING}
+    else:
+        code += _when(known.prctl, [_load(0), *_verdicts([_PR_SET_PDEATHSIG], _REFUSE)], _ALLOW)
     code += _when(known.fcntl, [_load(1), *_verdicts(_FCNTL_REFUSED, _REFUSE)], _ALLOW)
     code += _when(known.ioctl, [_load(1), *_verdicts(_IOCTL_REFUSED, _REFUSE)], _ALLOW)
     code += _verdicts(sorted(refused.values()), _REFUSE)
@@ -69,9 +78,9 @@ def program(pid: int, machine: str, acts: bool = False) -> bytes:
     return b"".join(struct.pack("<HBBI", *step) for step in code)
 
 
-def _load(argument: int) -> Step:
-    """Loads the low half of a call's argument, which is all that these calls use."""
-    return (_LOAD, 0, 0, 16 + 8 * argument)
+def _load(argument: int, *, high: bool = False) -> Step:
+    """Loads the low half of a call's argument, which is all that most of these calls use, or the high one."""
+    return (_LOAD, 0, 0, 16 + 8 * argument + 4 * high)
 
 
 def _verdicts(values: Sequence[int], verdict: int) -> list[Step]:
@@ -85,9 +94,9 @@ def _when(call: int, then: Sequence[Step], otherwise: int) -> list[Step]:
     return [(_EQUAL, 0, len(steps), call), *steps]
 
 
-def install(*, acts: bool = False) -> None:
+def install(*, acts: bool = False, hosts: bool = False) -> None:
     """Installs the filter in this process permanently. Raises an OSError if the kernel refuses it."""
-    code = program(0 if acts else os.getpid(), platform.machine(), acts)
+    code = program(0 if acts else os.getpid(), platform.machine(), acts, hosts)
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(code, len(code))
     header = struct.pack("HxxxxxxP", len(code) // 8, ctypes.addressof(text))

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 _CLONE_NEWNS, _CLONE_NEWPID = 0x00020000, 0x20000000
 _MS_RDONLY, _MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 1, 2, 4, 8
-_MNT_DETACH = 2
+_MS_REMOUNT, _MNT_DETACH = 32, 2
 _EINVAL = 22
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -111,6 +111,11 @@ def mount_overlay(lower: str, upper: str, merged: str, most_bytes: int, most_fil
     os.mkdir(f"{upper}/w", 0o700)
     options = f"lowerdir={lower},upperdir={upper}/u,workdir={upper}/w,userxattr"
     _mount("overlay", merged, _MS_NOSUID | _MS_NODEV, options)
+
+
+def give_room(upper: str, most_bytes: int, most_files: int) -> None:
+    """Has the file system of changes hold that much from now on."""
+    _mount("tmpfs", upper, _MS_REMOUNT | _MS_NOSUID | _MS_NODEV, f"size={most_bytes},nr_inodes={most_files}")
 
 
 def _mount(kind: str, folder: str, flags: int, options: str) -> None:

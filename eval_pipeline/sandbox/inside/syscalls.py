@@ -120,6 +120,8 @@ ACTING = frozenset(
     "chmod fchmod fchmodat utime utimes futimesat utimensat".split()
 )
 """Refused calls that a process may make that acts in a world of its own: its commands start others there."""
+HOSTING = frozenset("socket bind listen connect accept accept4 shmget shmat shmctl".split())
+"""Refused calls that a server of databases makes, sockets and shared memory of one kind and size only."""
 FIRST_NEW = 424
 """From here on, numbers are the same everywhere.
 

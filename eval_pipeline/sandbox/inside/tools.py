@@ -13,13 +13,16 @@ import sqlite3
 import sys
 import time
 import urllib.parse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
+from functools import partial
 from typing import Any, NoReturn
 
+from . import postgres
 from .child import Child, Configuration, Told, running
 from .cut_text import cut_text
 from .exchange import Exchange
+from .postgres_client import GivenRow, GivenRows, PostgresClient
 from .servers import Server
 from .sessions import WORLD, CodeSession, GuestSession, Living, answer_by, as_in_a_shell, environment
 from .snippet import FILENAME, described, namespace
@@ -37,12 +40,15 @@ class Tools:
     processes that live on are stopped, and whatever they have started is ended.
     """
 
-    def __init__(self, child: Child, serving: Child, hosts: socket.socket, configuration: Configuration) -> None:
+    def __init__(
+        self, child: Child, serving: Child, hosting: Child, hosts: socket.socket, configuration: Configuration
+    ) -> None:
         """Starts nothing yet.
 
         Args:
             child: starts processes.
             serving: starts servers, which see what others do not.
+            hosting: starts the server of databases, likewise.
             hosts: where a process with pandas is asked for.
             configuration: see `worlds.serve`.
         """
@@ -50,6 +56,9 @@ class Tools:
         self._most_processes = configuration["threads"]
         self._python = GuestSession(child, hosts)
         self._others = CodeSession(child, lambda: answer_by(lambda exchange: _serve_others(exchange, configuration)))
+        self._known = configuration["databases"]
+        hosted = partial(postgres.serve, configuration=configuration, show=_postgres)
+        self._postgres = CodeSession(hosting, lambda: answer_by(hosted))
         self._servers = {name: Server(serving, name, *told) for name, told in configuration.get("servers", {}).items()}
 
     def call(self, name: str, arguments: dict[str, Any], seconds: float, server: str | None = None) -> Told:
@@ -58,6 +67,8 @@ class Tools:
             told = self._servers[server].call(name, arguments, seconds, self._most)
             self._rest(self._servers[server])
             return told
+        if name == "sql" and (hosted := self._hosted(arguments)) is not None:
+            return self.of_databases({"op": "sql", **hosted, "query": arguments["query"]}, seconds)
         if name == "shell":
             told = self._child.do(lambda: _shell(arguments["command"]), seconds)
             return _printed(self._child, told, self._most)
@@ -69,6 +80,18 @@ class Tools:
         told = self._python.ask(arguments, seconds)
         self._rest(self._python)
         return {**told, "text": note + told["text"]}
+
+    def _hosted(self, arguments: dict[str, Any]) -> Told | None:
+        """Returns the database that is asked, if a server has it."""
+        name = _chosen(arguments, self._known)
+        file, readonly = self._known.get(name, ("", True))
+        return {"name": name, "readonly": readonly} if file == postgres.place(name) else None
+
+    def of_databases(self, request: Told, seconds: float) -> Told:
+        """Returns what the server of databases answers; see `postgres.serve`."""
+        told = self._postgres.ask(request, seconds)
+        self._rest(self._postgres)
+        return told
 
     def listed(self, server: str, seconds: float) -> Told:
         """Returns the tools of a server, as it tells them."""
@@ -98,7 +121,7 @@ class Tools:
             one.end()
 
     def _all(self) -> Sequence[Living]:
-        return [self._python, self._others, *self._servers.values()]
+        return [self._python, self._others, self._postgres, *self._servers.values()]
 
 
 def _printed(child: Child, told: Told, most: int) -> Told:
@@ -167,7 +190,7 @@ def _write_file(arguments: dict[str, Any], most: int, _: Configuration) -> Told:
 
 def _sql(arguments: dict[str, Any], most: int, configuration: Configuration) -> Told:
     known = configuration["databases"]
-    name = arguments.get("database") or next(iter(known), "")
+    name = _chosen(arguments, known)
     if name not in known:
         raise KeyError(f"there is no database {name!r}; there are: {', '.join(sorted(known)) or 'none'}")
     file, readonly = known[name]
@@ -176,6 +199,10 @@ def _sql(arguments: dict[str, Any], most: int, configuration: Configuration) -> 
         is_sqlite = opened.read(len(_SQLITE)) == _SQLITE
     query = arguments["query"]
     return _sqlite(path, query, readonly, most) if is_sqlite else _duckdb(path, query, readonly, most)
+
+
+def _chosen(arguments: dict[str, Any], known: Iterable[str]) -> str:
+    return arguments.get("database") or next(iter(known), "")
 
 
 def _sqlite(path: str, query: str, readonly: bool, most: int) -> Told:
@@ -216,6 +243,19 @@ def _duckdb(path: str, query: str, readonly: bool, most: int) -> Told:
             else:
                 told = _table([one[0] for one in made.description], iter(made.fetchone, None), most)
         return told
+
+
+def _postgres(client: PostgresClient, query: str, most: int) -> Told:
+    told = cut_text("(nothing to run)", most)
+
+    def take(rows: GivenRows, found: Iterator[GivenRow]) -> None:
+        nonlocal told
+        count = rows.told.rpartition(" ")[2]
+        done = f"done; {count} rows changed" if count.isdigit() else "done"
+        told = _table(rows.names, found, most) if rows.names else cut_text(done, most)
+
+    client.run(query, take)
+    return told
 
 
 def _table(names: Sequence[str], rows: Iterable[Sequence[Any]], most: int) -> Told:

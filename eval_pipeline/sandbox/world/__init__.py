@@ -5,6 +5,10 @@
 
 from eval_pipeline.sandbox.world.changes import ChangedFile as ChangedFile
 from eval_pipeline.sandbox.world.changes import changed as changed
+from eval_pipeline.sandbox.world.hosted import NO_POSTGRES as NO_POSTGRES
+from eval_pipeline.sandbox.world.hosted import Hosted as Hosted
+from eval_pipeline.sandbox.world.hosted import hosted_place as hosted_place
+from eval_pipeline.sandbox.world.hosted import installed_postgres as installed_postgres
 from eval_pipeline.sandbox.world.tools import TOOLS as TOOLS
 from eval_pipeline.sandbox.world.tools import tool as tool
 from eval_pipeline.sandbox.world.tools import why_wrong as why_wrong

@@ -22,10 +22,11 @@ from eval_pipeline.sandbox.returned.error_classes import classify
 from eval_pipeline.sandbox.returned.reading import stopped
 from eval_pipeline.sandbox.tiers import NoSandboxError
 from eval_pipeline.sandbox.world.changes import ChangedFile, packed_changes, read_changes
+from eval_pipeline.sandbox.world.hosted import Hosted
 from eval_pipeline.sandbox.world.tools import why_wrong
 
 _HEAD = struct.Struct("<II")
-_START_S, _GRACE_S = 60.0, 90.0  # the latter with a start in it
+_START_S, _GRACE_S, _MAKE_S = 60.0, 90.0, 900.0  # the second with a start in it
 _MOST_HEADER = 64 * MIB
 _MOST_COUNT = 1 << 53
 _PLAIN = frozenset({"ShellError", "ToolError"})  # nothing that a program calls so
@@ -103,20 +104,22 @@ class Worlds:
         databases: Mapping[str, tuple[str, bool]] | None = None,
         state: Mapping[str, ChangedFile] | None = None,
         servers: Servers | None = None,
+        hosted: Hosted | None = None,
     ) -> AsyncIterator["OpenWorld"]:
         """Opens a world for one attempt; what it changes is gone in the end, unless `end_state` was asked for.
 
         Args:
             folder: files and databases, which are never written to.
-            databases: by name, the file in the folder and whether it is read-only.
+            databases: by name, the file in the folder, or `hosted_place`, and whether it is read-only.
             state: an end state to begin with.
             servers: further tools.
+            hosted: the databases that are on a server.
 
         Raises:
             NoSandboxError: no jail can be started.
             WorldError: the world cannot be made.
         """
-        zygote = await self._zygote(folder, databases or {}, servers or Servers({}))
+        zygote = await self._zygote(folder, databases or {}, servers or Servers({}), hosted)
         world = await zygote.keeper(self._limits)
         try:
             await world.begin(state or {})
@@ -124,21 +127,25 @@ class Worlds:
         finally:
             await world.close()
 
-    async def _zygote(self, folder: Path, databases: Mapping[str, tuple[str, bool]], servers: Servers) -> "_Zygote":
+    async def _zygote(
+        self, folder: Path, databases: Mapping[str, tuple[str, bool]], servers: Servers, hosted: Hosted | None
+    ) -> "_Zygote":
         tools = None if servers.folder is None else os.path.realpath(servers.folder)
-        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools]))
+        files = None if hosted is None else os.path.realpath(hosted.folder or folder)
+        key = (os.path.realpath(folder), json_text([databases, servers.commands, tools, files]))
         if key in self._zygotes and self._zygotes[key].done() and not self._is_alive(key):
             del self._zygotes[key]
         if key not in self._zygotes:
             told = {
                 "databases": databases,
                 "servers": servers.commands,
+                "postgres": hosted and hosted.programs,
                 "told_bytes": self._limits.told_bytes,
                 "world_bytes": self._limits.world_bytes,
                 "world_files": self._limits.world_files,
                 "kept_bytes": self._limits.kept_bytes,
             }
-            starts = _Zygote.start(WorldMount(key[0], told, tools), _sandbox_limits(self._limits))
+            starts = _Zygote.start(WorldMount(key[0], told, tools, files), _sandbox_limits(self._limits))
             self._zygotes[key] = asyncio.get_running_loop().create_task(starts)
         return await asyncio.shield(self._zygotes[key])
 
@@ -303,17 +310,36 @@ class OpenWorld:
         told = cut_text(text.encode("utf-8", "replace").decode(), self._limits.told_bytes + _NOTE_BYTES)
         return told["text"], told["size"], told["cut"]
 
+    async def make(self, scripts: Mapping[str, Sequence[str]]) -> dict[str, ChangedFile]:
+        """Makes databases on a server from scripts, in a world that is for nothing else, and returns their files.
+
+        Raises:
+            WorldError: a script fails, or the jail is gone.
+        """
+        return _changes(await self._asked({"op": "make", "scripts": scripts}, _MAKE_S))
+
+    async def look(self, name: str, queries: Sequence[str], most_rows: int) -> Mapping[str, Json] | str:
+        """Returns what a database on a server holds, and what queries give, or why that cannot be said.
+
+        See `inside.postgres.look`.
+
+        Raises:
+            WorldError: the jail is gone.
+        """
+        asked = {"op": "look", "name": name, "queries": queries, "most_rows": most_rows}
+        told, body = await self._asked(asked, _START_S + _GRACE_S)
+        if told.get("problem") is not None:
+            return str(told["problem"])
+        found: Mapping[str, Json] = json.loads(body)
+        return found
+
     async def end_state(self) -> dict[str, ChangedFile]:
         """Ends everything that still runs and returns what has changed, by path.
 
         Raises:
             WorldError: the jail is gone.
         """
-        told, body = await self._asked({"op": "end"}, _START_S)
-        try:
-            return read_changes(told["files"], told["left_out"], body)
-        except (KeyError, TypeError, ValueError) as error:
-            raise WorldError(f"an answer of the wrong form: {error!r}") from error
+        return _changes(await self._asked({"op": "end"}, _START_S + _GRACE_S))
 
     async def close(self) -> None:
         """Ends the keeper with everything in its world."""
@@ -349,6 +375,16 @@ class OpenWorld:
             raise WorldError(f"no answer within {patience_s:g} s") from error
         except ValueError as error:
             raise WorldError(f"an answer of the wrong form: {error}") from error
+
+
+def _changes(answer: tuple[Mapping[str, Any], bytes]) -> dict[str, ChangedFile]:
+    told, body = answer
+    if told.get("problem") is not None:
+        raise WorldError(str(told["problem"]))
+    try:
+        return read_changes(told["files"], told["left_out"], body)
+    except (KeyError, TypeError, ValueError) as error:
+        raise WorldError(f"an answer of the wrong form: {error!r}") from error
 
 
 def _count(found: object) -> int | None:

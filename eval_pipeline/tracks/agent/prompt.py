@@ -42,7 +42,8 @@ def prompt_parts(case: AgentCase, turn: AgentTurn, history: Sequence[str], versi
 def world_text(context: AgentContext) -> str:
     """Returns what a model is told of a world."""
     named = [
-        f"- {name}: {one.file}{', read-only' if one.read_only else ''}" for name, one in context.world.databases.items()
+        f"- {name}: {one.file or 'PostgreSQL'}{', read-only' if one.read_only else ''}"
+        for name, one in context.world.databases.items()
     ]
     databases = "\n".join(["Databases for the tool `sql`:", *named]) if named and "sql" in context.tools else ""
     return "\n".join(filter(None, (context.world.description, databases)))

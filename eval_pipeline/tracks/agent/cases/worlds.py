@@ -2,13 +2,14 @@
 
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
 import yaml
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from eval_pipeline.core.errors import EvalError, InputError, Problem
 from eval_pipeline.core.home import find_home
@@ -17,6 +18,8 @@ from eval_pipeline.core.model import Json
 from eval_pipeline.core.reading.complaints import complaints, dotted
 from eval_pipeline.core.reading.foreign import check_yaml, read_text, why_unread
 from eval_pipeline.core.values import value
+from eval_pipeline.sandbox.tiers import NoSandboxError
+from eval_pipeline.sandbox.world import NO_POSTGRES, ChangedFile, Hosted, WorldError, hosted_place, installed_postgres
 from eval_pipeline.store.durable import locked
 from eval_pipeline.tracks.agent.cases.settings import STRICT
 
@@ -29,14 +32,26 @@ class WorldDatabase(BaseModel):
     """A database of a world.
 
     Attributes:
-        file: its file in the world.
+        file: its file in the world, of SQLite or DuckDB.
+        scripts: for one of PostgreSQL, which has none: the scripts beside `world.yaml` that make it, in order.
         read_only: whether the tool `sql` only reads it.
     """
 
     model_config = STRICT
 
-    file: Annotated[str, Field(min_length=1)]
+    file: Annotated[str | None, Field(min_length=1)] = None
+    scripts: tuple[Annotated[str, Field(min_length=1)], ...] = ()
     read_only: bool = False
+
+    @model_validator(mode="after")
+    def _is_somewhere(self) -> "WorldDatabase":
+        if (self.file is None) == (not self.scripts):
+            raise ValueError("expected 'file', or 'scripts' that make a database of PostgreSQL")
+        return self
+
+    def place(self, name: str) -> str:
+        """Returns its path in an end state; `name` is its own."""
+        return hosted_place(name) if self.file is None else self.file
 
 
 class _WorldFile(BaseModel):
@@ -67,7 +82,25 @@ class WorldOfSuite:
     @property
     def files(self) -> dict[str, tuple[str, bool]]:
         """The databases as `Worlds.open` takes them."""
-        return {name: (one.file, one.read_only) for name, one in self.databases.items()}
+        return {name: (one.place(name), one.read_only) for name, one in self.databases.items()}
+
+    def hosted(self) -> Hosted | None:
+        """Returns the databases of PostgreSQL, if it has some; they are made once for each home and version of it.
+
+        Raises:
+            EvalError: a script fails.
+            NoSandboxError: this machine has no jail to run it in, or no PostgreSQL.
+        """
+        names = [name for name, one in self.databases.items() if one.scripts]
+        if not names:
+            return None
+        found = installed_postgres()
+        if found is None:
+            raise NoSandboxError(f"the world '{self.name}' has a database of PostgreSQL: {NO_POSTGRES}")
+        programs, version = found
+        made = find_home().root / FOLDER / json_hash([self.hash, "postgres", version])
+        _once(made, lambda: _host(self, programs, made))
+        return Hosted(programs, made)
 
     def listing(self) -> frozenset[str]:
         """Returns the paths of the files in it."""
@@ -76,7 +109,10 @@ class WorldOfSuite:
 
     def told(self) -> Json:
         """Returns all of it that does not depend on where it is."""
-        found: dict[str, Json] = {name: one.model_dump(mode="json") for name, one in self.databases.items()}
+        found: dict[str, Json] = {
+            name: {key: told for key, told in one.model_dump(mode="json").items() if told not in (None, [])}
+            for name, one in self.databases.items()
+        }
         return {"name": self.name, "description": self.description, "databases": found, "hash": self.hash}
 
     def folder(self) -> Path:
@@ -90,12 +126,7 @@ class WorldOfSuite:
         if not build.is_file():
             return files
         made = find_home().root / FOLDER / self.hash
-        if made.is_dir():
-            return made
-        made.parent.mkdir(parents=True, exist_ok=True)
-        with locked(made.parent / f".{self.hash}.lock", 2 * _BUILD_S):  # one process makes it, the others wait
-            if not made.is_dir():
-                _build(files, build, made)
+        _once(made, lambda: _build(files, build, made))
         return made
 
 
@@ -146,7 +177,7 @@ def _read_world(folder: Path) -> WorldOfSuite:
     problems = list(_problems(folder, told))
     if problems:
         raise InputError(problems)
-    hashes: list[Json] = [[path.relative_to(folder).as_posix(), file_hash(path)] for path in _files(folder)]
+    hashes: list[Json] = [[path.relative_to(folder).as_posix(), file_hash(path)] for path in _files(folder, told)]
     return WorldOfSuite(folder.name, told.description, told.databases, json_hash(hashes), folder)
 
 
@@ -157,6 +188,13 @@ def _problems(folder: Path, told: _WorldFile) -> Iterator[Problem]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             yield Problem(str(path), None, "", "expected regular files and folders only")
     for name, one in told.databases.items():
+        for script in one.scripts:
+            if Path(script).name != script or not (folder / script).is_file():
+                yield Problem(
+                    str(folder / TOLD), None, f"databases.{name}.scripts", f"there is no '{script}' beside it"
+                )
+        if one.file is None:
+            continue
         inside = (folder / FILES / one.file).resolve()
         if not inside.is_relative_to((folder / FILES).resolve()):
             yield Problem(str(folder / TOLD), None, f"databases.{name}.file", f"'{one.file}' is not in the world")
@@ -164,20 +202,26 @@ def _problems(folder: Path, told: _WorldFile) -> Iterator[Problem]:
             yield Problem(str(folder / TOLD), None, f"databases.{name}.file", f"there is no '{FILES}/{one.file}'")
 
 
-def _files(folder: Path) -> list[Path]:
-    kept = (folder / TOLD, folder / BUILD, *(folder / FILES).rglob("*"))
+def _files(folder: Path, told: _WorldFile) -> list[Path]:
+    scripts = (folder / script for one in told.databases.values() for script in one.scripts)
+    kept = {folder / TOLD, folder / BUILD, *scripts, *(folder / FILES).rglob("*")}
     return sorted(path for path in kept if path.is_file())
+
+
+def _once(made: Path, make: Callable[[], None]) -> None:
+    """Makes a folder that is not there; one process does, the others wait."""
+    if not made.is_dir():
+        made.parent.mkdir(parents=True, exist_ok=True)
+        with locked(made.parent / f".{made.name}.lock", 2 * _BUILD_S):
+            if not made.is_dir():
+                make()
 
 
 def _build(files: Path, build: Path, made: Path) -> None:
     """Runs `build.py` in a jail over the files of a world, and keeps what comes of it."""
-    from eval_pipeline.sandbox.world import WorldError
     from eval_pipeline.tracks.agent.running.blocking import build_worlds
 
-    base = made.with_name(f".{made.name}.making")
-    shutil.rmtree(base, ignore_errors=True)  # of a process that was killed
-    base.mkdir()
-    try:
+    with _in_the_making(made) as base:
         if files.is_dir():
             shutil.copytree(files, base, dirs_exist_ok=True)
         try:
@@ -186,17 +230,49 @@ def _build(files: Path, build: Path, made: Path) -> None:
             raise EvalError(f"{build} fails: {error}") from error
         if isinstance(found, str):
             raise EvalError(f"{build} fails: {found}")
-        for path, one in found.items():
-            target = base / path
-            if one.kind == "removed":
-                shutil.rmtree(target) if target.is_dir() else target.unlink()
-            elif one.kind == "folder":
-                target.mkdir(parents=True, exist_ok=True)
-            elif one.kind == "file" and one.body is not None:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(one.body)
-            else:
-                raise EvalError(f"{build} makes '{path}', which cannot be kept: a link, no file, or too large")
+        _write(base, found, str(build))
+
+
+def _host(world: WorldOfSuite, programs: str, made: Path) -> None:
+    """Makes the databases of PostgreSQL in a jail, and keeps the files of the server."""
+    from eval_pipeline.tracks.agent.running.blocking import build_worlds
+
+    scripts = {
+        name: [read_text(world.source / script) for script in one.scripts]
+        for name, one in world.databases.items()
+        if one.scripts
+    }
+    with _in_the_making(made) as base:
+        try:
+            found = build_worlds().hosted(base, Hosted(programs), world.files, scripts)
+        except WorldError as error:
+            raise EvalError(f"the world '{world.name}': {error}") from error
+        _write(base, found, f"the world '{world.name}'")
+        (base / "data").chmod(0o700)  # else the server refuses it
+
+
+@contextmanager
+def _in_the_making(made: Path) -> Iterator[Path]:
+    """Gives a folder that is to be at a place when all is in it; else it is gone."""
+    base = made.with_name(f".{made.name}.making")
+    shutil.rmtree(base, ignore_errors=True)  # of a process that was killed
+    base.mkdir()
+    try:
+        yield base
         os.rename(base, made)
     finally:
         shutil.rmtree(base, ignore_errors=True)
+
+
+def _write(base: Path, found: Mapping[str, ChangedFile], by: str) -> None:
+    for path, one in found.items():
+        target = base / path
+        if one.kind == "removed":
+            shutil.rmtree(target) if target.is_dir() else target.unlink()
+        elif one.kind == "folder":
+            target.mkdir(parents=True, exist_ok=True)
+        elif one.kind == "file" and one.body is not None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(one.body)
+        else:
+            raise EvalError(f"{by} makes '{path}', which cannot be kept: a link, no file, or too large")

@@ -87,7 +87,7 @@ def _not_written(check: StateCheck, state: Mapping[str, Json]) -> Iterator[EndDi
 
 
 def _database_files(case: AgentCase) -> frozenset[str]:
-    files = [one.file for one in case.context.world.databases.values()]
+    files = [file for file, _ in case.context.world.files.values()]
     return frozenset(f"{file}{ending}" for file in files for ending in ("", *_BESIDE))
 
 
@@ -205,9 +205,9 @@ def _cell(found: Json) -> Any:
 def _of_databases(
     case: AgentCase, check: StateCheck, looked: Looked, right: Looked, gold_state: Mapping[str, Json]
 ) -> Iterator[EndDifference]:
-    for name, database in case.context.world.databases.items():
+    for name, (file, _) in case.context.world.files.items():
         one, other = looked.tables.get(name, {}), right.tables.get(name, {})
-        is_worked_on = any(f"{database.file}{ending}" in gold_state for ending in ("", *_BESIDE))
+        is_worked_on = any(f"{file}{ending}" in gold_state for ending in ("", *_BESIDE))
         if "" in one:
             yield EndDifference(f"{name} cannot be read: {one['']['error']}", False)
             continue

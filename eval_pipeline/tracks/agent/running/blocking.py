@@ -2,17 +2,21 @@
 
 import atexit
 import os
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from eval_pipeline.core.model import Json
 from eval_pipeline.sandbox.blocking import OwnLoop
 from eval_pipeline.sandbox.limits import MIB
-from eval_pipeline.sandbox.world import ChangedFile, WorldLimits, Worlds
+from eval_pipeline.sandbox.world import ChangedFile, Hosted, OpenWorld, WorldLimits, Worlds
+from eval_pipeline.tracks.agent.running.looking import MOST_ROWS
 
 T = TypeVar("T")
 Databases = Mapping[str, tuple[str, bool]]
+State = Mapping[str, ChangedFile]
+HostedQueries = tuple[Hosted | None, Mapping[str, Sequence[str]]]
 _LOOKED_AT = WorldLimits(kept_bytes=128 * MIB)
 _BUILT = WorldLimits(world_bytes=1024 * MIB, kept_bytes=512 * MIB)
 
@@ -39,39 +43,66 @@ class BlockingWorlds:
         """The worlds, for what runs in their loop."""
         return self._worlds
 
-    def changed(
-        self,
-        folder: Path,
-        code: str,
-        seconds: float,
-        databases: Databases | None = None,
-        state: Mapping[str, ChangedFile] | None = None,
-    ) -> dict[str, ChangedFile] | str:
+    def changed(self, folder: Path, code: str, seconds: float) -> dict[str, ChangedFile] | str:
         """Runs Python in a world and returns what has changed in it, or why the code failed.
 
         Raises:
             NoSandboxError: this machine has no jail.
             WorldError: the world has ended, or cannot be made.
         """
-        return self.wait(self._changed(folder, code, seconds, databases, state))
 
-    async def _changed(
-        self,
-        folder: Path,
-        code: str,
-        seconds: float,
-        databases: Databases | None,
-        state: Mapping[str, ChangedFile] | None,
-    ) -> dict[str, ChangedFile] | str:
-        async with self._worlds.open(folder, databases, state) as world:
-            told = await world.call("python", {"code": code}, seconds)
-            return told.text if told.error_class is not None else await world.end_state()
+        async def changed() -> dict[str, ChangedFile] | str:
+            async with self._worlds.open(folder) as world:
+                return await _ran(world, code, seconds)
+
+        return self.wait(changed())
+
+    def looked(
+        self, folder: Path, code: str, seconds: float, databases: Databases, state: State, hosted: HostedQueries
+    ) -> tuple[dict[str, ChangedFile] | str, dict[str, Mapping[str, Json] | str]]:
+        """Runs Python in an end state; returns what `changed` does, and what databases on a server hold.
+
+        Args:
+            folder: the world's.
+            code: Python.
+            seconds: what it may take.
+            databases: those of the world.
+            state: the end state.
+            hosted: the databases on a server, if there are some, and of each what is asked.
+
+        Raises:
+            NoSandboxError: this machine has no jail.
+            WorldError: the world has ended, or cannot be made.
+        """
+
+        async def looked() -> tuple[dict[str, ChangedFile] | str, dict[str, Mapping[str, Json] | str]]:
+            async with self._worlds.open(folder, databases, state, hosted=hosted[0]) as world:
+                found = await _ran(world, code, seconds)
+                return found, {name: await world.look(name, asked, MOST_ROWS) for name, asked in hosted[1].items()}
+
+        return self.wait(looked())
+
+    def hosted(
+        self, folder: Path, hosted: Hosted, databases: Databases, scripts: Mapping[str, Sequence[str]]
+    ) -> dict[str, ChangedFile]:
+        """Makes databases on a server and returns their files; see `OpenWorld.make`."""
+
+        async def made() -> dict[str, ChangedFile]:
+            async with self._worlds.open(folder, databases, hosted=hosted) as world:
+                return await world.make(scripts)
+
+        return self.wait(made())
 
     def close(self) -> None:
         """Ends all processes."""
         atexit.unregister(self.close)
         self.wait(self._worlds.__aexit__(None, None, None))
         self._loop.stop()
+
+
+async def _ran(world: OpenWorld, code: str, seconds: float) -> dict[str, ChangedFile] | str:
+    told = await world.call("python", {"code": code}, seconds)
+    return told.text if told.error_class is not None else await world.end_state()
 
 
 def own_worlds() -> BlockingWorlds:

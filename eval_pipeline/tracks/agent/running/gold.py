@@ -50,9 +50,11 @@ def look(case: AgentCase, end_state: Mapping[str, Json], queries: Sequence[tuple
     if (known := _looks.get(key)) is not None:
         return known
     state = {path: changed(told) for path, told in end_state.items()}
-    name, code = look_code(world.files, _tabular(state), queries)
-    found = own_worlds().changed(world.folder(), code, _LOOK_S, world.files, state)
-    return _kept(_looks, key, looked(found, name))
+    hosted = {name: [sql for of, sql in queries if of == name] for name, one in world.databases.items() if one.scripts}
+    files = {name: file for name, (file, _) in world.files.items() if name not in hosted}
+    name, code = look_code(files, _tabular(state), queries)
+    found, told = own_worlds().looked(world.folder(), code, _LOOK_S, world.files, state, (world.hosted(), hosted))
+    return _kept(_looks, key, looked(found, name, told, queries))
 
 
 def _tabular(state: Mapping[str, ChangedFile]) -> list[str]:

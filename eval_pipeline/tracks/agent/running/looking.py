@@ -6,12 +6,13 @@ A model may have made the files, so they are read where it acted, by the code th
 import json
 import secrets
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from eval_pipeline.core.model import Json
 from eval_pipeline.core.values import value
 from eval_pipeline.sandbox.world import ChangedFile
 
-_MOST_ROWS = 20_000
+MOST_ROWS = 20_000
 
 _CODE = r"""
 import base64, datetime, decimal, hashlib, json, math, os, sqlite3, sys, urllib.parse
@@ -123,30 +124,52 @@ class Looked:
 
 
 def look_code(
-    databases: Mapping[str, tuple[str, bool]], frames: Sequence[str], queries: Sequence[tuple[str, str]]
+    databases: Mapping[str, str], frames: Sequence[str], queries: Sequence[tuple[str, str]]
 ) -> tuple[str, str]:
     """Returns the code that looks, and the name of the file that it writes, which nobody could have made before."""
     name = f".looked-{secrets.token_hex(8)}"
     told = {
-        "MOST": _MOST_ROWS,
+        "MOST": MOST_ROWS,
         "OUT": name,
-        "DATABASES": {database: file for database, (file, _) in databases.items()},
+        "DATABASES": dict(databases),
         "FRAMES": list(frames),
         "QUERIES": [list(one) for one in queries],
     }
     return name, f"{''.join(f'{key} = {found!r}' + chr(10) for key, found in told.items())}{_CODE}"
 
 
-def looked(found: Mapping[str, ChangedFile] | str, name: str) -> Looked:
-    """Reads what the code of `look_code` wrote; `found` are the changes of the world, or why the code failed."""
+def looked(
+    found: Mapping[str, ChangedFile] | str,
+    name: str,
+    hosted: Mapping[str, Mapping[str, Json] | str],
+    queries: Sequence[tuple[str, str]],
+) -> Looked:
+    """Reads what was looked at.
+
+    Args:
+        found: the changes of the world by the code of `look_code`, or why it failed.
+        name: the file that it wrote.
+        hosted: what databases on a server hold and what the queries to them give, or why that cannot be said.
+        queries: all that were asked.
+    """
     if isinstance(found, str):
         return Looked({}, (), {}, found)
     written = found.get(name)
     if written is None or written.body is None:
         return Looked({}, (), {}, "there is too much in it to be looked at")
+    on_server: dict[str, Any] = {}
+    for database, one in hosted.items():
+        if isinstance(one, str):
+            return Looked({}, (), {}, f"{database}: {one}")
+        on_server[database] = one
     told = json.loads(written.body)
     tables = {
         database: one["tables"] if "tables" in one else {"": {"error": one["error"]}}
-        for database, one in told["databases"].items()
+        for database, one in (*told["databases"].items(), *on_server.items())
     }
-    return Looked(tables, tuple(told["queries"]), told["files"])
+    of_server = {database: iter(one["queries"]) for database, one in on_server.items()}
+    given = [
+        next(of_server[database]) if database in of_server else one
+        for (database, _), one in zip(queries, told["queries"], strict=True)
+    ]
+    return Looked(tables, tuple(given), told["files"])

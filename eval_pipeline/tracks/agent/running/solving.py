@@ -59,7 +59,7 @@ def _names(question: str, word: str) -> bool:
 def opened_for(worlds: Worlds, context: AgentContext) -> AbstractAsyncContextManager[OpenWorld]:
     """Returns the world of a case, to be opened for one attempt."""
     world = context.world
-    return worlds.open(world.folder(), world.files, servers=context.served.servers)
+    return worlds.open(world.folder(), world.files, servers=context.served.servers, hosted=world.hosted())
 
 
 class AgentExecutor:
