@@ -191,7 +191,7 @@ def test_a_world_that_ends_while_it_is_looked_at_says_nothing_about_the_attempt(
 
     attempt = Attempt(turn.id, 0, 0, "", Response(text), None, parse_trajectory(text), asyncio.run(outcome()))
     with monkeypatch.context() as patch:
-        patch.setattr(BlockingWorlds, "changed", Mock(side_effect=WorldError("the jail is gone")))
+        patch.setattr(BlockingWorlds, "looked", Mock(side_effect=WorldError("the jail is gone")))
         (told,) = TRACK.gather(case, turn, attempt)
     assert (told.verdict, told.value) == (NO_GOLD, None)
     assert "the jail is gone" in str(told.details["message"])
